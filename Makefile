@@ -1,0 +1,42 @@
+# A thin front door to meson and ninja. `make help` lists what there is.
+BUILD ?= build
+NINJA  = ninja -C $(BUILD)
+
+all: $(BUILD)/build.ninja
+	@$(NINJA) --quiet
+
+$(BUILD)/build.ninja:
+	@command -v meson >/dev/null && command -v bpftool >/dev/null || dev/deps
+	@meson setup $(BUILD) >$(BUILD).log 2>&1 || { cat $(BUILD).log; exit 1; }
+	@rm -f $(BUILD).log
+
+deps:
+	@dev/deps
+
+try: deps all
+	@dev/try $(BUILD)
+
+check: deps all
+	@dev/run-tests $(BUILD)
+
+bench: deps all
+	@bench/run $(BUILD)
+
+install: all
+	@meson install -C $(BUILD) --no-rebuild
+
+format:
+	@git ls-files 'src/*.[ch]' 'tests/*.[ch]' 'fuzz/*.[ch]' | xargs clang-format -i
+
+clean:
+	@rm -rf $(BUILD) $(BUILD)-*
+
+help:
+	@echo 'make          build in ./$(BUILD)'
+	@echo 'make try      install what is missing, build, sample this machine, show what it found'
+	@echo 'make check    install what is missing, build, run every test'
+	@echo 'make bench    speed, as ratios against perf and against the floor'
+	@echo 'make install  install (DESTDIR is honoured)'
+	@echo 'make format   clang-format everything'
+
+.PHONY: all deps try check bench install format clean help

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#ifndef CULPRIT_DB_BATCH_H
+#define CULPRIT_DB_BATCH_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include "util/identity.h"
+
+/*
+ * A batch collects what one flush will write: for each profile, that is each (image, event,
+ * subject), counts by offset; and named counters and facts. It is memory only, sums as it goes, and
+ * has limits: -ENOSPC from an add means "flush now and add again".
+ */
+struct db_batch;
+
+#define DB_EVENT_PRECISE    1u /* no skid, as the hardware says */
+#define DB_EVENT_RANDOMIZED 2u /* the period was drawn anew several times a second */
+#define DB_EVENT_KERNEL	    4u /* kernel mode was sampled */
+#define DB_EVENT_USER	    8u /* user mode was sampled */
+
+struct db_event {
+	const char *name; /* as the user would write it: "cycles", "cache-misses:u" */
+	uint64_t period;  /* mean number of event units (cpu-clock: ns) between samples */
+	uint32_t flags;
+};
+
+#define DB_EVENT_NONE UINT32_MAX /* for counters that belong to no event */
+
+struct db_batch *db_batch_new(size_t max_rows); /* NULL when out of memory */
+void db_batch_free(struct db_batch *b);
+/* Empties it, dictionaries included: every index that it gave is void. */
+void db_batch_clear(struct db_batch *b);
+
+/* Dictionaries: equal things get the same index. 0, -ENOSPC or -ENOMEM. */
+int db_batch_image(struct db_batch *b, const struct image_id *id, const char *path,
+		   size_t path_size, uint32_t *ret);
+int db_batch_event(struct db_batch *b, const struct db_event *event, uint32_t *ret);
+int db_batch_subject(struct db_batch *b, const void *subject, size_t size, uint32_t *ret);
+int db_batch_profile(struct db_batch *b, uint32_t image, uint32_t event, uint32_t subject,
+		     uint32_t *ret);
+
+/* Adds count samples at offset. 0, -ENOSPC or -ENOMEM (then nothing was added). */
+int db_batch_add(struct db_batch *b, uint32_t profile, uint64_t offset, uint64_t count);
+
+/*
+ * Adds to a named counter of an event: "samples", "lost.ring", "unknown.process", "enabled_ns",
+ * "running_ns", ... Reports show all of them; the names of one meaning are the same everywhere.
+ */
+int db_batch_count(struct db_batch *b, uint32_t event, const char *name, uint64_t value);
+/* Sets a named text: "kernel", "cpu", "hostname", "command", ... The last one wins. */
+int db_batch_fact(struct db_batch *b, const char *name, const char *value);
+/* The wall-clock interval that the batch covers, ns since 1970. */
+void db_batch_interval(struct db_batch *b, uint64_t start_ns, uint64_t end_ns);
+
+size_t db_batch_rows(const struct db_batch *b);
+size_t db_batch_max_rows(const struct db_batch *b);
+
+#endif

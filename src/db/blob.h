@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#ifndef CULPRIT_DB_BLOB_H
+#define CULPRIT_DB_BLOB_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include "util/diag.h"
+#include "util/identity.h"
+#include "util/io.h"
+
+/*
+ * What is known about an image beside its samples, kept so that reports work when the file is gone:
+ * <db>/<machine-id>/images/<image-id>.<kind>, one checksummed, zstd-compressed blob each
+ * ("symbols", "code"). Written by atomic replacement, by the collector and by reports alike; no
+ * lock. Losing one costs only a new look-up.
+ */
+int db_blob_write(const char *db_path, const char *machine, const struct io *io,
+		  const struct image_id *image, const char *kind, const void *data, size_t size,
+		  struct diag *diag);
+/* machine NULL: any machine's. -ENOENT, -EBADMSG (damaged), -EFBIG past max_bytes. free() the data.
+ */
+int db_blob_read(const char *db_path, const char *machine, const struct io *io,
+		 const struct image_id *image, const char *kind, size_t max_bytes, void **ret_data,
+		 size_t *ret_size, struct diag *diag);
+
+#endif

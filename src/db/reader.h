@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#ifndef CULPRIT_DB_READER_H
+#define CULPRIT_DB_READER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "db/batch.h"
+#include "util/diag.h"
+#include "util/identity.h"
+#include "util/io.h"
+
+/* Reading takes no lock and never waits for the writer. */
+struct db_reader;
+
+int db_reader_open(const char *path, const struct io *io, struct db_reader **ret,
+		   struct diag *diag);
+void db_reader_free(struct db_reader *r);
+
+struct db_epoch {
+	const char *machine, *name; /* owned by the reader, valid until it is freed or refreshed */
+	uint64_t start_ns, end_ns;  /* of the data, ns since 1970 */
+	uint64_t samples, bytes;
+	unsigned files;
+	bool sealed;
+};
+
+/* All epochs, oldest first. Lists anew each time. */
+int db_reader_epochs(struct db_reader *r, const struct db_epoch **ret, size_t *ret_count,
+		     struct diag *diag);
+
+/*
+ * Chooses epochs for the queries that follow: "last" (the newest with data), "all", a name or a
+ * prefix of names ("20261121"), or FROM..TO (each a name, a prefix or empty; both ends included).
+ * -ENOENT when nothing matches; the text in diag names what there is. The default is "last".
+ */
+int db_reader_select(struct db_reader *r, const char *expression, struct diag *diag);
+const struct db_epoch *const *db_reader_selected(const struct db_reader *r, size_t *ret_count);
+
+struct db_profile {
+	const struct image_id *image;
+	const char *image_path;
+	size_t image_path_size;
+	const struct db_event *event;
+	const void *subject; /* canonical, see util/identity.h */
+	size_t subject_size;
+	const char *epoch;
+};
+
+/*
+ * What a query calls. Any may be NULL. A profile may be shown several times (once a file): the
+ * visitor adds. A non-zero return ends the query with that value. Pointers are valid in the call
+ * only.
+ */
+struct db_visitor {
+	/* False: skip this profile's rows (they are not decoded). */
+	bool (*want)(void *arg, const struct db_profile *p);
+	/* Rows in rising order of offset. */
+	int (*rows)(void *arg, const struct db_profile *p, const uint64_t *offsets,
+		    const uint64_t *counts, size_t n);
+	/* A counter of an event (NULL: of no event). */
+	int (*counter)(void *arg, const struct db_event *event, const char *name, uint64_t value);
+	int (*fact)(void *arg, const char *epoch, const char *name, const char *value);
+	/* A damaged or unreadable part: which file, where, what is lost. */
+	void (*damage)(void *arg, const char *what);
+	void *arg;
+};
+
+/* Shows everything in the selected epochs to the visitor. Damage does not fail the query. */
+int db_reader_query(struct db_reader *r, const struct db_visitor *v, struct diag *diag);
+
+/*
+ * Checks every byte of a database. Calls finding for each damaged part, returns 0 when there is
+ * none, -EBADMSG when there is some, another error when it could not be read at all.
+ */
+struct db_verify_totals {
+	uint64_t epochs, files, chunks, rows, samples, bytes, damaged;
+};
+int db_verify(const char *path, const struct io *io, void (*finding)(void *arg, const char *what),
+	      void *arg, struct db_verify_totals *ret, struct diag *diag);
+
+#endif

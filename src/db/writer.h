@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#ifndef CULPRIT_DB_WRITER_H
+#define CULPRIT_DB_WRITER_H
+
+#include <stdint.h>
+#include "db/batch.h"
+#include "util/diag.h"
+#include "util/io.h"
+
+/*
+ * The one writer of a machine's directory in a database. doc/FORMAT.md has the format and the
+ * invariants. When db_writer_flush has returned 0 the batch survives any crash.
+ */
+struct db_writer;
+
+/*
+ * Opens or makes the database and takes the machine directory's lock. machine is the machine-id, or
+ * NULL for /etc/machine-id (or, without one, a name made from the host's name). Leaves of a crashed
+ * predecessor (temporary files, files that a base covers) are removed. -EBUSY: another writer,
+ * named in diag. -EROFS, -EACCES, -ENOSPC as the system says. -EPROTONOSUPPORT: made by a newer
+ * version. The newest epoch, if it was not sealed, is sealed now.
+ */
+int db_writer_open(const char *path, const char *machine, const struct io *io,
+		   struct db_writer **ret, struct diag *diag);
+/* Seals the current epoch if it has data (removes it if it has none) and gives up the lock. */
+int db_writer_close(struct db_writer *w, struct diag *diag);
+/* Gives up without sealing, as after an error. */
+void db_writer_free(struct db_writer *w);
+
+/*
+ * Starts a new epoch and seals the current one. Epochs are named by their start in UTC,
+ * "20261121T053000Z", with "-2", "-3" appended when that is taken, so that names sort by time.
+ */
+int db_writer_begin_epoch(struct db_writer *w, uint64_t start_ns, struct diag *diag);
+const char *db_writer_epoch(const struct db_writer *w); /* NULL before the first */
+
+/* Writes the batch as one new segment of the current epoch. The batch is unchanged. */
+int db_writer_flush(struct db_writer *w, const struct db_batch *batch, struct diag *diag);
+
+/*
+ * Merges the base and the segments of an epoch (NULL: the current) into the next base, when there
+ * is more than one file. Memory is bounded by the number of files, not by their size. Damaged
+ * chunks of the inputs are left in their files, which are then kept.
+ */
+int db_writer_compact(struct db_writer *w, const char *epoch, struct diag *diag);
+/* Segments not yet compacted in the current epoch. */
+unsigned db_writer_segments(const struct db_writer *w);
+
+/*
+ * Removes the oldest sealed epochs while they are older than max_age_ns or the machine's epochs
+ * take more than max_bytes together (0: no such limit), but never one of the newest three.
+ */
+int db_writer_retain(struct db_writer *w, uint64_t now_ns, uint64_t max_age_ns, uint64_t max_bytes,
+		     unsigned *ret_removed, struct diag *diag);
+
+#endif

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#ifndef CULPRIT_IMAGE_FACTS_H
+#define CULPRIT_IMAGE_FACTS_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include "util/diag.h"
+#include "util/identity.h"
+
+/* What the collector needs of an ELF file: who it is, and how file offsets become addresses. */
+
+#define IMAGE_SEGMENTS_MAX 32
+
+struct image_segment {
+	uint64_t address, file_offset, file_size; /* of an executable PT_LOAD */
+};
+
+struct image_facts {
+	struct image_id id; /* build-id, or hash of the content when there is none */
+	uint16_t machine;   /* EM_X86_64, ... */
+	uint8_t bits;	    /* 32 or 64 */
+	uint32_t segment_count, segments_refused; /* refused: past IMAGE_SEGMENTS_MAX */
+	struct image_segment segments[IMAGE_SEGMENTS_MAX];
+};
+
+/*
+ * Reads the facts of the ELF file behind fd. Trusts nothing in it; reads little (no whole-file read
+ * but for the content hash). -EBADMSG: not ELF, or broken, with the reason in diag. Foreign format:
+ * privileged callers go through image/worker.h.
+ */
+int image_facts_read(int fd, struct image_facts *ret, struct diag *diag);
+
+/* The ELF virtual address of a file offset. 0, or -ERANGE when no executable segment has it. */
+int image_facts_address(const struct image_facts *f, uint64_t file_offset, uint64_t *ret);
+
+#endif

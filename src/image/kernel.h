@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#ifndef CULPRIT_IMAGE_KERNEL_H
+#define CULPRIT_IMAGE_KERNEL_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include "image/symbols.h"
+#include "util/diag.h"
+#include "util/identity.h"
+
+/*
+ * The running kernel as images: the core kernel, each module, each BPF program. Addresses of the
+ * core kernel are stored as linked (the slide of KASLR taken off), so that epochs of several boots
+ * add up.
+ */
+struct image_kernel;
+
+struct image_kernel_region {
+	uint64_t start, end; /* run-time addresses, end exclusive */
+	uint64_t bias;	     /* run-time address - bias = offset in the image */
+	struct image_id id;
+	const char *path; /* "[kernel.kallsyms]", "[module]/name", "bpf_prog_<tag>_<name>" */
+};
+
+/* Reads /sys/kernel/notes, /proc/kallsyms (addresses need CAP_SYSLOG), /proc/modules, /sys/module.
+ * root is "" or, in tests, a directory to read them under. -EACCES: addresses are hidden. */
+int image_kernel_new(const char *root, struct image_kernel **ret, struct diag *diag);
+void image_kernel_free(struct image_kernel *k);
+/* Reads modules and BPF programs again; cheap when nothing changed. */
+int image_kernel_refresh(struct image_kernel *k);
+/* A PERF_RECORD_KSYMBOL of a BPF program: registered, or gone (kept until forgotten). */
+int image_kernel_ksymbol(struct image_kernel *k, uint64_t address, uint64_t size, const char *name,
+			 int unregister);
+/* The region that has a run-time address, NULL when none does. Owned by k, valid until a change. */
+const struct image_kernel_region *image_kernel_find(const struct image_kernel *k, uint64_t address);
+/* The functions of one region, as offsets. image_symbols_free() the result. */
+int image_kernel_symbols(struct image_kernel *k, const struct image_id *id,
+			 struct image_symbols **ret, struct diag *diag);
+/* Bytes of the running kernel's memory at a run-time address: /proc/kcore, else a BPF program that
+ * reads them. -EACCES or -ENOENT with the way to mend it in diag. free() the data. */
+int image_kernel_code(struct image_kernel *k, uint64_t address, size_t size, uint8_t **ret_data,
+		      struct diag *diag);
+
+#endif

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#ifndef CULPRIT_IMAGE_LINES_H
+#define CULPRIT_IMAGE_LINES_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include "util/diag.h"
+
+/*
+ * Source positions of addresses from DWARF, with the chain of inlined functions: frame 0 is the
+ * innermost (where the instruction's code was written), the last is the function that has the code.
+ */
+struct image_frame {
+	const char *function; /* demangled, NULL when not known */
+	const char *file;     /* full path as recorded, NULL when not known */
+	uint32_t line;	      /* 0 when not known */
+};
+
+struct image_lines;
+
+void image_lines_free(struct image_lines *l);
+/* The frames of the i-th address that was asked for; count 0 when nothing is known of it. */
+size_t image_lines_frames(const struct image_lines *l, size_t i, const struct image_frame **ret);
+
+/* Foreign format: privileged callers go through image/worker.h. Addresses in any order. */
+int image_lines_read(int fd, int debug_fd, const uint64_t *addresses, size_t count,
+		     struct image_lines **ret, struct diag *diag);
+
+#endif

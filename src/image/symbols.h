@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#ifndef CULPRIT_IMAGE_SYMBOLS_H
+#define CULPRIT_IMAGE_SYMBOLS_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include "util/buf.h"
+#include "util/diag.h"
+
+/*
+ * The functions of an image, sorted by address, not overlapping. Sources, best first: .symtab of
+ * the image or of its separate debug file, .gnu_debugdata, .dynsym, then function starts from
+ * .eh_frame for what none of them names ("FUN_401230": a row a function, never a row an address).
+ */
+struct image_symbols;
+
+struct image_function {
+	uint64_t start, size;
+	const char *name;      /* as in the file */
+	const char *demangled; /* C++ and Rust; the same as name for other functions */
+	uint8_t named;	       /* 0: the start is from .eh_frame, the name is made up */
+};
+
+void image_symbols_free(struct image_symbols *s);
+/* The function that has address, NULL when none does. Owned by s. */
+const struct image_function *image_symbols_find(const struct image_symbols *s, uint64_t address);
+/* The function by index, in rising order of address. */
+size_t image_symbols_count(const struct image_symbols *s);
+const struct image_function *image_symbols_at(const struct image_symbols *s, size_t index);
+/* Where they came from, for the reader: "symtab", "debug file", "mini debug info", ... */
+const char *image_symbols_source(const struct image_symbols *s);
+
+/* The compact form that is kept in the database (db/blob.h, kind "symbols") and sent by the worker.
+ */
+int image_symbols_save(const struct image_symbols *s, struct buf *out);
+/* -EBADMSG when the bytes are not such a form. Safe on hostile bytes. */
+int image_symbols_load(const void *data, size_t size, struct image_symbols **ret,
+		       struct diag *diag);
+
+/*
+ * Reads them from ELF: fd the image, debug_fd its separate debug file or -1. Foreign format:
+ * privileged callers go through image/worker.h. At most max_bytes of names and tables.
+ */
+int image_symbols_read(int fd, int debug_fd, size_t max_bytes, struct image_symbols **ret,
+		       struct diag *diag);
+
+/* From (address, size, name) triples in any order: kallsyms, perf maps, jitdump. size 0: up to the
+ * next symbol. The names are copied. */
+struct image_symbol {
+	uint64_t start, size;
+	const char *name;
+};
+int image_symbols_build(const struct image_symbol *list, size_t count, const char *source,
+			struct image_symbols **ret);
+
+#endif

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#ifndef CULPRIT_IMAGE_WORKER_H
+#define CULPRIT_IMAGE_WORKER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "image/facts.h"
+#include "image/lines.h"
+#include "image/symbols.h"
+#include "util/diag.h"
+
+/*
+ * A child process without privileges that parses foreign formats for its parent: no capabilities,
+ * no file system (the parent opens the files and passes descriptors), a seccomp filter, limits on
+ * memory and on time per request. When a file kills it, stops it or makes it answer nonsense, the
+ * request fails with -EBADMSG or -ETIMEDOUT, naming the reason, and the next request gets a fresh
+ * child: a hostile file costs only itself. Starts on first use and ends after image_worker_idle.
+ */
+struct image_worker;
+
+/*
+ * To be called first in main() of every program that uses a worker: the child is this very program,
+ * executed anew under the name culprit-image-worker, so that it shares no memory with its parent.
+ * Does not return in the child.
+ */
+void image_worker_dispatch(int argc, char **argv);
+
+struct image_worker_limits {
+	uint64_t memory_bytes; /* default 1 GiB */
+	uint64_t time_ns;      /* a request, default 30 s */
+};
+
+struct image_worker *image_worker_new(const struct image_worker_limits *limits /* or NULL */);
+void image_worker_free(struct image_worker *w);
+void image_worker_idle(struct image_worker *w); /* ends the child, to give its memory back */
+
+/* As the functions of the same name without "worker". fd must be a regular file. */
+int image_worker_facts(struct image_worker *w, int fd, struct image_facts *ret, struct diag *diag);
+int image_worker_symbols(struct image_worker *w, int fd, int debug_fd, size_t max_bytes,
+			 struct image_symbols **ret, struct diag *diag);
+int image_worker_lines(struct image_worker *w, int fd, int debug_fd, const uint64_t *addresses,
+		       size_t count, struct image_lines **ret, struct diag *diag);
+/* The bytes of code at [address, address + size), as far as the file has them. free() the data. */
+int image_worker_code(struct image_worker *w, int fd, uint64_t address, size_t size,
+		      uint8_t **ret_data, size_t *ret_size, struct diag *diag);
+
+#endif

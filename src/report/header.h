@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#ifndef CULPRIT_REPORT_HEADER_H
+#define CULPRIT_REPORT_HEADER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/*
+ * What every report says before its rows: which events were really used and how often they were
+ * taken, what was lost or stayed unknown, over which epochs and machines, and notes (damage, what
+ * was left out, why). In JSON: events [{name, period, precise, samples, scale, lost}], samples,
+ * lost {cause: n}, unknown, epochs, machine, notes.
+ */
+struct report_event {
+	char *name;
+	uint64_t period;
+	bool precise, randomized;
+	uint64_t samples;
+	double scale; /* enabled / running time: 1 without multiplexing */
+};
+
+struct report_counter {
+	char *name; /* "ring", "throttled", ...: the cause */
+	uint64_t value;
+};
+
+struct report_header {
+	struct report_event *events;
+	size_t event_count;
+	uint64_t samples, lost, unknown, idle;
+	struct report_counter *lost_by_cause;
+	size_t lost_causes;
+	char **epochs;
+	size_t epoch_count;
+	uint64_t start_ns, end_ns;
+	char *machine;
+	char **notes;
+	size_t note_count;
+};
+
+void report_header_free(struct report_header *h); /* what it owns, not h itself */
+int report_header_note(struct report_header *h, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+
+#endif

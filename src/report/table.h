@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#ifndef CULPRIT_REPORT_TABLE_H
+#define CULPRIT_REPORT_TABLE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include "report/header.h"
+
+/*
+ * A result table and its printing. Every report makes one and lets this print it as aligned text,
+ * as JSON ({header..., "rows": [...]}) or as CSV. Cells hold raw values; names are escaped here.
+ */
+struct table;
+
+enum table_format { TABLE_TEXT, TABLE_JSON, TABLE_CSV };
+
+enum table_type {
+	TABLE_NAME,    /* bytes from outside; escaped; left aligned; takes the room that is left */
+	TABLE_COUNT,   /* uint64_t */
+	TABLE_PERCENT, /* double, 0 to 100 */
+	TABLE_REAL,    /* double */
+	TABLE_ADDRESS, /* uint64_t, hex; a string in JSON */
+};
+
+struct table *table_new(const char *report); /* the report's name, static */
+void table_free(struct table *t);
+
+/* key: the name in JSON and CSV, NULL for text only; heading: of the text form, NULL for not in
+ * text. Both static. All columns first, then rows. Returns the column's index. */
+int table_add_column(struct table *t, enum table_type type, const char *key, const char *heading);
+/* A column inside the JSON object group ("events") under a name from outside. */
+int table_add_group_column(struct table *t, enum table_type type, const char *group,
+			   const char *name, const char *heading);
+
+int table_add_row(struct table *t); /* cells start absent (JSON null, text empty) */
+int table_set_name(struct table *t, int column, const char *name, size_t size);
+int table_set_count(struct table *t, int column, uint64_t value);
+int table_set_real(struct table *t, int column, double value); /* PERCENT and REAL */
+int table_set_address(struct table *t, int column, uint64_t value);
+
+/* Prints header and rows. width: columns of the terminal, 0 when it is none (nothing is cut). */
+int table_print(const struct table *t, const struct report_header *h, enum table_format format,
+		FILE *out, int width);
+
+#endif

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#ifndef CULPRIT_UTIL_DIAG_H
+#define CULPRIT_UTIL_DIAG_H
+
+/*
+ * The detail of an error: what went wrong, where, and what to do. Functions return a negative errno
+ * and put the sentence here; the command that was asked for prints it once, at the top.
+ */
+struct diag {
+	char text[1024];
+};
+
+/*
+ * Formats the detail and returns -err, so that a failing function ends in
+ * `return diag_fail(diag, EINVAL, ...)`. err is a positive errno. diag may be NULL. The text is one
+ * line: control characters of its arguments are escaped, an overlong text ends in "...".
+ */
+int diag_fail(struct diag *diag, int err, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+
+#endif

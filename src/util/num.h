@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#ifndef CULPRIT_UTIL_NUM_H
+#define CULPRIT_UTIL_NUM_H
+
+#include <stdint.h>
+
+/* Numbers from people. The whole text must be the number; 0, -EINVAL or -ERANGE. */
+int num_parse_u64(const char *text, uint64_t *ret);   /* decimal, or hex after 0x */
+int num_parse_count(const char *text, uint64_t *ret); /* with k, M, G (powers of 1000) */
+int num_parse_bytes(const char *text, uint64_t *ret); /* with K, M, G, T (powers of 1024), B */
+int num_parse_duration_ns(const char *text, uint64_t *ret); /* with ns, us, ms, s, m, h, d, w */
+int num_parse_percent(const char *text, double *ret);	    /* 0 < x <= 100, with or without % */
+
+/* a + b, stopping at UINT64_MAX. */
+uint64_t num_add_sat(uint64_t a, uint64_t b);
+uint64_t num_mul_sat(uint64_t a, uint64_t b);
+
+#endif

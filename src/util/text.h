@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#ifndef CULPRIT_UTIL_TEXT_H
+#define CULPRIT_UTIL_TEXT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/*
+ * Names from outside (files, symbols, commands, labels) may hold anything but a zero byte. Before
+ * they reach a terminal, bytes that are not printable UTF-8 are written as \xNN (\n, \t as such)
+ * and a backslash as two. Bidirectional and other invisible control characters count as not
+ * printable. Writes at most room - 1 bytes and a terminator, never splits a character or an escape,
+ * and returns the length the whole would have (as snprintf does).
+ */
+size_t text_escape(char *out, size_t room, const char *name, size_t size);
+/* Columns that the escaped text takes on a terminal. */
+size_t text_width(const char *escaped);
+bool text_is_utf8(const char *s, size_t size);
+
+/* Shell pattern (fnmatch without special leading dot). */
+bool text_match_glob(const char *pattern, const char *s);
+
+/* Last component of a path; "" for an empty one. */
+const char *text_base_name(const char *path);
+
+#endif
