@@ -8,4 +8,4 @@ int sample(void *ctx)
 	return 0;
 }
 
-char license[] SEC("license") = "Dual BSD/GPL";
+char LICENSE[] SEC("license") = "Dual BSD/GPL";

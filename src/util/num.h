@@ -4,7 +4,10 @@
 
 #include <stdint.h>
 
-/* Numbers from people. The whole text must be the number; 0, -EINVAL or -ERANGE. */
+/*
+ * Numbers from people. The whole text must be the number; 0, -EINVAL or -ERANGE. Those with a unit
+ * may have a fraction ("1.5k") when the result is whole.
+ */
 int num_parse_u64(const char *text, uint64_t *ret);   /* decimal, or hex after 0x */
 int num_parse_count(const char *text, uint64_t *ret); /* with k, M, G (powers of 1000) */
 int num_parse_bytes(const char *text, uint64_t *ret); /* with K, M, G, T (powers of 1024), B */

@@ -13,6 +13,8 @@
  * and returns the length the whole would have (as snprintf does).
  */
 size_t text_escape(char *out, size_t room, const char *name, size_t size);
+/* As text_escape, but leaves backslashes alone: for whole sentences, whose names may be escaped. */
+size_t text_escape_controls(char *out, size_t room, const char *text, size_t size);
 /* Columns that the escaped text takes on a terminal. */
 size_t text_width(const char *escaped);
 bool text_is_utf8(const char *s, size_t size);

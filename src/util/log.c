@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#include "util/log.h"
+
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <syslog.h>
+#include <unistd.h>
+#include "util/text.h"
+
+static enum log_level log_level = LOG_LEVEL_NOTICE;
+
+void log_set_level(enum log_level level)
+{
+	log_level = level;
+}
+
+/* systemd.exec(5): JOURNAL_STREAM names the device and inode of the stream to the journal. */
+static bool log_to_journal(void)
+{
+	const char *stream = getenv("JOURNAL_STREAM");
+	unsigned long long device, inode;
+	struct stat st;
+
+	return stream && sscanf(stream, "%llu:%llu", &device, &inode) == 2 &&
+	       !fstat(STDERR_FILENO, &st) && st.st_dev == device && st.st_ino == inode;
+}
+
+void log_write(enum log_level level, const char *format, ...)
+{
+	static const struct {
+		int priority;
+		const char *word;
+	} levels[] = {
+		[LOG_LEVEL_ERROR] = {LOG_ERR, "error: "},
+		[LOG_LEVEL_WARNING] = {LOG_WARNING, "warning: "},
+		[LOG_LEVEL_NOTICE] = {LOG_NOTICE, ""},
+		[LOG_LEVEL_DEBUG] = {LOG_DEBUG, "debug: "},
+	};
+	char raw[2048], line[4096];
+	va_list args;
+	size_t n;
+
+	if (level > log_level)
+		return;
+	va_start(args, format);
+	vsnprintf(raw, sizeof(raw), format, args);
+	va_end(args);
+	if (log_to_journal())
+		n = (size_t)snprintf(line, sizeof(line), "<%d>", levels[level].priority);
+	else
+		n = (size_t)snprintf(line, sizeof(line), "culprit: %s", levels[level].word);
+	text_escape_controls(line + n, sizeof(line) - n - 1, raw, strlen(raw));
+	strcat(line, "\n");
+	/* One write a line, so that lines of several processes do not mix. */
+	if (write(STDERR_FILENO, line, strlen(line)) < 0)
+		return; /* nowhere left to say so */
+}
