@@ -4,6 +4,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include "util/buf.h"
 #include "util/diag.h"
 
 /*
@@ -22,8 +23,15 @@ void image_lines_free(struct image_lines *l);
 /* The frames of the i-th address that was asked for; count 0 when nothing is known of it. */
 size_t image_lines_frames(const struct image_lines *l, size_t i, const struct image_frame **ret);
 
-/* Foreign format: privileged callers go through image/worker.h. Addresses in any order. */
+/*
+ * fd is the image, debug_fd its separate debug file or -1. Foreign format: privileged callers go
+ * through image/worker.h. Addresses in any order. -ENOENT: neither file has DWARF (why, in diag).
+ */
 int image_lines_read(int fd, int debug_fd, const uint64_t *addresses, size_t count,
 		     struct image_lines **ret, struct diag *diag);
+
+/* The form in which the worker sends them. Loading is safe on hostile bytes (-EBADMSG). */
+int image_lines_save(const struct image_lines *l, struct buf *out);
+int image_lines_load(const void *data, size_t size, struct image_lines **ret, struct diag *diag);
 
 #endif

@@ -22,7 +22,8 @@ struct image_function {
 };
 
 void image_symbols_free(struct image_symbols *s);
-/* The function that has address, NULL when none does. Owned by s. */
+/* The function that has address, NULL when none does. Owned by s. Names are demangled on first use,
+ * so one set is for one thread. */
 const struct image_function *image_symbols_find(const struct image_symbols *s, uint64_t address);
 /* The function by index, in rising order of address. */
 size_t image_symbols_count(const struct image_symbols *s);
@@ -44,12 +45,17 @@ int image_symbols_load(const void *data, size_t size, struct image_symbols **ret
 int image_symbols_read(int fd, int debug_fd, size_t max_bytes, struct image_symbols **ret,
 		       struct diag *diag);
 
-/* From (address, size, name) triples in any order: kallsyms, perf maps, jitdump. size 0: up to the
- * next symbol. The names are copied. */
 struct image_symbol {
 	uint64_t start, size;
 	const char *name;
 };
+/*
+ * From (address, size, name) triples in any order: kallsyms, perf maps, jitdump. size 0: up to the
+ * next symbol (the last: to the end of its 4 KiB page). Of several at one address one with a size
+ * is taken, the later in the list first (code made later replaces older); of several without a
+ * size the most public name. Where functions overlap, the one that starts later takes over.
+ * source is static. The names are copied. -ENOMEM; -EFBIG past 2^31 bytes of names.
+ */
 int image_symbols_build(const struct image_symbol *list, size_t count, const char *source,
 			struct image_symbols **ret);
 

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#ifndef CULPRIT_IMAGE_ELF_SYMBOLS_H
+#define CULPRIT_IMAGE_ELF_SYMBOLS_H
+
+#include <gelf.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "image/symbol_set.h"
+
+/* The parts of image_symbols_read, for the files elf_*.c only. */
+
+struct elf_region {
+	uint64_t start, end;
+};
+
+/* An ELF file and where its code lies. */
+struct elf_code {
+	Elf *elf;
+	GElf_Ehdr header;
+	struct elf_region *regions; /* sorted by start */
+	size_t region_count;
+};
+
+/*
+ * Fills in header and regions: executable sections, without a section table executable segments, of
+ * a relocatable file its .text alone. 0, -EBADMSG, -ENOMEM.
+ */
+int elf_code_init(struct elf_code *c, Elf *elf);
+void elf_code_free(struct elf_code *c);
+/* The region that has address, NULL when none does. */
+const struct elf_region *elf_code_region(const struct elf_code *c, uint64_t address);
+/* The first section of that name, NULL when there is none. */
+Elf_Scn *elf_find_section(Elf *elf, const char *name, GElf_Shdr *ret);
+/* Bytes of the file at a virtual address, up to the end of its segment. NULL when there are none.
+ */
+Elf_Data *elf_data_at(Elf *elf, uint64_t address);
+
+/*
+ * Each adds what it finds to the set: 0, or -ENOMEM or -EFBIG from it. What is malformed is passed
+ * over. from may be another file with the same addresses as code.
+ */
+int elf_add_table(struct symbol_set *set, const struct elf_code *code, Elf *from, uint32_t type);
+int elf_add_plt(struct symbol_set *set, const struct elf_code *code);
+int elf_add_starts(struct symbol_set *set, const struct elf_code *code);
+
+/*
+ * The mini debug info (an xz-compressed ELF file) in .gnu_debugdata. *ret_data is its memory, to be
+ * freed after elf_end(*ret). -ENOENT: there is none; -EBADMSG; -EFBIG past max_bytes.
+ */
+int elf_open_mini(Elf *elf, size_t max_bytes, Elf **ret, uint8_t **ret_data);
+
+#endif

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#include "image/elf_symbols.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+/* Adds a file's symbol table; *source becomes name if that gave anything and none is set yet. */
+static int add_source(struct symbol_set *set, const struct elf_code *code, Elf *from, uint32_t type,
+		      const char *name, const char **source)
+{
+	size_t before = set->count;
+	int err = from ? elf_add_table(set, code, from, type) : 0;
+	if (set->count > before && !*source)
+		*source = name;
+	return err;
+}
+
+static int add_all(struct symbol_set *set, const struct elf_code *code, Elf *debug,
+		   const char **source)
+{
+	Elf *mini = NULL;
+	uint8_t *mini_data = NULL;
+	int err = add_source(set, code, debug, SHT_SYMTAB, "debug file", source);
+	if (!err)
+		err = add_source(set, code, code->elf, SHT_SYMTAB, "symtab", source);
+	if (!err && !*source && elf_open_mini(code->elf, set->max_bytes, &mini, &mini_data) == 0) {
+		err = add_source(set, code, mini, SHT_SYMTAB, "mini debug info", source);
+		elf_end(mini);
+		free(mini_data);
+	}
+	if (!err)
+		err = add_source(set, code, code->elf, SHT_DYNSYM, "dynsym", source);
+	if (!err)
+		err = elf_add_plt(set, code);
+	if (!err)
+		err = elf_add_starts(set, code);
+	if (!*source)
+		*source = set->count ? "function starts" : "none";
+	return err;
+}
+
+static int read_open(Elf *elf, Elf *debug, size_t max_bytes, struct image_symbols **ret,
+		     struct diag *diag)
+{
+	struct elf_code code;
+	struct symbol_set set;
+	const char *source = NULL;
+	int err = elf_code_init(&code, elf);
+	if (err == -EBADMSG)
+		return diag_fail(diag, EBADMSG, "not an ELF file");
+	if (err < 0)
+		return diag_fail(diag, -err, "out of memory while reading an ELF file");
+	err = symbol_set_init(&set, max_bytes);
+	if (!err)
+		err = add_all(&set, &code, debug, &source);
+	if (!err && set.count == 0)
+		err = -ENOENT;
+	if (!err)
+		err = symbol_set_finish(&set, source, ret);
+	symbol_set_free(&set);
+	elf_code_free(&code);
+	if (err == -ENOENT)
+		return diag_fail(diag, ENOENT, "the file has neither symbols nor .eh_frame");
+	if (err == -EFBIG)
+		return diag_fail(diag, EFBIG, "the file has more than %zu MB of symbols",
+				 max_bytes >> 20);
+	if (err < 0)
+		return diag_fail(diag, -err, "out of memory while reading symbols");
+	return 0;
+}
+
+int image_symbols_read(int fd, int debug_fd, size_t max_bytes, struct image_symbols **ret,
+		       struct diag *diag)
+{
+	elf_version(EV_CURRENT);
+	Elf *elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
+	if (!elf)
+		return diag_fail(diag, EBADMSG, "not an ELF file: %s", elf_errmsg(-1));
+	/* A debug file that is broken costs only itself. */
+	Elf *debug = debug_fd >= 0 ? elf_begin(debug_fd, ELF_C_READ_MMAP, NULL) : NULL;
+	int err = read_open(elf, debug, max_bytes, ret, diag);
+	elf_end(debug);
+	elf_end(elf);
+	return err;
+}
