@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include "image/code.h"
+#include "image/lines.h"
+#include "image/symbols.h"
+#include "workshop.h"
+
+/* The division is written in deep() and inlined twice over into outer(). */
+static const char program[] = "int sink;\n"
+			      "static inline __attribute__((always_inline)) int deep(int x)\n"
+			      "{\n"
+			      "	return sink / x;\n" /* line 4 */
+			      "}\n"
+			      "static inline __attribute__((always_inline)) int middle(int x)\n"
+			      "{\n"
+			      "	return deep(x + 3) ^ 5;\n" /* line 8 */
+			      "}\n"
+			      "__attribute__((noinline)) int outer(int x)\n"
+			      "{\n"
+			      "	return middle(x) + 1;\n" /* line 12 */
+			      "}\n"
+			      "int main(int argc, char **argv)\n"
+			      "{\n"
+			      "	(void)argv;\n"
+			      "	return outer(argc);\n" /* line 17 */
+			      "}\n";
+
+static uint64_t function_at(const char *image, const char *name, uint64_t *ret_size)
+{
+	struct image_symbols *s;
+	uint64_t start = 0;
+	int fd = workshop_open(image);
+	assert_int_equal(image_symbols_read(fd, -1, 1 << 20, &s, NULL), 0);
+	for (size_t i = 0; i < image_symbols_count(s); i++) {
+		const struct image_function *f = image_symbols_at(s, i);
+		if (strcmp(f->demangled, name) == 0) {
+			start = f->start;
+			*ret_size = f->size;
+		}
+	}
+	image_symbols_free(s);
+	close(fd);
+	assert_int_not_equal(start, 0);
+	return start;
+}
+
+/* The address of the idiv in outer(): f7 and a modrm of /7. */
+static uint64_t division_at(const char *image, const char *name)
+{
+	uint64_t size = 0, start = function_at(image, name, &size);
+	uint8_t *code;
+	size_t got;
+	int fd = workshop_open(image);
+	assert_int_equal(image_code_read(fd, start, size, &code, &got, NULL), 0);
+	assert_int_equal(got, size);
+	for (size_t i = 0; i + 1 < size; i++) {
+		if (code[i] == 0xf7 && (code[i + 1] & 0x38) == 0x38) {
+			free(code);
+			close(fd);
+			return start + i;
+		}
+	}
+	fail_msg("no division in %s", name);
+	return 0;
+}
+
+static struct image_lines *read_lines(const char *image, const char *debug,
+				      const uint64_t *addresses, size_t count)
+{
+	struct image_lines *l = NULL;
+	struct diag diag = {""};
+	int fd = workshop_open(image), debug_fd = debug ? workshop_open(debug) : -1;
+	int err = image_lines_read(fd, debug_fd, addresses, count, &l, &diag);
+	if (err)
+		print_message("%s\n", diag.text);
+	assert_int_equal(err, 0);
+	close(fd);
+	if (debug_fd >= 0)
+		close(debug_fd);
+	return l;
+}
+
+static void check_frame(const struct image_frame *f, const char *function, uint32_t line)
+{
+	assert_non_null(f->function);
+	assert_string_equal(f->function, function);
+	assert_int_equal(f->line, line);
+	assert_non_null(f->file);
+	assert_non_null(strstr(f->file, "/p.c"));
+	assert_int_equal(f->file[0], '/');
+}
+
+static void check_chain(const char *image, const char *debug)
+{
+	uint64_t size, at = division_at(image, "outer"),
+		       main_at = function_at(image, "main", &size);
+	uint64_t addresses[] = {main_at, at, 1, at, UINT64_MAX};
+	const struct image_frame *f;
+	struct image_lines *l = read_lines(image, debug, addresses, 5);
+	for (size_t i = 1; i <= 3; i += 2) {
+		assert_int_equal(image_lines_frames(l, i, &f), 3);
+		check_frame(&f[0], "deep", 4);
+		check_frame(&f[1], "middle", 8);
+		check_frame(&f[2], "outer", 12);
+	}
+	assert_int_equal(image_lines_frames(l, 0, &f), 1);
+	check_frame(&f[0], "main", 17); /* the last of its three lines at that address */
+	assert_int_equal(image_lines_frames(l, 2, &f), 0);
+	assert_int_equal(image_lines_frames(l, 4, &f), 0);
+	assert_int_equal(image_lines_frames(l, 5, &f), 0);
+	image_lines_free(l);
+}
+
+static void test_inlines(void **state)
+{
+	(void)state;
+	assert_int_equal(workshop_write("p.c", program), 0);
+	assert_int_equal(workshop_run("gcc -O2 -g p.c -o p5; gcc -O2 -g -gdwarf-4 p.c -o p4"), 0);
+	check_chain("p5", NULL);
+	check_chain("p4", NULL);
+}
+
+/* Without .debug_aranges, as Clang leaves it. */
+static void test_no_aranges(void **state)
+{
+	(void)state;
+	assert_int_equal(workshop_run("objcopy -R .debug_aranges p5 bare"), 0);
+	check_chain("bare", NULL);
+}
+
+static void test_separate(void **state)
+{
+	(void)state;
+	assert_int_equal(workshop_run("objcopy --only-keep-debug p5 p5.debug;"
+				      "objcopy --strip-debug p5 thin"),
+			 0);
+	check_chain("thin", "p5.debug");
+	struct image_lines *l = NULL;
+	struct diag diag;
+	uint64_t at = division_at("thin", "outer");
+	int fd = workshop_open("thin");
+	assert_int_equal(image_lines_read(fd, -1, &at, 1, &l, &diag), -ENOENT);
+	assert_non_null(strstr(diag.text, "no debug information"));
+	close(fd);
+}
+
+/* Lines, but no inlined functions: they are in a .dwo file, which is not looked for. */
+static void test_split(void **state)
+{
+	(void)state;
+	assert_int_equal(workshop_run("gcc -O2 -g -gsplit-dwarf p.c -o split"), 0);
+	uint64_t at = division_at("split", "outer");
+	const struct image_frame *f;
+	struct image_lines *l = read_lines("split", NULL, &at, 1);
+	assert_int_equal(image_lines_frames(l, 0, &f), 1);
+	assert_int_equal(f[0].line, 4);
+	image_lines_free(l);
+}
+
+static void test_cplusplus(void **state)
+{
+	(void)state;
+	assert_int_equal(workshop_write("q.cc",
+					"namespace room {\n"
+					"template <class T> struct box {\n"
+					"	T v;\n"
+					"	T __attribute__((always_inline)) get(T x)\n"
+					"	{ return v / x; }\n" /* line 5 */
+					"};\n"
+					"__attribute__((noinline)) int use(int x)\n"
+					"{ box<int> b{100}; return b.get(x); }\n"
+					"}\n"
+					"int main(int c, char **) { return room::use(c); }\n"),
+			 0);
+	assert_int_equal(workshop_run("g++ -O2 -g q.cc -o q"), 0);
+	uint64_t at = division_at("q", "room::use");
+	const struct image_frame *f;
+	struct image_lines *l = read_lines("q", NULL, &at, 1);
+	assert_int_equal(image_lines_frames(l, 0, &f), 2);
+	/* Never compiled by itself, get() has no linkage name: its own name must do. */
+	assert_non_null(strstr(f[0].function, "get"));
+	assert_int_equal(f[0].line, 5);
+	assert_string_equal(f[1].function, "room::use");
+	assert_int_equal(f[1].line, 8);
+	image_lines_free(l);
+}
+
+static void test_save_load(void **state)
+{
+	(void)state;
+	uint64_t at[] = {division_at("p5", "outer"), 1, division_at("p5", "outer") - 1};
+	struct image_lines *l = read_lines("p5", NULL, at, 3), *m = NULL;
+	const struct image_frame *f;
+	struct buf b;
+	buf_init(&b, 1 << 20);
+	assert_int_equal(image_lines_save(l, &b), 0);
+	image_lines_free(l);
+	assert_int_equal(image_lines_load(b.data, b.size, &m, NULL), 0);
+	assert_int_equal(image_lines_frames(m, 0, &f), 3);
+	check_frame(&f[0], "deep", 4);
+	check_frame(&f[2], "outer", 12);
+	assert_int_equal(image_lines_frames(m, 1, &f), 0);
+	image_lines_free(m);
+	for (size_t cut = 0; cut < b.size; cut++)
+		assert_int_equal(image_lines_load(b.data, cut, &m, NULL), -EBADMSG);
+	for (size_t i = 0; i < b.size * 8; i++) {
+		b.data[i / 8] ^= (uint8_t)(1 << i % 8);
+		if (image_lines_load(b.data, b.size, &m, NULL) == 0) {
+			for (size_t k = 0; k < 3; k++)
+				for (size_t n = image_lines_frames(m, k, &f); n; n--)
+					assert_true(f[n - 1].file != (char *)1);
+			image_lines_free(m);
+		}
+		b.data[i / 8] ^= (uint8_t)(1 << i % 8);
+	}
+	buf_free(&b);
+}
+
+static void test_hostile(void **state)
+{
+	(void)state;
+	uint64_t addresses[64], at = division_at("p5", "outer"), seed = 7;
+	size_t size;
+	char *elf = workshop_read("p5", &size);
+	assert_non_null(elf);
+	for (size_t i = 0; i < 64; i++)
+		addresses[i] = at - 32 + i;
+	for (int round = 0; round < 1500; round++) {
+		char *copy = malloc(size);
+		struct image_lines *l;
+		uint8_t *code;
+		size_t got;
+		memcpy(copy, elf, size);
+		for (int k = 0; k < 12; k++) {
+			seed = seed * 6364136223846793005u + 1442695040888963407u;
+			copy[(seed >> 33) % size] = (char)(seed >> 20);
+		}
+		int fd = workshop_memory(copy, round % 4 ? size : (seed >> 35) % size);
+		if (image_lines_read(fd, -1, addresses, 64, &l, NULL) == 0)
+			image_lines_free(l);
+		if (image_code_read(fd, at, 1 << 20, &code, &got, NULL) == 0)
+			free(code);
+		close(fd);
+		free(copy);
+	}
+	free(elf);
+}
+
+static void test_code(void **state)
+{
+	(void)state;
+	uint8_t *code;
+	size_t got;
+	struct diag diag;
+	int fd = workshop_open("p5");
+	assert_int_equal(image_code_read(fd, 1, 8, &code, &got, &diag), -ERANGE);
+	assert_int_equal(image_code_read(fd, UINT64_MAX, 8, &code, &got, &diag), -ERANGE);
+	/* As much as there is: to the end of the segment. */
+	assert_int_equal(
+		image_code_read(fd, division_at("p5", "outer"), SIZE_MAX, &code, &got, &diag), 0);
+	assert_true(got > 16 && got < 1 << 20);
+	assert_int_equal(code[0], 0xf7);
+	free(code);
+	close(fd);
+	fd = workshop_open("p.c");
+	assert_int_equal(image_code_read(fd, 1, 8, &code, &got, &diag), -EBADMSG);
+	close(fd);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_inlines),	  cmocka_unit_test(test_no_aranges),
+		cmocka_unit_test(test_separate),  cmocka_unit_test(test_split),
+		cmocka_unit_test(test_cplusplus), cmocka_unit_test(test_save_load),
+		cmocka_unit_test(test_code),	  cmocka_unit_test(test_hostile),
+	};
+	return cmocka_run_group_tests(tests, workshop_setup, workshop_teardown);
+}
