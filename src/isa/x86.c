@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <Zydis/Zydis.h>
+#include "isa/decode_table.h"
+
+struct x86 {
+	ZydisDecoder decoder;
+	ZydisFormatter formatter;
+};
+
+static enum isa_branch branch_kind(const ZydisDecodedInstruction *z)
+{
+	switch (z->meta.category) {
+	case ZYDIS_CATEGORY_UNCOND_BR:
+		return ISA_BRANCH_JUMP;
+	case ZYDIS_CATEGORY_COND_BR:
+		return ISA_BRANCH_CONDITIONAL;
+	case ZYDIS_CATEGORY_CALL:
+		return ISA_BRANCH_CALL;
+	case ZYDIS_CATEGORY_RET:
+	case ZYDIS_CATEGORY_SYSRET:
+		return ISA_BRANCH_RETURN;
+	case ZYDIS_CATEGORY_SYSCALL:
+	case ZYDIS_CATEGORY_INTERRUPT:
+		return ISA_BRANCH_SYSTEM;
+	default:
+		break;
+	}
+	switch (z->mnemonic) {
+	case ZYDIS_MNEMONIC_VMCALL:
+	case ZYDIS_MNEMONIC_VMMCALL:
+		return ISA_BRANCH_SYSTEM;
+	case ZYDIS_MNEMONIC_UD0:
+	case ZYDIS_MNEMONIC_UD1:
+	case ZYDIS_MNEMONIC_UD2:
+	case ZYDIS_MNEMONIC_HLT:
+		return ISA_BRANCH_STOP;
+	default:
+		return ISA_BRANCH_NONE;
+	}
+}
+
+/* Addresses that the instruction itself fixes: where it branches to, what it reads or writes. */
+static void find_addresses(const ZydisDecodedInstruction *z, const ZydisDecodedOperand *operands,
+			   struct isa_instruction *ret)
+{
+	for (unsigned i = 0; i < z->operand_count_visible; i++) {
+		const ZydisDecodedOperand *o = &operands[i];
+		ZyanU64 address;
+		bool branch = o->type == ZYDIS_OPERAND_TYPE_IMMEDIATE && o->imm.is_relative;
+		bool data = o->type == ZYDIS_OPERAND_TYPE_MEMORY &&
+			    (o->mem.base == ZYDIS_REGISTER_RIP ||
+			     (o->mem.base == ZYDIS_REGISTER_NONE &&
+			      o->mem.index == ZYDIS_REGISTER_NONE)) &&
+			    o->mem.segment != ZYDIS_REGISTER_FS &&
+			    o->mem.segment != ZYDIS_REGISTER_GS;
+		if ((!branch && !data) ||
+		    !ZYAN_SUCCESS(ZydisCalcAbsoluteAddress(z, o, ret->address, &address)))
+			continue;
+		if (branch)
+			ret->target = address;
+		else
+			ret->data = address;
+	}
+}
+
+static bool x86_decode(const struct isa_decoder *d, const uint8_t *code, size_t size,
+		       struct isa_instruction *ret)
+{
+	const struct x86 *x = d->state;
+	ZydisDecodedInstruction z;
+	ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
+	if (!ZYAN_SUCCESS(ZydisDecoderDecodeFull(&x->decoder, code, size, &z, operands)))
+		return false;
+	ret->size = z.length;
+	ret->branch = branch_kind(&z);
+	find_addresses(&z, operands, ret);
+	return true;
+}
+
+/* AT&T syntax marks the operand of an indirect branch by a star, which Zydis leaves out. */
+static void add_star(char out[ISA_TEXT_MAX])
+{
+	char *operand = strpbrk(out, "%(-0");
+	size_t size = strlen(out);
+	if (!operand || size + 1 >= ISA_TEXT_MAX)
+		return;
+	memmove(operand + 1, operand, strlen(operand) + 1);
+	*operand = '*';
+}
+
+static bool x86_format(const struct isa_decoder *d, const uint8_t *code,
+		       const struct isa_instruction *in, char out[ISA_TEXT_MAX])
+{
+	const struct x86 *x = d->state;
+	ZydisDecodedInstruction z;
+	ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
+	if (!ZYAN_SUCCESS(ZydisDecoderDecodeFull(&x->decoder, code, in->size, &z, operands)) ||
+	    !ZYAN_SUCCESS(ZydisFormatterFormatInstruction(&x->formatter, &z, operands,
+							  z.operand_count_visible, out,
+							  ISA_TEXT_MAX, in->address, NULL)))
+		return false;
+	if (d->syntax == ISA_SYNTAX_ATT && in->target == ISA_NO_ADDRESS &&
+	    (in->branch == ISA_BRANCH_JUMP || in->branch == ISA_BRANCH_CALL))
+		add_star(out);
+	return true;
+}
+
+static const struct isa_table x86_table = {x86_decode, x86_format, 1};
+
+/* As objdump writes it: lower case hex without padding, rip-relative operands as they are. */
+static void set_style(ZydisFormatter *f)
+{
+	static const struct {
+		ZydisFormatterProperty property;
+		ZyanUPointer value;
+	} style[] = {
+		{ZYDIS_FORMATTER_PROP_FORCE_RELATIVE_RIPREL, ZYAN_TRUE},
+		{ZYDIS_FORMATTER_PROP_HEX_UPPERCASE, ZYAN_FALSE},
+		{ZYDIS_FORMATTER_PROP_ADDR_PADDING_ABSOLUTE, ZYDIS_PADDING_DISABLED},
+		{ZYDIS_FORMATTER_PROP_ADDR_PADDING_RELATIVE, ZYDIS_PADDING_DISABLED},
+		{ZYDIS_FORMATTER_PROP_DISP_PADDING, ZYDIS_PADDING_DISABLED},
+		{ZYDIS_FORMATTER_PROP_IMM_PADDING, ZYDIS_PADDING_DISABLED},
+	};
+	for (size_t i = 0; i < sizeof(style) / sizeof(*style); i++)
+		ZydisFormatterSetProperty(f, style[i].property, style[i].value);
+}
+
+int isa_x86_init(struct isa_decoder *d)
+{
+	struct x86 *x = calloc(1, sizeof(*x));
+	if (!x)
+		return -ENOMEM;
+	d->state = x;
+	d->table = &x86_table;
+	bool wide = d->bits == 64;
+	if (!ZYAN_SUCCESS(ZydisDecoderInit(
+		    &x->decoder, wide ? ZYDIS_MACHINE_MODE_LONG_64 : ZYDIS_MACHINE_MODE_LEGACY_32,
+		    wide ? ZYDIS_STACK_WIDTH_64 : ZYDIS_STACK_WIDTH_32)) ||
+	    !ZYAN_SUCCESS(ZydisFormatterInit(&x->formatter, d->syntax == ISA_SYNTAX_INTEL
+								    ? ZYDIS_FORMATTER_STYLE_INTEL
+								    : ZYDIS_FORMATTER_STYLE_ATT)))
+		return -EOPNOTSUPP;
+	set_style(&x->formatter);
+	return 0;
+}
