@@ -8,10 +8,13 @@
 #include "util/diag.h"
 #include "util/identity.h"
 
+#define IMAGE_KERNEL_CODE_MAX (16u << 20) /* bytes that one image_kernel_code() gives */
+
 /*
  * The running kernel as images: the core kernel, each module, each BPF program. Addresses of the
  * core kernel are stored as linked (the slide of KASLR taken off), so that epochs of several boots
- * add up.
+ * add up: _text is at one constant address per architecture (kernel_scan.h); where a vmlinux has it
+ * elsewhere, its reader shifts by the difference.
  */
 struct image_kernel;
 
@@ -26,9 +29,23 @@ struct image_kernel_region {
  * root is "" or, in tests, a directory to read them under. -EACCES: addresses are hidden. */
 int image_kernel_new(const char *root, struct image_kernel **ret, struct diag *diag);
 void image_kernel_free(struct image_kernel *k);
-/* Reads modules and BPF programs again; cheap when nothing changed. */
+struct image_kernel_counts {
+	uint64_t regions;
+	uint64_t regions_refused; /* past 65536 */
+	uint64_t lines_refused;	  /* of kallsyms and modules, in the last scan: not of the form */
+	uint64_t scans;		  /* of /proc/kallsyms */
+};
+struct image_kernel_counts image_kernel_counts(const struct image_kernel *k);
+
+/* Reads modules and BPF programs again; cheap when nothing changed (and CAP_SYS_ADMIN lets it see
+ * that). On failure the regions stay as they were. */
 int image_kernel_refresh(struct image_kernel *k);
-/* A PERF_RECORD_KSYMBOL of a BPF program: registered, or gone (kept until forgotten). */
+/*
+ * A PERF_RECORD_KSYMBOL of a BPF program or a trampoline: registered, or gone. One that is gone is
+ * still found, for samples on their way, until its addresses are used anew or two scans have
+ * passed. -EINVAL: the region makes no sense; -ENOENT: what is gone was never there; -ENOSPC:
+ * counted.
+ */
 int image_kernel_ksymbol(struct image_kernel *k, uint64_t address, uint64_t size, const char *name,
 			 int unregister);
 /* The region that has a run-time address, NULL when none does. Owned by k, valid until a change. */

@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+/*
+ * A reader of the few ELF fields that identify an image. Everything is read by pread into buffers
+ * of known size: a file that shrinks, lies about its size or has headers that overlap cannot do
+ * more than make it fail. The tables it steps through are bounded by the counts in the header
+ * (16 bits) and by TABLE_ENTRIES_MAX.
+ */
+#include "image/facts.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <string.h>
+#include <unistd.h>
+#include <sys/stat.h>
+#include <xxhash.h>
+#include "image/id_hash.h"
+#include "image/notes.h"
+
+#define TABLE_ENTRIES_MAX 4096		      /* program or section headers looked at */
+#define NOTES_MAX	  64		      /* note segments or sections looked at */
+#define NOTE_BYTES_MAX	  4096		      /* read of each */
+#define CONTENT_MAX	  (UINT64_C(1) << 30) /* bytes hashed of a file without a build-id */
+
+struct elf {
+	int fd;
+	uint64_t size;
+	bool is_64;
+	uint64_t phoff, shoff;
+	uint32_t phnum, shnum, phentsize, shentsize;
+	struct diag *diag;
+};
+
+/* A program or section header in the wide form. */
+struct part {
+	uint32_t type, flags;
+	uint64_t address, offset, file_size, align;
+};
+
+static int elf_pread(const struct elf *e, void *out, size_t size, uint64_t offset, const char *what)
+{
+	if (offset > e->size || size > e->size - offset)
+		return diag_fail(e->diag, EBADMSG,
+				 "truncated ELF file: its %s at %" PRIu64 " is past its end at "
+				 "%" PRIu64,
+				 what, offset, e->size);
+	for (size_t done = 0; done < size;) {
+		ssize_t n = pread(e->fd, (char *)out + done, size - done, (off_t)(offset + done));
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return diag_fail(e->diag, errno, "cannot read the %s: %s", what,
+					 strerror(errno));
+		if (n == 0)
+			return diag_fail(e->diag, EBADMSG, "the file shrank while it was read");
+		done += (size_t)n;
+	}
+	return 0;
+}
+
+static int elf_check_ident(struct elf *e, const uint8_t ident[EI_NIDENT])
+{
+	if (memcmp(ident, ELFMAG, SELFMAG))
+		return diag_fail(e->diag, EBADMSG, "not an ELF file");
+	if (ident[EI_DATA] == ELFDATA2MSB)
+		return diag_fail(e->diag, EBADMSG,
+				 "a big-endian ELF file: only little-endian ones are supported");
+	if (ident[EI_DATA] != ELFDATA2LSB)
+		return diag_fail(e->diag, EBADMSG, "broken ELF file: byte order %u",
+				 ident[EI_DATA]);
+	if (ident[EI_CLASS] != ELFCLASS32 && ident[EI_CLASS] != ELFCLASS64)
+		return diag_fail(e->diag, EBADMSG, "broken ELF file: class %u", ident[EI_CLASS]);
+	e->is_64 = ident[EI_CLASS] == ELFCLASS64;
+	return 0;
+}
+
+#define TAKE_HEADER(e, h)                                                                      \
+	((e)->phoff = (h).e_phoff, (e)->phnum = (h).e_phnum, (e)->phentsize = (h).e_phentsize, \
+	 (e)->shoff = (h).e_shoff, (e)->shnum = (h).e_shnum, (e)->shentsize = (h).e_shentsize, \
+	 (h).e_machine)
+
+static int elf_read_header(struct elf *e, uint16_t *ret_machine)
+{
+	union {
+		uint8_t ident[EI_NIDENT];
+		Elf32_Ehdr narrow;
+		Elf64_Ehdr wide;
+	} h;
+
+	if (e->size < sizeof(h.ident))
+		return diag_fail(e->diag, EBADMSG, "not an ELF file: %" PRIu64 " bytes", e->size);
+	int r = elf_pread(e, h.ident, sizeof(h.ident), 0, "header");
+	if (r || (r = elf_check_ident(e, h.ident)))
+		return r;
+	r = elf_pread(e, &h, e->is_64 ? sizeof(h.wide) : sizeof(h.narrow), 0, "header");
+	if (r)
+		return r;
+	uint16_t machine = e->is_64 ? TAKE_HEADER(e, h.wide) : TAKE_HEADER(e, h.narrow);
+	if (e->phnum && e->phentsize < (e->is_64 ? sizeof(Elf64_Phdr) : sizeof(Elf32_Phdr)))
+		return diag_fail(e->diag, EBADMSG, "broken ELF file: program headers of %u bytes",
+				 e->phentsize);
+	if (e->phnum > TABLE_ENTRIES_MAX)
+		return diag_fail(e->diag, EBADMSG, "broken ELF file: %u program headers", e->phnum);
+	*ret_machine = machine;
+	return 0;
+}
+
+static int elf_read_segment(const struct elf *e, uint32_t index, struct part *ret)
+{
+	uint64_t at = e->phoff + (uint64_t)index * e->phentsize;
+	if (at < e->phoff)
+		at = UINT64_MAX;
+	union {
+		Elf32_Phdr narrow;
+		Elf64_Phdr wide;
+	} h;
+	int r = elf_pread(e, &h, e->is_64 ? sizeof(h.wide) : sizeof(h.narrow), at,
+			  "program header");
+	if (r)
+		return r;
+	*ret = e->is_64 ? (struct part){h.wide.p_type,	 h.wide.p_flags,  h.wide.p_vaddr,
+					h.wide.p_offset, h.wide.p_filesz, h.wide.p_align}
+			: (struct part){h.narrow.p_type,   h.narrow.p_flags,  h.narrow.p_vaddr,
+					h.narrow.p_offset, h.narrow.p_filesz, h.narrow.p_align};
+	return 0;
+}
+
+static int elf_read_section(const struct elf *e, uint32_t index, struct part *ret)
+{
+	uint64_t at = e->shoff + (uint64_t)index * e->shentsize;
+	if (at < e->shoff)
+		at = UINT64_MAX;
+	union {
+		Elf32_Shdr narrow;
+		Elf64_Shdr wide;
+	} h;
+	int r = elf_pread(e, &h, e->is_64 ? sizeof(h.wide) : sizeof(h.narrow), at,
+			  "section header");
+	if (r)
+		return r;
+	*ret = e->is_64 ? (struct part){h.wide.sh_type, 0,
+					h.wide.sh_addr, h.wide.sh_offset,
+					h.wide.sh_size, h.wide.sh_addralign}
+			: (struct part){h.narrow.sh_type, 0,
+					h.narrow.sh_addr, h.narrow.sh_offset,
+					h.narrow.sh_size, h.narrow.sh_addralign};
+	return 0;
+}
+
+/* 0 when the notes have a build-id, else -ENOENT: broken notes only cost the build-id. */
+static int elf_read_notes(const struct elf *e, const struct part *p, struct image_id *ret)
+{
+	_Alignas(8) uint8_t data[NOTE_BYTES_MAX];
+	size_t size = p->file_size < sizeof(data) ? (size_t)p->file_size : sizeof(data);
+	struct elf quiet = *e;
+
+	quiet.diag = NULL;
+	if (elf_pread(&quiet, data, size, p->offset, "notes"))
+		return -ENOENT;
+	if (image_notes_build_id(data, size, (size_t)p->align, ret))
+		return -ENOENT;
+	ret->kind = IMAGE_BUILD_ID;
+	return 0;
+}
+
+static void facts_add_segment(struct image_facts *f, const struct part *p)
+{
+	if (f->segment_count == IMAGE_SEGMENTS_MAX || p->address + p->file_size < p->address ||
+	    p->offset + p->file_size < p->offset) {
+		f->segments_refused++;
+		return;
+	}
+	f->segments[f->segment_count++] = (struct image_segment){
+		.address = p->address, .file_offset = p->offset, .file_size = p->file_size};
+}
+
+static int facts_read_segments(const struct elf *e, struct image_facts *f)
+{
+	uint32_t notes = 0;
+
+	for (uint32_t i = 0; i < e->phnum; i++) {
+		struct part p;
+		int r = elf_read_segment(e, i, &p);
+		if (r)
+			return r;
+		if (p.type == PT_LOAD && (p.flags & PF_X) && p.file_size)
+			facts_add_segment(f, &p);
+		else if (p.type == PT_NOTE && !f->id.size && notes++ < NOTES_MAX)
+			elf_read_notes(e, &p, &f->id);
+	}
+	return 0;
+}
+
+/* For files without program headers (kernel modules) or whose PT_NOTE was left out. */
+static void facts_read_sections(const struct elf *e, struct image_facts *f)
+{
+	uint32_t notes = 0;
+	struct elf quiet = *e;
+
+	quiet.diag = NULL;
+	if (e->shentsize < (e->is_64 ? sizeof(Elf64_Shdr) : sizeof(Elf32_Shdr)))
+		return;
+	for (uint32_t i = 0; i < e->shnum && i < TABLE_ENTRIES_MAX && notes < NOTES_MAX; i++) {
+		struct part p;
+		if (elf_read_section(&quiet, i, &p))
+			return;
+		if (p.type == SHT_NOTE && ++notes && !elf_read_notes(&quiet, &p, &f->id))
+			return;
+	}
+}
+
+static int hash_range(const struct elf *e, XXH3_state_t *state, uint64_t from, uint64_t to)
+{
+	uint8_t data[65536];
+
+	while (from < to) {
+		size_t size = to - from < sizeof(data) ? (size_t)(to - from) : sizeof(data);
+		int r = elf_pread(e, data, size, from, "content");
+		if (r)
+			return r;
+		if (XXH3_128bits_update(state, data, size) != XXH_OK)
+			return diag_fail(e->diag, EBADMSG, "cannot hash the content");
+		from += size;
+	}
+	return 0;
+}
+
+static int facts_hash_content(const struct elf *e, struct image_id *ret)
+{
+	XXH3_state_t *state = XXH3_createState();
+	int r = -ENOMEM;
+
+	if (!state || XXH3_128bits_reset(state) != XXH_OK)
+		goto out;
+	if (e->size <= CONTENT_MAX) {
+		r = hash_range(e, state, 0, e->size);
+	} else {
+		r = hash_range(e, state, 0, CONTENT_MAX / 2);
+		if (!r)
+			r = hash_range(e, state, e->size - CONTENT_MAX / 2, e->size);
+		XXH3_128bits_update(state, &e->size, sizeof(e->size));
+	}
+	if (r)
+		goto out;
+	*ret = image_id_from_hash(IMAGE_CONTENT, XXH3_128bits_digest(state));
+out:
+	XXH3_freeState(state);
+	return r;
+}
+
+int image_facts_read(int fd, struct image_facts *ret, struct diag *diag)
+{
+	struct stat st;
+	struct elf e = {.fd = fd, .diag = diag};
+	struct image_facts f = {0};
+
+	if (fstat(fd, &st))
+		return diag_fail(diag, errno, "cannot stat the file: %s", strerror(errno));
+	if (!S_ISREG(st.st_mode))
+		return diag_fail(diag, EBADMSG, "not a regular file");
+	e.size = (uint64_t)st.st_size;
+	int r = elf_read_header(&e, &f.machine);
+	if (r || (r = facts_read_segments(&e, &f)))
+		return r;
+	f.bits = e.is_64 ? 64 : 32;
+	if (!f.id.size)
+		facts_read_sections(&e, &f);
+	if (!f.id.size && (r = facts_hash_content(&e, &f.id)))
+		return r;
+	*ret = f;
+	return 0;
+}
+
+int image_facts_address(const struct image_facts *f, uint64_t file_offset, uint64_t *ret)
+{
+	for (uint32_t i = 0; i < f->segment_count && i < IMAGE_SEGMENTS_MAX; i++) {
+		const struct image_segment *s = &f->segments[i];
+		if (file_offset < s->file_offset || file_offset - s->file_offset >= s->file_size)
+			continue;
+		*ret = s->address + (file_offset - s->file_offset);
+		return 0;
+	}
+	return -ERANGE;
+}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#ifndef CULPRIT_IMAGE_KERNEL_STATE_H
+#define CULPRIT_IMAGE_KERNEL_STATE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include "image/kernel_regions.h"
+
+/* What is behind struct image_kernel; internal to the kernel*.c files. */
+struct image_kernel {
+	char *root;
+	struct kernel_regions regions;
+	uint64_t signature; /* of the last scan; see kernel_scan_signature() */
+	bool signature_known;
+	struct image_kernel_counts counts;
+	struct kread_bpf *reader; /* loaded at the first read that needs it */
+};
+
+#endif

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#include "image/kernel.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "image/kallsyms.h"
+#include "image/kernel_state.h"
+#include "util/arena.h"
+
+#define SYMBOLS_MAX	(4u << 20)
+#define NAMES_BYTES_MAX (256u << 20)
+
+/* The code symbols of one region, collected from kallsyms. */
+struct collector {
+	const struct image_kernel_region *region;
+	struct arena *names;
+	struct image_symbol *list;
+	size_t count, room;
+};
+
+static bool name_has_end(const struct kallsyms_line *line, const char *end)
+{
+	size_t size = strlen(end);
+	return line->name_size >= size && !memcmp(line->name + line->name_size - size, end, size);
+}
+
+/* The linker script's marks of where a part of the text starts or ends are no functions. */
+static bool line_is_mark(const struct kallsyms_line *line)
+{
+	static const char *const marks[] = {"_text", "_stext", "_etext", "_sinittext",
+					    "_einittext"};
+
+	if (line->name[0] != '_')
+		return false;
+	for (size_t i = 0; i < sizeof(marks) / sizeof(*marks); i++)
+		if (line->name_size == strlen(marks[i]) &&
+		    !memcmp(line->name, marks[i], line->name_size))
+			return true;
+	return name_has_end(line, "_text_start") || name_has_end(line, "_text_end");
+}
+
+static int collect_line(void *arg, const struct kallsyms_line *line)
+{
+	struct collector *c = arg;
+	const struct image_kernel_region *region = c->region;
+
+	if (line->address < region->start || line->address >= region->end ||
+	    !strchr("tTwW", line->type) || line_is_mark(line))
+		return 0;
+	if (c->count == c->room) {
+		size_t room = c->room ? c->room * 2 : 1024;
+		struct image_symbol *list =
+			room > SYMBOLS_MAX ? NULL : realloc(c->list, room * sizeof(*list));
+		if (!list)
+			return -ENOMEM;
+		c->list = list;
+		c->room = room;
+	}
+	char *name = arena_strndup(c->names, line->name, line->name_size);
+	if (!name)
+		return -ENOMEM;
+	c->list[c->count++] = (struct image_symbol){line->address, 0, name};
+	return 0;
+}
+
+static int compare_start(const void *a, const void *b)
+{
+	const struct image_symbol *x = a, *y = b;
+	return x->start < y->start ? -1 : x->start > y->start;
+}
+
+/* kallsyms has no sizes: each function reaches to the next, the last to the end of the region. */
+static void collector_finish(struct collector *c)
+{
+	uint64_t end = c->region->end, start = end;
+
+	if (c->count)
+		qsort(c->list, c->count, sizeof(*c->list), compare_start);
+	for (size_t i = c->count; i-- > 0;) {
+		struct image_symbol *s = &c->list[i];
+		if (s->start < start) {
+			end = start;
+			start = s->start;
+		}
+		s->size = end - s->start;
+		s->start -= c->region->bias;
+	}
+}
+
+static const struct image_kernel_region *region_by_id(const struct image_kernel *k,
+						      const struct image_id *id)
+{
+	for (size_t i = 0; i < k->regions.count; i++)
+		if (!memcmp(&k->regions.list[i].region.id, id, sizeof(*id)))
+			return &k->regions.list[i].region;
+	return NULL;
+}
+
+static int collector_read(struct collector *c, const char *root, struct diag *diag)
+{
+	char path[PATH_MAX];
+	uint64_t refused;
+
+	if (c->region->id.kind == IMAGE_BPF) { /* one function, whose name the region has */
+		struct kallsyms_line line = {.address = c->region->start,
+					     .type = 't',
+					     .name = c->region->path,
+					     .name_size = strlen(c->region->path)};
+		return collect_line(c, &line);
+	}
+	snprintf(path, sizeof(path), "%s/proc/kallsyms", root);
+	return kallsyms_each(path, collect_line, c, &refused, diag);
+}
+
+int image_kernel_symbols(struct image_kernel *k, const struct image_id *id,
+			 struct image_symbols **ret, struct diag *diag)
+{
+	struct collector c = {.region = region_by_id(k, id)};
+	char text[IMAGE_ID_TEXT_MAX];
+	int r;
+
+	if (!c.region) {
+		image_id_format(id, text);
+		return diag_fail(diag, ENOENT, "the running kernel has no part %s", text);
+	}
+	c.names = arena_new(NAMES_BYTES_MAX);
+	r = c.names ? collector_read(&c, k->root, diag) : -ENOMEM;
+	if (r)
+		goto out;
+	collector_finish(&c);
+	r = image_symbols_build(c.list, c.count, "kallsyms", ret);
+out:
+	arena_free(c.names);
+	free(c.list);
+	return r;
+}

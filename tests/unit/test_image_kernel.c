@@ -1,0 +1,425 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+/*
+ * The running kernel as images, read under directories that look like /proc and /sys, and, when
+ * this process may, on the machine itself.
+ */
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <inttypes.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <sys/stat.h>
+#include <cmocka.h>
+#include "elf_file.h"
+#include "image/kallsyms.h"
+#include "image/kernel.h"
+#include "image/kernel_scan.h"
+
+#define SLIDE UINT64_C(0x1ee00000)
+#define TEXT  (UINT64_C(0xffffffff81000000) + SLIDE)
+
+static char root[64];
+
+static void write_bytes(const char *path, const void *data, size_t size)
+{
+	char full[256];
+
+	snprintf(full, sizeof(full), "%s%s", root, path);
+	for (char *slash = full + strlen(root) + 1; (slash = strchr(slash, '/')); slash++) {
+		*slash = 0;
+		mkdir(full, 0755);
+		*slash = '/';
+	}
+	int fd = open(full, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, data, size), (ssize_t)size);
+	close(fd);
+}
+
+static void write_text(const char *path, const char *text)
+{
+	write_bytes(path, text, strlen(text));
+}
+
+static void write_kallsyms(uint64_t text, const char *more)
+{
+	static char data[16384];
+
+	snprintf(data, sizeof(data),
+		 "0000000000000000 A fixed_percpu_data\n"
+		 "%" PRIx64 " T startup_64\n"
+		 "%" PRIx64 " T _stext\n"
+		 "%" PRIx64 " T _text\n"
+		 "%" PRIx64 " t do_one_initcall\n"
+		 "%" PRIx64 " T __entry_text_start\n"
+		 "%" PRIx64 " T schedule\n"
+		 "%" PRIx64 " T _etext\n"
+		 "%" PRIx64 " D jiffies\n%s",
+		 text, text, text, text + 0x1000, text + 0x2000, text + 0x2000, text + 0x800000,
+		 text + 0x1000000, more);
+	write_text("/proc/kallsyms", data);
+}
+
+static int setup(void **state)
+{
+	(void)state;
+	struct elf_file_note note = elf_file_note(0x40);
+
+	strcpy(root, "/tmp/culprit-kernel-XXXXXX");
+	if (!mkdtemp(root))
+		return -1;
+	write_bytes("/sys/kernel/notes", &note, sizeof(note));
+	write_kallsyms(TEXT, "");
+	return 0;
+}
+
+static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
+{
+	(void)st, (void)type, (void)ftw;
+	return remove(path);
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	return nftw(root, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+}
+
+static struct image_kernel *kernel_new(void)
+{
+	struct image_kernel *k = NULL;
+	struct diag diag = {0};
+
+	if (image_kernel_new(root, &k, &diag))
+		fail_msg("%s", diag.text);
+	return k;
+}
+
+static void test_core(void **state)
+{
+	(void)state;
+	struct image_kernel *k = kernel_new();
+	const struct image_kernel_region *r = image_kernel_find(k, TEXT + 0x1234);
+
+	assert_non_null(r);
+	assert_string_equal(r->path, "[kernel.kallsyms]");
+	assert_int_equal(r->id.kind, IMAGE_KERNEL);
+	assert_int_equal(r->id.bytes[0], 0x40);
+	assert_int_equal(r->start, TEXT);
+	assert_int_equal(r->end, TEXT + 0x800000);
+	assert_int_equal(TEXT + 0x1234 - r->bias, KERNEL_LINK_TEXT + 0x1234);
+#ifdef __x86_64__
+	assert_int_equal(r->bias, SLIDE);
+#endif
+	assert_null(image_kernel_find(k, TEXT - 1));
+	assert_null(image_kernel_find(k, TEXT + 0x800000));
+	assert_null(image_kernel_find(k, 0));
+	assert_null(image_kernel_find(k, UINT64_MAX));
+	image_kernel_free(k);
+}
+
+/* Two boots of one kernel: the same stored addresses. */
+static void test_slides_add_up(void **state)
+{
+	(void)state;
+	const uint64_t texts[] = {TEXT, TEXT + 0x600000, TEXT - SLIDE};
+	uint64_t stored[3];
+
+	for (int i = 0; i < 3; i++) {
+		write_kallsyms(texts[i], "");
+		struct image_kernel *k = kernel_new();
+		stored[i] = texts[i] + 0x77 - image_kernel_find(k, texts[i] + 0x77)->bias;
+		image_kernel_free(k);
+	}
+	assert_int_equal(stored[0], stored[1]);
+	assert_int_equal(stored[0], stored[2]);
+}
+
+static void test_hidden(void **state)
+{
+	(void)state;
+	struct image_kernel *k = (void *)1;
+	struct diag diag = {0};
+
+	write_text("/proc/kallsyms", "0000000000000000 T _stext\n0000000000000000 T _text\n"
+				     "0000000000000000 T schedule\n0000000000000000 T _etext\n");
+	assert_int_equal(image_kernel_new(root, &k, &diag), -EACCES);
+	assert_ptr_equal(k, (void *)1);
+	assert_non_null(strstr(diag.text, "CAP_SYSLOG"));
+	assert_non_null(strstr(diag.text, "kptr_restrict"));
+	write_text("/proc/kallsyms", "");
+	assert_int_equal(image_kernel_new(root, &k, &diag), -ENOENT);
+	write_text("/proc/kallsyms", "ffffffff81000000 T _text\nffffffff81000000 T _etext\n");
+	assert_int_equal(image_kernel_new(root, &k, &diag), -EBADMSG);
+	char path[128];
+	snprintf(path, sizeof(path), "%s/proc/kallsyms", root);
+	unlink(path);
+	assert_int_equal(image_kernel_new(root, &k, &diag), -ENOENT);
+	assert_ptr_equal(k, (void *)1);
+}
+
+static void test_modules(void **state)
+{
+	(void)state;
+	struct elf_file_note note = elf_file_note(0x60);
+	struct image_kernel *k;
+
+	/* The first one's size reaches over the second, as since Linux 6.4. */
+	write_text(
+		"/proc/modules",
+		"ext4 1000000 2 jbd2,mbcache, Live 0xffffffffc0200000 (OE)\n"
+		"loop 32768 0 - Live 0xffffffffc0210000\n"
+		"../../etc 4096 0 - Live 0xffffffffc0300000\n" /* would lead out of /sys/module */
+		"short\n"
+		"zero 0 0 - Live 0xffffffffc0400000\n"
+		"wraps 18446744073709551615 0 - Live 0xffffffffc0500000\n"
+		"hidden 4096 0 - Live 0x0000000000000000\n\n \n");
+	write_bytes("/sys/module/ext4/notes/.note.gnu.build-id", &note, sizeof(note));
+	write_text("/sys/module/ext4/sections/.text", "0xffffffffc0200040\n");
+	write_text("/sys/module/loop/srcversion", "A1B2\n");
+	write_text("/sys/module/loop/sections/.text", "0xffffffff00000000\n"); /* elsewhere */
+	k = kernel_new();
+	const struct image_kernel_region *r = image_kernel_find(k, 0xffffffffc0200140);
+	assert_non_null(r);
+	assert_string_equal(r->path, "[module]/ext4");
+	assert_int_equal(r->id.kind, IMAGE_MODULE);
+	assert_int_equal(r->id.bytes[0], 0x60);
+	assert_int_equal(r->bias, 0xffffffffc0200040);
+	assert_int_equal(r->end, 0xffffffffc0210000);
+	r = image_kernel_find(k, 0xffffffffc0210000);
+	assert_non_null(r);
+	assert_string_equal(r->path, "[module]/loop");
+	assert_int_equal(r->id.kind, IMAGE_MODULE);
+	assert_int_equal(r->id.size, 16);
+	assert_int_equal(r->bias, 0xffffffffc0210000);
+	assert_int_equal(image_kernel_counts(k).regions, 3);
+	assert_int_equal(image_kernel_counts(k).lines_refused, 6);
+	struct image_id first = r->id;
+	write_text("/sys/module/loop/srcversion", "C3D4\n"); /* another build of it */
+	assert_int_equal(image_kernel_refresh(k), 0);
+	r = image_kernel_find(k, 0xffffffffc0210000);
+	assert_memory_not_equal(&r->id, &first, sizeof(first));
+	image_kernel_free(k);
+}
+
+#define BPF_A "bpf_prog_6deef7357e7b4530_sd_fw_egress"
+#define BPF_B "bpf_prog_0a1b2c3d4e5f6071_filter"
+
+static void test_bpf(void **state)
+{
+	(void)state;
+	const uint64_t a = 0xffffffffc1000000, b = 0xffffffffc1000400;
+	struct image_kernel *k;
+
+	write_kallsyms(TEXT, "ffffffffc1000400 t " BPF_B "\t[bpf]\n"
+			     "ffffffffc1000000 t " BPF_A "\t[bpf]\n"
+			     "ffffffffc0f00000 t ftrace_trampoline\t[__builtin__ftrace]\n"
+			     "ffffffffc0e00000 t ext4_read\t[ext4]\n");
+	k = kernel_new();
+	const struct image_kernel_region *r = image_kernel_find(k, a + 0x3ff);
+	assert_non_null(r);
+	assert_string_equal(r->path, BPF_A);
+	assert_int_equal(r->id.kind, IMAGE_BPF);
+	assert_int_equal(r->bias, a);
+	assert_int_equal(r->end, b);
+	assert_string_equal(image_kernel_find(k, b)->path, BPF_B);
+	assert_string_equal(image_kernel_find(k, 0xffffffffc0f00010)->path, "ftrace_trampoline");
+	assert_null(image_kernel_find(k, 0xffffffffc0e00000)); /* no module has it */
+	struct image_id id = r->id;
+	assert_int_equal(image_kernel_ksymbol(k, 0xffffffffd0000000, 0x80, BPF_A, 0), 0);
+	r = image_kernel_find(k, 0xffffffffd000007f);
+	assert_memory_equal(&r->id, &id, sizeof(id)); /* the same program, loaded twice */
+	assert_null(image_kernel_find(k, 0xffffffffd0000080));
+	image_kernel_free(k);
+}
+
+static void test_ksymbol(void **state)
+{
+	(void)state;
+	const uint64_t a = 0xffffffffc1000000;
+	struct image_kernel *k = kernel_new();
+
+	assert_int_equal(image_kernel_ksymbol(k, a, 0x400, BPF_A, 0), 0);
+	assert_int_equal(image_kernel_find(k, a)->end, a + 0x400);
+	assert_int_equal(image_kernel_ksymbol(k, a, 0x400, BPF_B, 1), -ENOENT);
+	assert_int_equal(image_kernel_ksymbol(k, a + 1, 0x400, BPF_A, 1), -ENOENT);
+	assert_int_equal(image_kernel_ksymbol(k, a, 0x400, BPF_A, 1), 0);
+	assert_non_null(image_kernel_find(k, a)); /* its last samples are still to come */
+	assert_int_equal(image_kernel_refresh(k), 0);
+	assert_non_null(image_kernel_find(k, a));
+	/* Another one in the middle of its addresses. */
+	assert_int_equal(image_kernel_ksymbol(k, a + 0x100, 0x400, BPF_B, 0), 0);
+	assert_string_equal(image_kernel_find(k, a + 0xff)->path, BPF_A);
+	assert_string_equal(image_kernel_find(k, a + 0x100)->path, BPF_B);
+	assert_int_equal(image_kernel_refresh(k), 0);
+	assert_null(image_kernel_find(k, a));
+	/* kallsyms does not have it: its event of being gone must be on its way. */
+	assert_string_equal(image_kernel_find(k, a + 0x100)->path, BPF_B);
+	assert_int_equal(image_kernel_refresh(k), 0);
+	assert_int_equal(image_kernel_refresh(k), 0);
+	assert_null(image_kernel_find(k, a + 0x100));
+	/* What makes no sense, and what would replace the kernel. */
+	assert_int_equal(image_kernel_ksymbol(k, 0, 0x400, BPF_A, 0), -EINVAL);
+	assert_int_equal(image_kernel_ksymbol(k, a, 0, BPF_A, 0), -EINVAL);
+	assert_int_equal(image_kernel_ksymbol(k, a, 16, "", 0), -EINVAL);
+	assert_int_equal(image_kernel_ksymbol(k, UINT64_MAX - 4, 64, BPF_A, 0), -EINVAL);
+	assert_int_equal(image_kernel_ksymbol(k, TEXT + 64, 64, BPF_A, 0), -EINVAL);
+	assert_int_equal(image_kernel_ksymbol(k, TEXT - 64, 65, BPF_A, 0), -EINVAL);
+	assert_string_equal(image_kernel_find(k, TEXT + 64)->path, "[kernel.kallsyms]");
+	image_kernel_free(k);
+}
+
+/* An exact size from an event survives the next scan, which knows only where the next one starts.
+ */
+static void test_sizes_survive(void **state)
+{
+	(void)state;
+	const uint64_t a = 0xffffffffc1000000;
+	struct image_kernel *k = kernel_new();
+
+	assert_int_equal(image_kernel_ksymbol(k, a, 0x80, BPF_A, 0), 0);
+	write_kallsyms(TEXT, "ffffffffc1000000 t " BPF_A "\t[bpf]\n");
+	for (int i = 0; i < 5; i++)
+		assert_int_equal(image_kernel_refresh(k), 0);
+	assert_non_null(image_kernel_find(k, a + 0x7f));
+	assert_null(image_kernel_find(k, a + 0x80));
+	assert_int_equal(image_kernel_counts(k).scans, 6);
+	/* A refresh that fails changes nothing. */
+	write_text("/proc/kallsyms", "");
+	assert_int_equal(image_kernel_refresh(k), -ENOENT);
+	assert_non_null(image_kernel_find(k, a));
+	image_kernel_free(k);
+}
+
+struct tally {
+	uint64_t lines, last_address;
+	size_t longest;
+};
+
+static int tally_line(void *arg, const struct kallsyms_line *line)
+{
+	struct tally *t = arg;
+	t->lines++;
+	t->last_address = line->address;
+	if (line->name_size > t->longest)
+		t->longest = line->name_size;
+	return 0;
+}
+
+static void test_hostile_lines(void **state)
+{
+	(void)state;
+	static const char bad[] = "\n"
+				  "zzz\n"
+				  "12345678901234567 T seventeen_digits\n"
+				  "ffffffff81000000\n"
+				  "ffffffff81000000 T\n"
+				  "ffffffff81000000 T \n"
+				  "ffffffff81000000 T \t[m]\n"
+				  "ffffffff81000000 t name\t[\n"
+				  "ffffffff81000000 t name\tm]\n"
+				  " T name\n";
+	const size_t good_size = 4096 - 20;
+	char path[128], *data = malloc(400000);
+	struct tally t = {0};
+	uint64_t refused = 0;
+	size_t size = 0;
+
+	memcpy(data, bad, sizeof(bad) - 1);
+	size += sizeof(bad) - 1;
+	size += (size_t)sprintf(data + size, "ffffffff81000001 t "); /* as long as allowed */
+	memset(data + size, 'n', good_size);
+	size += good_size;
+	data[size++] = '\n';
+	size += (size_t)sprintf(data + size, "ffffffff81000002 t "); /* over many pieces */
+	memset(data + size, 'n', 300000);
+	size += 300000;
+	size += (size_t)sprintf(data + size, "\nffffffff81000003 t last_without_newline");
+	write_bytes("/proc/kallsyms", data, size);
+	snprintf(path, sizeof(path), "%s/proc/kallsyms", root);
+	assert_int_equal(kallsyms_each(path, tally_line, &t, &refused, NULL), 0);
+	assert_int_equal(t.lines, 2);
+	assert_int_equal(t.longest, good_size);
+	assert_int_equal(t.last_address, 0xffffffff81000003);
+	assert_int_equal(refused, 11);
+	free(data);
+}
+
+static void test_kcore(void **state)
+{
+	(void)state;
+	struct elf_file f = elf_file_64(1);
+	struct image_kernel *k = kernel_new();
+	struct diag diag = {0};
+	uint8_t *data = NULL;
+
+	assert_int_equal(image_kernel_code(k, TEXT + 16, 4, &data, &diag), -ENOENT);
+	assert_non_null(strstr(diag.text, "/proc/kcore"));
+	elf_file_header(&f)->e_type = ET_CORE;
+	elf_file_segments(&f)[0].p_vaddr = TEXT;
+	f.bytes[ELF_FILE_CODE_OFFSET + 16] = 0x90;
+	write_bytes("/proc/kcore", &f, sizeof(f));
+	assert_int_equal(image_kernel_code(k, TEXT + 16, ELF_FILE_CODE_SIZE - 16, &data, &diag), 0);
+	assert_int_equal(data[0], 0x90);
+	assert_int_equal(data[1], 0xc3);
+	free(data);
+	assert_int_equal(image_kernel_code(k, TEXT + 16, ELF_FILE_CODE_SIZE, &data, &diag),
+			 -ENOENT);
+	assert_int_equal(image_kernel_code(k, TEXT, 0, &data, &diag), -EINVAL);
+	assert_int_equal(image_kernel_code(k, TEXT, SIZE_MAX, &data, &diag), -EINVAL);
+	write_bytes("/proc/kcore", &f, sizeof(Elf64_Ehdr) + 4);
+	assert_int_equal(image_kernel_code(k, TEXT + 16, 4, &data, &diag), -ENOENT);
+	image_kernel_free(k);
+}
+
+/* This machine's kernel: an address that kallsyms names is in the core kernel, and its code can be
+ * read, here or with the reason why not. */
+static void test_this_machine(void **state)
+{
+	(void)state;
+	struct image_kernel *k;
+	struct diag diag = {0};
+	uint8_t *data = NULL, *again = NULL;
+
+	if (image_kernel_new("", &k, &diag)) {
+		assert_true(*diag.text);
+		skip();
+	}
+	const struct image_kernel_region *core = NULL;
+	for (uint64_t at = 0xffff000000000000; !core && at < 0xfffffffffff00000; at += 0x100000)
+		if ((core = image_kernel_find(k, at)) && core->id.kind != IMAGE_KERNEL)
+			core = NULL;
+	assert_non_null(core);
+	int r = image_kernel_code(k, core->start, 10000, &data, &diag);
+	if (r) {
+		assert_int_equal(r, -EACCES);
+		assert_non_null(strstr(diag.text, "CAP_BPF"));
+	} else {
+		assert_int_equal(image_kernel_code(k, core->start + 5000, 5000, &again, &diag), 0);
+		assert_memory_equal(data + 5000, again, 5000);
+		free(again);
+		free(data);
+		assert_int_equal(image_kernel_code(k, 0x10, 16, &data, &diag), -ENOENT);
+	}
+	assert_int_equal(image_kernel_refresh(k), 0);
+	image_kernel_free(k);
+}
+
+int main(void)
+{
+#define EACH(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+	const struct CMUnitTest tests[] = {
+		EACH(test_core),	  EACH(test_slides_add_up), EACH(test_hidden),
+		EACH(test_modules),	  EACH(test_bpf),	    EACH(test_ksymbol),
+		EACH(test_sizes_survive), EACH(test_hostile_lines), EACH(test_kcore),
+		EACH(test_this_machine),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
