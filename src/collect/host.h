@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#ifndef CULPRIT_COLLECT_HOST_H
+#define CULPRIT_COLLECT_HOST_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/*
+ * What the files of /proc and /sys say about this machine. root is "" for the real one; tests put a
+ * tree of files under a directory and name that.
+ */
+
+/* A small file's text without trailing white space: its length, or a negative errno. */
+long host_read_text(const char *root, const char *path, char *out, size_t room);
+/* A file that holds one number: 0 or a negative errno (-EINVAL when it is not a number). */
+int host_read_number(const char *root, const char *path, long long *ret);
+bool host_exists(const char *root, const char *path);
+/* True when the processor says that it runs under a hypervisor. */
+bool host_is_virtual(const char *root);
+/* True when the kernel found hardware counters of the processor's cores. */
+bool host_has_core_pmu(const char *root);
+/* Whether a kernel-style list of CPUs ("0-3,8,10-11") holds a CPU. */
+bool host_list_has_cpu(const char *list, int cpu);
+bool host_cpu_is_online(const char *root, int cpu);
+/* The first online CPU that a list holds (NULL: any); -ENODEV when there is none. */
+int host_first_cpu(const char *root, const char *list);
+
+#endif
