@@ -111,7 +111,8 @@ static int explain_denied(const struct event *e, const struct perf_event_attr *a
 	own.exclude_kernel = own.exclude_hv = 1;
 	own.exclude_user = 0;
 	r = event_is_tracepoint(e) ? 0 : try_attr(&own, 0, -1);
-	if (is_not_here(-r))
+	/* -EINVAL may only mean that this PMU cannot leave the kernel out. */
+	if (r != -EINVAL && is_not_here(-r))
 		return explain_not_here(e, &own, 0, -1, -r, diag);
 	host_read_number("", "/proc/sys/kernel/perf_event_paranoid", &paranoid);
 	return diag_fail(diag, EACCES,

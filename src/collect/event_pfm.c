@@ -46,11 +46,14 @@ static const char *find_other_cpu(const char *name)
 {
 	size_t size;
 	const char *event = event_part(name, &size);
+	size_t prefix = event > name ? (size_t)(event - name) - 2 : 0;
 	pfm_pmu_info_t pmu = {.size = sizeof(pmu)};
 	pfm_event_info_t info = {.size = sizeof(info)};
 
 	for (int i = PFM_PMU_NONE; i < PFM_PMU_MAX; i++) {
-		if (pfm_get_pmu_info((pfm_pmu_t)i, &pmu) != PFM_SUCCESS || !is_core_table(pmu.pmu))
+		if (pfm_get_pmu_info((pfm_pmu_t)i, &pmu) != PFM_SUCCESS ||
+		    !is_core_table(pmu.pmu) ||
+		    (prefix && (strlen(pmu.name) != prefix || strncmp(pmu.name, name, prefix))))
 			continue;
 		for (int e = pmu.first_event; e >= 0; e = pfm_get_event_next(e))
 			if (pfm_get_event_info(e, PFM_OS_NONE, &info) == PFM_SUCCESS &&

@@ -53,10 +53,16 @@ static int pmu_find(struct pmu *p, const char *name, size_t size)
 				 (int)(size > 100 ? 100 : size), name);
 	snprintf(p->name, sizeof(p->name), "%.*s", (int)size, name);
 	if (read_pmu_file(p, "", "type", text, sizeof(text)) < 0 || num_parse_u64(text, &type) ||
-	    type > UINT32_MAX)
+	    type > UINT32_MAX) {
+		if (!strncmp(p->name, "cpu", 3) && !host_has_core_pmu(p->root))
+			return diag_fail(p->diag, EOPNOTSUPP,
+					 "this machine has no hardware counters, so no PMU '%s'; "
+					 "'cpu-clock' samples time instead and works everywhere",
+					 p->name);
 		return diag_fail(p->diag, ENOENT,
 				 "this machine has no PMU '%s' (those it has are in " DEVICES ")",
 				 p->name);
+	}
 	p->type = p->event->attr.type = (uint32_t)type;
 	/* Cores of one kind list theirs in "cpus"; a PMU outside the cores names in "cpumask" the
 	 * CPU that reads it. */
