@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#ifndef CULPRIT_COLLECT_GOVERNOR_H
+#define CULPRIT_COLLECT_GOVERNOR_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include "collect/event.h"
+
+/* What one sample costs the CPU that takes it: the interrupt, the handler, and on a virtual machine
+ * the exits to the host. */
+struct governor_cost {
+	double cost_ns;		       /* median over pairs of slices with and without the event */
+	double error_ns;	       /* standard error of that median */
+	double low_ns, high_ns;	       /* the middle half of the pairs */
+	unsigned int pairs, discarded; /* slices that other work disturbed are discarded */
+	bool measured;	 /* false: cost_ns is the default below, for the reason in why */
+	const char *why; /* static; "" when measured */
+};
+
+/* Assumed where measuring gave nonsense: above what was ever measured on the kind of machine. */
+#define GOVERNOR_COST_DEFAULT_NS	 4000.0
+#define GOVERNOR_COST_DEFAULT_VIRTUAL_NS 20000.0
+
+/*
+ * Measures the cost of a sample on one CPU (-1: the calling thread's) in about 0.3 s, up to 1.2 s
+ * on a busy machine: a spin loop of fixed work runs there with and without the event at a high
+ * rate, in turns of a few ms. attach puts the real handler on the event's descriptor (0 or a
+ * negative errno); NULL for none. An event that a spin loop does not cause is stood for by its
+ * kind's clock: cycles for hardware events, cpu-clock (which costs more) for software ones and
+ * tracepoints. Changes the calling thread's CPU affinity meanwhile. Errors: those of event_open and
+ * attach.
+ */
+int governor_measure(const struct event *e, int cpu, int (*attach)(void *arg, int perf_fd),
+		     void *arg, struct governor_cost *ret, struct diag *diag);
+
+/* User space's own work for a sample (draining, resolving, storing), on whatever CPU: a bound. */
+#define GOVERNOR_DRAIN_NS 200.0
+#define GOVERNOR_MIN_HZ	  1.0
+#define GOVERNOR_MAX_HZ	  10000.0
+
+struct governor_rate {
+	double hz;		 /* samples a second on each busy CPU, of each event */
+	double slowdown_percent; /* that it costs, all events together */
+	const char *bound;	 /* what decided: "budget", "kernel", "maximum", "minimum" */
+};
+
+/*
+ * The highest rate whose slowdown, rate * (cost + drain), stays within budget_percent when `events`
+ * events of this cost share it. Also stays so far below kernel_max_hz
+ * (kernel.perf_event_max_sample_rate; 0: unknown) that the shortest random period does not make the
+ * kernel throttle, and within GOVERNOR_MIN_HZ and GOVERNOR_MAX_HZ; the minimum alone can exceed the
+ * budget, which slowdown_percent then shows.
+ */
+struct governor_rate governor_choose_rate(double cost_ns, double budget_percent,
+					  unsigned int events, double kernel_max_hz);
+
+/* kernel.perf_event_max_sample_rate as it is now (the kernel lowers it when handlers take long, see
+ * kernel.perf_cpu_time_max_percent); 0 when unknown. Worth reading again after measuring. */
+double governor_kernel_max_hz(const char *root);
+
+/*
+ * The period that gives at most hz samples a second on a busy CPU: exact for clocks; for cycles by
+ * the CPU's highest frequency; for instructions and other hardware events by the most that a core
+ * does of them in a cycle; for software events and tracepoints one of every few, because they come
+ * without an interrupt of their own. root as in host.h.
+ */
+uint64_t governor_period(const char *root, const struct event *e, double hz);
+
+/* Median and its standard error of values, which are sorted; for governor_measure and its test. */
+void governor_summarize(double *values, unsigned int count, struct governor_cost *ret);
+
+#endif

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+/*
+ * The cost of a sample, measured. Slices of a fixed amount of work alternate, event off and on; a
+ * slice with the event is compared with the mean of the two around it, so slow drifts (frequency,
+ * a neighbour on the host) cancel. A slice in which the thread was switched out is discarded; what
+ * the host takes away unseen falls into the tails, which the median leaves out.
+ */
+#include <errno.h>
+#include <math.h>
+#include <sched.h>
+#include <stdint.h>
+#include <sys/ioctl.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+#include "collect/governor.h"
+#include "collect/host.h"
+
+#define MEASURE_HZ    10000.0
+#define SLICE_NS      4000000.0
+#define PAIRS_WANTED  36 /* of two slices: 0.3 s */
+#define PAIRS_NEEDED  8
+#define PATIENCE_NS   1200000000.0
+#define COST_LEAST_NS 20.0
+#define COST_MOST_NS  1000000.0
+
+struct meter {
+	int fd;
+	double period;	 /* in the event's units */
+	uint64_t rounds; /* of work in a slice */
+	double deadline_ns;
+};
+
+static double now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
+}
+
+/* A chain of dependent operations in registers: its time is the same each time, and the compiler
+ * cannot leave it out because the result is used. */
+static uint64_t work(uint64_t rounds)
+{
+	uint64_t x = rounds | 1;
+
+	for (uint64_t i = 0; i < rounds; i++) {
+		x = x * 6364136223846793005u + 1442695040888963407u;
+		__asm__ volatile("" : "+r"(x));
+	}
+	return x;
+}
+
+static long switches(void)
+{
+	struct rusage u;
+
+	return getrusage(RUSAGE_THREAD, &u) ? 0 : u.ru_nivcsw + u.ru_nvcsw;
+}
+
+/* Time of one slice, or a negative number when it was disturbed. */
+static double time_slice(const struct meter *m)
+{
+	long before = switches();
+	double start = now_ns(), took;
+
+	work(m->rounds);
+	took = now_ns() - start;
+	return switches() == before ? took : -1;
+}
+
+static uint64_t read_count(int fd)
+{
+	uint64_t v[3] = {0}; /* value, time enabled, time running */
+
+	return read(fd, v, sizeof(v)) == (ssize_t)sizeof(v) ? v[0] : 0;
+}
+
+/* Rounds of work that take SLICE_NS; also brings the core up to speed. */
+static uint64_t calibrate(void)
+{
+	uint64_t rounds = 10000;
+	double best = 1e9;
+
+	for (double took = 0; took < SLICE_NS / 4 && rounds < UINT64_MAX / 4; rounds *= 2) {
+		double start = now_ns();
+
+		work(rounds);
+		took = now_ns() - start;
+		best = took / (double)rounds;
+	}
+	for (int i = 0; i < 5; i++) {
+		double start = now_ns();
+
+		work(rounds / 4);
+		best = fmin(best, (now_ns() - start) / ((double)rounds / 4));
+	}
+	return (uint64_t)(SLICE_NS / best) + 1;
+}
+
+/* Fills values with the cost of a sample by each pair; returns how many were good. */
+static unsigned int measure_pairs(const struct meter *m, double *values, unsigned int *discarded)
+{
+	double off = time_slice(m), next_off, on;
+	unsigned int count = 0;
+
+	while (count < PAIRS_WANTED && now_ns() < m->deadline_ns) {
+		uint64_t before = read_count(m->fd);
+		double samples;
+
+		ioctl(m->fd, PERF_EVENT_IOC_ENABLE, 0);
+		on = time_slice(m);
+		ioctl(m->fd, PERF_EVENT_IOC_DISABLE, 0);
+		/* Not whole: what is left of a period is kept for the next slice. */
+		samples = (double)(read_count(m->fd) - before) / m->period;
+		next_off = time_slice(m);
+		if (off > 0 && on > 0 && next_off > 0 && samples >= 1)
+			values[count++] = (on - (off + next_off) / 2) / samples;
+		else
+			++*discarded;
+		off = next_off;
+	}
+	return count;
+}
+
+/* The event that a spin loop causes and that interrupts as e does. */
+static void stand_in(const struct event *e, struct event *ret)
+{
+	struct perf_event_attr attr = {.size = sizeof(attr)};
+
+	*ret = *e;
+	ret->cpus = NULL;
+	if (event_is_clock(e))
+		return;
+	if (e->attr.type == PERF_TYPE_SOFTWARE || event_is_tracepoint(e)) {
+		attr.type = PERF_TYPE_SOFTWARE;
+		attr.config = PERF_COUNT_SW_CPU_CLOCK;
+	} else {
+		attr.type = PERF_TYPE_HARDWARE;
+		attr.config = PERF_COUNT_HW_CPU_CYCLES;
+		attr.precise_ip = e->attr.precise_ip;
+		attr.exclude_guest = 1;
+	}
+	ret->attr = attr;
+	ret->attr.exclude_kernel = e->attr.exclude_kernel;
+	/* The loop runs in user mode, so an event of the kernel alone would never fire. */
+}
+
+static void use_default(struct governor_cost *c, const char *why)
+{
+	c->measured = false;
+	c->why = why;
+	c->cost_ns =
+		host_is_virtual("") ? GOVERNOR_COST_DEFAULT_VIRTUAL_NS : GOVERNOR_COST_DEFAULT_NS;
+	c->error_ns = 0;
+	c->low_ns = c->high_ns = c->cost_ns;
+}
+
+static void measure(struct meter *m, struct governor_cost *ret)
+{
+	double values[PAIRS_WANTED];
+	unsigned int count;
+
+	m->rounds = calibrate();
+	m->deadline_ns = now_ns() + PATIENCE_NS;
+	count = measure_pairs(m, values, &ret->discarded);
+	ret->measured = true;
+	ret->why = "";
+	governor_summarize(values, count, ret);
+	if (count < PAIRS_NEEDED)
+		use_default(ret, "the machine was too busy to measure");
+	else if (!(ret->cost_ns >= COST_LEAST_NS && ret->cost_ns <= COST_MOST_NS) ||
+		 ret->error_ns > ret->cost_ns / 2)
+		use_default(ret, "what was measured makes no sense on so noisy a machine");
+}
+
+/* Pins the calling thread to one CPU (-1: where it is); 0 or a negative errno. */
+static int pin(int *cpu, cpu_set_t *ret_before)
+{
+	cpu_set_t one;
+
+	if (*cpu < 0)
+		*cpu = sched_getcpu();
+	if (*cpu < 0 || *cpu >= CPU_SETSIZE)
+		return -EINVAL;
+	CPU_ZERO(&one);
+	CPU_SET((size_t)*cpu, &one);
+	if (sched_getaffinity(0, sizeof(*ret_before), ret_before) ||
+	    sched_setaffinity(0, sizeof(one), &one))
+		return -errno;
+	return 0;
+}
+
+int governor_measure(const struct event *e, int cpu, int (*attach)(void *arg, int perf_fd),
+		     void *arg, struct governor_cost *ret, struct diag *diag)
+{
+	struct governor_cost cost = {0};
+	struct meter m = {0};
+	struct event stand;
+	cpu_set_t before;
+	double hz = MEASURE_HZ, kernel_hz = governor_kernel_max_hz("");
+	int r;
+
+	stand_in(e, &stand);
+	stand.attr.exclude_user = 0;
+	if (kernel_hz > 0)
+		hz = fmin(hz, kernel_hz / 2);
+	m.period = (double)governor_period("", &stand, hz);
+	r = pin(&cpu, &before);
+	if (r) {
+		/* More CPUs than a set holds, or this one is kept from us. */
+		use_default(&cost, "this thread may not run on the CPU to measure");
+		*ret = cost;
+		return 0;
+	}
+	m.fd = event_open(&stand, cpu, (uint64_t)m.period, -1, diag);
+	r = m.fd < 0 ? m.fd : 0;
+	if (!r && attach)
+		r = attach(arg, m.fd);
+	if (!r) {
+		measure(&m, &cost);
+		*ret = cost;
+	}
+	if (m.fd >= 0)
+		close(m.fd);
+	sched_setaffinity(0, sizeof(before), &before);
+	return r;
+}
