@@ -131,6 +131,8 @@ static void stand_in(const struct event *e, struct event *ret)
 
 	*ret = *e;
 	ret->cpus = NULL;
+	/* The loop runs in user mode: an event of the kernel alone would never interrupt it. */
+	ret->attr.exclude_user = 0;
 	if (event_is_clock(e))
 		return;
 	if (e->attr.type == PERF_TYPE_SOFTWARE || event_is_tracepoint(e)) {
@@ -143,8 +145,6 @@ static void stand_in(const struct event *e, struct event *ret)
 		attr.exclude_guest = 1;
 	}
 	ret->attr = attr;
-	ret->attr.exclude_kernel = e->attr.exclude_kernel;
-	/* The loop runs in user mode, so an event of the kernel alone would never fire. */
 }
 
 static void use_default(struct governor_cost *c, const char *why)
@@ -203,7 +203,6 @@ int governor_measure(const struct event *e, int cpu, int (*attach)(void *arg, in
 	int r;
 
 	stand_in(e, &stand);
-	stand.attr.exclude_user = 0;
 	if (kernel_hz > 0)
 		hz = fmin(hz, kernel_hz / 2);
 	m.period = (double)governor_period("", &stand, hz);
