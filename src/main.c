@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
-#include <stdio.h>
+#include "cmd/cmd.h"
 
-int main(void)
+int main(int argc, char **argv)
 {
-	puts("culprit");
-	return 0;
+	return cmd_main(argc, argv);
 }

@@ -5,18 +5,19 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 /*
  * What every report says before its rows: which events were really used and how often they were
  * taken, what was lost or stayed unknown, over which epochs and machines, and notes (damage, what
  * was left out, why). In JSON: events [{name, period, precise, samples, scale, lost}], samples,
- * lost {cause: n}, unknown, epochs, machine, notes.
+ * lost, lost_by_cause {cause: n}, unknown, idle, epochs, start_ns, end_ns, machine, notes.
  */
 struct report_event {
 	char *name;
 	uint64_t period;
 	bool precise, randomized;
-	uint64_t samples;
+	uint64_t samples, lost;
 	double scale; /* enabled / running time: 1 without multiplexing */
 };
 
@@ -36,11 +37,16 @@ struct report_header {
 	uint64_t start_ns, end_ns;
 	char *machine;
 	char **notes;
-	size_t note_count;
+	size_t note_count, notes_refused;
 };
 
-void report_header_free(struct report_header *h); /* what it owns, not h itself */
+#define REPORT_NOTES_MAX 100
+
+void report_header_free(struct report_header *h); /* what it owns (malloc), not h */
+/* 0, -ENOMEM, or -ENOSPC past REPORT_NOTES_MAX (counted). */
 int report_header_note(struct report_header *h, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
+/* The header as lines of text, as above a table. 0 or -ENOMEM. */
+int report_header_print(const struct report_header *h, FILE *out);
 
 #endif

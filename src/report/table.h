@@ -28,19 +28,25 @@ struct table *table_new(const char *report); /* the report's name, static */
 void table_free(struct table *t);
 
 /* key: the name in JSON and CSV, NULL for text only; heading: of the text form, NULL for not in
- * text. Both static. All columns first, then rows. Returns the column's index. */
+ * text. Both static. All columns first, then rows. Returns the column's index or a negative errno,
+ * which the setters refuse in turn. */
 int table_add_column(struct table *t, enum table_type type, const char *key, const char *heading);
-/* A column inside the JSON object group ("events") under a name from outside. */
+/* A column inside the JSON object group ("events", static) under a name from outside; name and
+ * heading are copied. In CSV it is GROUP.NAME. */
 int table_add_group_column(struct table *t, enum table_type type, const char *group,
 			   const char *name, const char *heading);
 
-int table_add_row(struct table *t); /* cells start absent (JSON null, text empty) */
+int table_add_row(struct table *t); /* 0 or -ENOMEM; cells start absent (JSON null, text empty) */
+/* Each sets a cell of the last row. Names are copied; in JSON one that is not UTF-8 is escaped. */
 int table_set_name(struct table *t, int column, const char *name, size_t size);
 int table_set_count(struct table *t, int column, uint64_t value);
 int table_set_real(struct table *t, int column, double value); /* PERCENT and REAL */
 int table_set_address(struct table *t, int column, uint64_t value);
 
-/* Prints header and rows. width: columns of the terminal, 0 when it is none (nothing is cut). */
+/*
+ * Prints header and rows; CSV has rows alone, see report_header_print. width: columns of the
+ * terminal, 0 when it is none (nothing is cut). 0, -ENOMEM, or -EIO when out has an error.
+ */
 int table_print(const struct table *t, const struct report_header *h, enum table_format format,
 		FILE *out, int width);
 

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#include "cmd/cmd.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+#include "config.h"
+
+struct cmd {
+	const char *name;
+	int (*run)(int argc, char **argv);
+	const char *help;
+};
+
+static const struct cmd commands[] = {
+#define CMD(name, help) {#name, cmd_##name, help},
+#include "cmd/commands.h"
+#undef CMD
+};
+
+#define COMMAND_COUNT (sizeof(commands) / sizeof(commands[0]))
+
+int cmd_fail(const struct diag *diag)
+{
+	fprintf(stderr, "culprit: %s\n", diag->text);
+	return CMD_FAILURE;
+}
+
+int cmd_fail_usage(const char *command, const struct diag *diag)
+{
+	fprintf(stderr, "culprit %s: %s (see: culprit help %s)\n", command, diag->text, command);
+	return CMD_USAGE;
+}
+
+static int show_help(FILE *out)
+{
+	fputs("usage: culprit COMMAND [OPTION...]\n"
+	      "Where the cycles of the whole machine go, and what is to blame.\n\n",
+	      out);
+	for (size_t i = 0; i < COMMAND_COUNT; i++)
+		fprintf(out, "  %-8s  %s\n", commands[i].name, commands[i].help);
+	fputs("\nculprit help COMMAND shows its options; culprit --version the version.\n", out);
+	return out == stderr ? CMD_USAGE : CMD_OK;
+}
+
+static const struct cmd *find_command(const char *name)
+{
+	const char *names[COMMAND_COUNT + 1], *nearest;
+	struct diag diag;
+
+	for (size_t i = 0; i < COMMAND_COUNT; i++) {
+		if (!strcmp(commands[i].name, name))
+			return &commands[i];
+		names[i] = commands[i].name;
+	}
+	names[COMMAND_COUNT] = NULL;
+	nearest = cmd_nearest(name, names);
+	if (nearest)
+		diag_fail(&diag, EINVAL, "there is no command '%s'; did you mean '%s'?", name,
+			  nearest);
+	else
+		diag_fail(&diag, EINVAL, "there is no command '%s' (see: culprit help)", name);
+	cmd_fail(&diag);
+	return NULL;
+}
+
+int cmd_help(int argc, char **argv)
+{
+	char *help[] = {argv[argc - 1], "--help", NULL};
+	const struct cmd *c;
+	struct diag diag;
+
+	if (argc > 2) {
+		diag_fail(&diag, EINVAL, "one command at a time");
+		return cmd_fail_usage("help", &diag);
+	}
+	if (argc < 2 || !strcmp(argv[1], "--help") || !strcmp(argv[1], "help"))
+		return show_help(stdout);
+	c = find_command(argv[1]);
+	return c ? c->run(2, help) : CMD_USAGE;
+}
+
+static int run(int argc, char **argv)
+{
+	const struct cmd *c;
+
+	if (argc < 2)
+		return show_help(stderr);
+	if (!strcmp(argv[1], "--version") || !strcmp(argv[1], "-V")) {
+		puts("culprit " CULPRIT_VERSION);
+		return CMD_OK;
+	}
+	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h"))
+		return show_help(stdout);
+	c = find_command(argv[1]);
+	return c ? c->run(argc - 1, argv + 1) : CMD_USAGE;
+}
+
+/* Descriptors 0 to 2 that are closed would be given to a database's files. The wrong mode for each
+ * use, so that writing to a closed output still fails. */
+static void hold_standard_descriptors(void)
+{
+	for (int fd = 0; fd <= 2; fd++) {
+		if (fcntl(fd, F_GETFD) < 0 && errno == EBADF &&
+		    open("/dev/null", fd ? O_RDONLY : O_WRONLY) != fd)
+			return;
+	}
+}
+
+/* What was printed has arrived, or the user hears of it. A reader that left needs no message. */
+static int finish_output(int status)
+{
+	bool failed = ferror(stdout);
+	struct diag diag;
+
+	errno = 0;
+	if (fflush(stdout))
+		failed = true;
+	if (!failed)
+		return status;
+	if (errno != EPIPE) {
+		diag_fail(&diag, EIO, "cannot write to the standard output: %s",
+			  errno ? strerror(errno) : "a write failed");
+		cmd_fail(&diag);
+	}
+	return status ? status : CMD_FAILURE;
+}
+
+int cmd_main(int argc, char **argv)
+{
+	hold_standard_descriptors();
+	return finish_output(run(argc, argv));
+}

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#include <errno.h>
+#include <getopt.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include "cmd/cmd.h"
+
+#define OPTIONS_MAX   62
+#define NAME_MAX_NEAR 32
+
+static int show_options(const struct cmd_spec *spec)
+{
+	char left[64];
+
+	printf("usage: culprit %s [OPTION...]%s%s\n%s\n\n", spec->name, *spec->operands ? " " : "",
+	       spec->operands, spec->help);
+	for (const struct cmd_option *o = spec->options; o->name; o++) {
+		snprintf(left, sizeof(left), "%c%c%s--%s%s%s", o->value < CMD_LONG ? '-' : ' ',
+			 o->value < CMD_LONG ? o->value : ' ', o->value < CMD_LONG ? ", " : "  ",
+			 o->name, o->argument ? " " : "", o->argument ? o->argument : "");
+		printf("  %-26s  %s\n", left, o->help);
+	}
+	printf("  %-26s  %s\n", "-h, --help", "show this");
+	return CMD_OK;
+}
+
+/* getopt's forms of the list. shorts has room for 3 characters an option. */
+static void make_getopt(const struct cmd_spec *spec, struct option *longs, char *shorts)
+{
+	size_t n = 0;
+
+	*shorts++ = spec->stops_at_operand ? '+' : ':';
+	if (spec->stops_at_operand)
+		*shorts++ = ':';
+	for (const struct cmd_option *o = spec->options; o->name && n < OPTIONS_MAX; o++) {
+		longs[n++] = (struct option){o->name, o->argument ? required_argument : no_argument,
+					     NULL, o->value};
+		if (o->value < CMD_LONG) {
+			*shorts++ = (char)o->value;
+			if (o->argument)
+				*shorts++ = ':';
+		}
+	}
+	longs[n++] = (struct option){"help", no_argument, NULL, 'h'};
+	longs[n] = (struct option){NULL};
+	*shorts++ = 'h';
+	*shorts = 0;
+}
+
+/* What getopt refused: argv[optind - 1] is the word, optopt the letter or the long one's value. */
+static int fail_option(const struct cmd_spec *spec, int kind, char **argv)
+{
+	const char *word = argv[optind - 1];
+	struct diag diag;
+
+	if (kind == ':')
+		diag_fail(&diag, EINVAL, "%s needs an argument", word);
+	else if (!strncmp(word, "--", 2) && optopt)
+		diag_fail(&diag, EINVAL, "%.*s takes no argument", (int)strcspn(word, "="), word);
+	else if (!strncmp(word, "--", 2))
+		diag_fail(&diag, EINVAL, "unknown or ambiguous option %s", word);
+	else
+		diag_fail(&diag, EINVAL, "unknown option -%c", optopt);
+	return cmd_fail_usage(spec->name, &diag);
+}
+
+int cmd_parse(const struct cmd_spec *spec, int argc, char **argv,
+	      int (*take)(void *arg, int value, const char *text, struct diag *diag), void *arg,
+	      int *ret_operand)
+{
+	struct option longs[OPTIONS_MAX + 2];
+	char shorts[2 * OPTIONS_MAX + 4];
+	struct diag diag = {""};
+	int value;
+
+	make_getopt(spec, longs, shorts);
+	optind = 0; /* glibc: begins anew, with a command line of its own */
+	opterr = 0;
+	while ((value = getopt_long(argc, argv, shorts, longs, NULL)) != -1) {
+		if (value == 'h')
+			return show_options(spec);
+		if (value == '?' || value == ':')
+			return fail_option(spec, value, argv);
+		if (take(arg, value, optarg, &diag))
+			return cmd_fail_usage(spec->name, &diag);
+	}
+	if (!ret_operand && optind < argc) {
+		diag_fail(&diag, EINVAL, "'%s' is one word too many", argv[optind]);
+		return cmd_fail_usage(spec->name, &diag);
+	}
+	if (ret_operand)
+		*ret_operand = optind;
+	return -1;
+}
+
+/* Damerau's distance of adjacent swaps, by dynamic programming over three rows. */
+static size_t edit_distance(const char *a, const char *b)
+{
+	size_t rows[3][NAME_MAX_NEAR + 1] = {0}, cost, best;
+	size_t a_size = strlen(a), b_size = strlen(b);
+	size_t *before = rows[0], *last = rows[1], *now = rows[2], *swap;
+
+	if (a_size > NAME_MAX_NEAR || b_size > NAME_MAX_NEAR)
+		return SIZE_MAX;
+	for (size_t j = 0; j <= b_size; j++)
+		last[j] = j;
+	for (size_t i = 1; i <= a_size; i++) {
+		now[0] = i;
+		for (size_t j = 1; j <= b_size; j++) {
+			cost = a[i - 1] != b[j - 1];
+			best = last[j - 1] + cost;
+			if (last[j] + 1 < best)
+				best = last[j] + 1;
+			if (now[j - 1] + 1 < best)
+				best = now[j - 1] + 1;
+			if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] &&
+			    before[j - 2] + 1 < best)
+				best = before[j - 2] + 1;
+			now[j] = best;
+		}
+		swap = before;
+		before = last;
+		last = now;
+		now = swap;
+	}
+	return last[b_size];
+}
+
+const char *cmd_nearest(const char *name, const char *const *names)
+{
+	size_t nearest_distance = SIZE_MAX, distance;
+	const char *nearest = NULL;
+
+	for (; *names; names++) {
+		distance = edit_distance(name, *names);
+		/* Near: at most a third of it is wrong, or it is a beginning. */
+		if (distance > (strlen(*names) + 2) / 3 &&
+		    (strlen(name) < 2 || strncmp(name, *names, strlen(name))))
+			continue;
+		if (distance < nearest_distance) {
+			nearest_distance = distance;
+			nearest = *names;
+		}
+	}
+	return nearest;
+}

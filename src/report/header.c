@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#include "report/header.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+void report_header_free(struct report_header *h)
+{
+	if (!h)
+		return;
+	for (size_t i = 0; i < h->event_count; i++)
+		free(h->events[i].name);
+	for (size_t i = 0; i < h->lost_causes; i++)
+		free(h->lost_by_cause[i].name);
+	for (size_t i = 0; i < h->epoch_count; i++)
+		free(h->epochs[i]);
+	for (size_t i = 0; i < h->note_count; i++)
+		free(h->notes[i]);
+	free(h->events);
+	free(h->lost_by_cause);
+	free(h->epochs);
+	free(h->notes);
+	free(h->machine);
+	*h = (struct report_header){0};
+}
+
+int report_header_note(struct report_header *h, const char *format, ...)
+{
+	char **notes, *note;
+	va_list args;
+	int n;
+
+	if (h->note_count >= REPORT_NOTES_MAX) {
+		h->notes_refused++;
+		return -ENOSPC;
+	}
+	notes = reallocarray(h->notes, h->note_count + 1, sizeof(*notes));
+	if (!notes)
+		return -ENOMEM;
+	h->notes = notes;
+	va_start(args, format);
+	n = vasprintf(&note, format, args);
+	va_end(args);
+	if (n < 0)
+		return -ENOMEM;
+	h->notes[h->note_count++] = note;
+	return 0;
+}

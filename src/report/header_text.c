@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include "report/table_cells.h"
+#include "util/text.h"
+
+static int print_escaped(const char *text, FILE *out)
+{
+	char *escaped = table_escape(text, strlen(text));
+
+	if (!escaped)
+		return -ENOMEM;
+	fputs(escaped, out);
+	free(escaped);
+	return 0;
+}
+
+static int print_event(const struct report_event *e, FILE *out)
+{
+	int r = print_escaped(e->name, out);
+
+	fprintf(out, ": %" PRIu64 " samples, one in %" PRIu64 "%s%s", e->samples, e->period,
+		e->randomized ? " on average (random)" : "", e->precise ? ", precise" : "");
+	if (e->scale > 1.0005)
+		fprintf(out, ", counting %.1f%% of the time", 100 / e->scale);
+	putc('\n', out);
+	return r;
+}
+
+static int print_counts(const struct report_header *h, FILE *out)
+{
+	double all = h->samples ? (double)h->samples : 1;
+	int r = 0;
+
+	fprintf(out, "lost %" PRIu64, h->lost);
+	for (size_t i = 0; i < h->lost_causes && !r; i++) {
+		fputs(i ? ", " : " (", out);
+		r = print_escaped(h->lost_by_cause[i].name, out);
+		fprintf(out, " %" PRIu64, h->lost_by_cause[i].value);
+	}
+	fprintf(out, "%s, unknown %" PRIu64 " (%.3f%%), idle %" PRIu64 "\n",
+		h->lost_causes ? ")" : "", h->unknown, 100 * (double)h->unknown / all, h->idle);
+	return r;
+}
+
+static void print_time(uint64_t time_ns, const char *format, FILE *out)
+{
+	time_t seconds = (time_t)(time_ns / 1000000000);
+	char text[64];
+	struct tm tm;
+
+	if (gmtime_r(&seconds, &tm) && strftime(text, sizeof(text), format, &tm))
+		fputs(text, out);
+}
+
+static int print_epochs(const struct report_header *h, FILE *out)
+{
+	int r;
+
+	if (!h->epoch_count)
+		return 0;
+	fputs(h->epoch_count > 1 ? "epochs " : "epoch ", out);
+	r = print_escaped(h->epochs[0], out);
+	if (h->epoch_count > 1) {
+		fputs(" to ", out);
+		r = r ? r : print_escaped(h->epochs[h->epoch_count - 1], out);
+		fprintf(out, " (%zu)", h->epoch_count);
+	}
+	if (h->end_ns > h->start_ns) {
+		fputs(", ", out);
+		print_time(h->start_ns, "%Y-%m-%d %H:%M:%S", out);
+		print_time(h->end_ns, " to %Y-%m-%d %H:%M:%S UTC", out);
+	}
+	if (h->machine) {
+		fputs(", machine ", out);
+		r = r ? r : print_escaped(h->machine, out);
+	}
+	putc('\n', out);
+	return r;
+}
+
+/* Names in notes may be escaped already. */
+static int print_note(const char *note, FILE *out)
+{
+	size_t size = strlen(note), room = text_escape_controls(NULL, 0, note, size) + 1;
+	char *escaped = malloc(room);
+
+	if (!escaped)
+		return -ENOMEM;
+	text_escape_controls(escaped, room, note, size);
+	fprintf(out, "note: %s\n", escaped);
+	free(escaped);
+	return 0;
+}
+
+int report_header_print(const struct report_header *h, FILE *out)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < h->event_count && !r; i++)
+		r = print_event(&h->events[i], out);
+	if (!r && h->event_count)
+		r = print_counts(h, out);
+	if (!r)
+		r = print_epochs(h, out);
+	for (size_t i = 0; i < h->note_count && !r; i++)
+		r = print_note(h->notes[i], out);
+	if (h->notes_refused)
+		fprintf(out, "note: and %zu more notes\n", h->notes_refused);
+	if (h->event_count || h->epoch_count || h->note_count)
+		putc('\n', out);
+	return r;
+}

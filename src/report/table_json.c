@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#include <errno.h>
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+#include "report/table_cells.h"
+#include "util/text.h"
+
+/*
+ * Characters past ASCII are written as \uNNNN: exact for whoever parses it, and nothing that a
+ * terminal would act on. Row by row, so that a long table is not held twice.
+ */
+#define JSON_FLAGS (JSON_COMPACT | JSON_ENSURE_ASCII | JSON_REAL_PRECISION(9))
+
+/* A name as it is, or escaped when JSON could not hold it. */
+static json_t *json_name(const char *name, size_t size)
+{
+	json_t *value;
+	char *escaped;
+
+	if (text_is_utf8(name, size))
+		return json_stringn(name, size);
+	escaped = table_escape(name, size);
+	value = escaped ? json_string(escaped) : NULL;
+	free(escaped);
+	return value;
+}
+
+static json_t *json_text(const char *text)
+{
+	return text ? json_name(text, strlen(text)) : json_null();
+}
+
+static json_t *json_count(uint64_t value)
+{
+	/* jansson's integers are signed. */
+	return value <= INT64_MAX ? json_integer((json_int_t)value) : json_real((double)value);
+}
+
+/* No JSON number is infinite or not a number. */
+static json_t *json_number(double value)
+{
+	json_t *real = json_real(value);
+
+	return real ? real : json_null();
+}
+
+static json_t *json_cell(const struct table_cell *cell, enum table_type type)
+{
+	char address[32];
+
+	if (!cell->present)
+		return json_null();
+	switch (type) {
+	case TABLE_NAME:
+		return json_name(cell->name, cell->size);
+	case TABLE_COUNT:
+		return json_count(cell->count);
+	case TABLE_ADDRESS:
+		snprintf(address, sizeof(address), "0x%" PRIx64, cell->count);
+		return json_string(address);
+	case TABLE_PERCENT:
+	case TABLE_REAL:
+		return json_number(cell->real);
+	}
+	return NULL;
+}
+
+/* jansson's keys must be UTF-8. */
+static int set_key(json_t *object, const char *key, json_t *value)
+{
+	char *escaped;
+	int r;
+
+	if (text_is_utf8(key, strlen(key)))
+		return json_object_set_new(object, key, value) ? -ENOMEM : 0;
+	escaped = table_escape(key, strlen(key));
+	if (!escaped) {
+		json_decref(value);
+		return -ENOMEM;
+	}
+	r = json_object_set_new(object, escaped, value) ? -ENOMEM : 0;
+	free(escaped);
+	return r;
+}
+
+static json_t *json_row(const struct table *t, size_t row)
+{
+	json_t *object = json_object(), *into;
+	int r = object ? 0 : -ENOMEM;
+
+	for (int c = 0; c < t->column_count && !r; c++) {
+		const struct table_column *column = &t->columns[c];
+
+		if (!column->key)
+			continue;
+		into = object;
+		if (column->group) {
+			into = json_object_get(object, column->group);
+			if (!into) {
+				into = json_object();
+				r = json_object_set_new(object, column->group, into) ? -ENOMEM : 0;
+			}
+		}
+		if (!r)
+			r = set_key(into, column->key,
+				    json_cell(table_cell_at(t, row, c), column->type));
+	}
+	if (r) {
+		json_decref(object);
+		return NULL;
+	}
+	return object;
+}
+
+static json_t *json_events(const struct report_header *h)
+{
+	json_t *events = json_array();
+
+	for (size_t i = 0; i < h->event_count; i++) {
+		const struct report_event *e = &h->events[i];
+
+		json_array_append_new(
+			events,
+			json_pack("{s:o, s:o, s:b, s:b, s:o, s:o, s:o}", "name", json_text(e->name),
+				  "period", json_count(e->period), "precise", e->precise,
+				  "randomized", e->randomized, "samples", json_count(e->samples),
+				  "lost", json_count(e->lost), "scale", json_number(e->scale)));
+	}
+	return events;
+}
+
+static json_t *json_list(char *const *texts, size_t count)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < count; i++)
+		json_array_append_new(list, json_text(texts[i]));
+	return list;
+}
+
+static json_t *json_header(const char *report, const struct report_header *h)
+{
+	json_t *causes = json_object(), *notes = json_list(h->notes, h->note_count);
+
+	for (size_t i = 0; i < h->lost_causes; i++)
+		set_key(causes, h->lost_by_cause[i].name, json_count(h->lost_by_cause[i].value));
+	if (h->notes_refused)
+		json_array_append_new(notes, json_sprintf("and %zu more notes", h->notes_refused));
+	return json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "report",
+			 report, "events", json_events(h), "samples", json_count(h->samples),
+			 "lost", json_count(h->lost), "lost_by_cause", causes, "unknown",
+			 json_count(h->unknown), "idle", json_count(h->idle), "epochs",
+			 json_list(h->epochs, h->epoch_count), "start_ns", json_count(h->start_ns),
+			 "end_ns", json_count(h->end_ns), "machine", json_text(h->machine), "notes",
+			 notes);
+}
+
+/* Prints a value and lets it go; cut: without its last character. */
+static int print_json(json_t *value, size_t cut, FILE *out)
+{
+	char *text = value ? json_dumps(value, JSON_FLAGS) : NULL;
+	int r = -ENOMEM;
+
+	if (text) {
+		fwrite(text, 1, strlen(text) - cut, out);
+		r = 0;
+	}
+	free(text);
+	json_decref(value);
+	return r;
+}
+
+int table_print_json(const struct table *t, const struct report_header *h, FILE *out)
+{
+	int r = print_json(json_header(t->report, h), 1, out);
+
+	if (r)
+		return r;
+	fputs(",\n\"rows\":[", out);
+	for (size_t row = 0; row < t->row_count && !r; row++) {
+		fputs(row ? ",\n" : "\n", out);
+		r = print_json(json_row(t, row), 0, out);
+	}
+	fputs("\n]}\n", out);
+	return r;
+}

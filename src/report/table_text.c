@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include "report/table_cells.h"
+#include "util/text.h"
+
+#define GAP	       2  /* columns between columns */
+#define NAME_MIN       8  /* a name column is never cut below this */
+#define NAME_ALIGN_MAX 60 /* off a terminal one long name does not push all others to the right */
+
+/* The widths of all columns; 0: not shown. */
+struct layout {
+	size_t *widths;
+	int last; /* the last column shown */
+	bool terminal;
+};
+
+static const char *cell_number(const struct table_cell *cell, enum table_type type, char out[400])
+{
+	if (!cell->present)
+		*out = 0;
+	else if (type == TABLE_COUNT)
+		snprintf(out, 400, "%" PRIu64, cell->count);
+	else if (type == TABLE_ADDRESS)
+		snprintf(out, 400, "%#" PRIx64, cell->count);
+	else
+		snprintf(out, 400, "%.2f", cell->real);
+	return out;
+}
+
+static int cell_width(const struct table *t, size_t row, int column, size_t *ret)
+{
+	const struct table_cell *cell = table_cell_at(t, row, column);
+	char number[400], *name;
+
+	if (t->columns[column].type != TABLE_NAME) {
+		*ret = strlen(cell_number(cell, t->columns[column].type, number));
+		return 0;
+	}
+	*ret = 0;
+	if (!cell->present)
+		return 0;
+	name = table_escape(cell->name, cell->size);
+	if (!name)
+		return -ENOMEM;
+	*ret = text_width(name);
+	free(name);
+	return 0;
+}
+
+static size_t heading_width(const struct table_column *column)
+{
+	char *heading = table_escape(column->heading, strlen(column->heading));
+	size_t width = heading ? text_width(heading) : 0;
+
+	free(heading);
+	return width;
+}
+
+/* Takes the columns that are too many from the name columns, always from the widest. */
+static void layout_fit(const struct table *t, struct layout *l, size_t width)
+{
+	size_t total = 0;
+	int widest;
+
+	for (int c = 0; c < t->column_count; c++)
+		total += l->widths[c] ? l->widths[c] + (c != l->last ? GAP : 0) : 0;
+	for (; total > width; total--) {
+		widest = -1;
+		for (int c = 0; c < t->column_count; c++) {
+			if (t->columns[c].type == TABLE_NAME && l->widths[c] > NAME_MIN &&
+			    (widest < 0 || l->widths[c] >= l->widths[widest]))
+				widest = c;
+		}
+		if (widest < 0)
+			return;
+		l->widths[widest]--;
+	}
+}
+
+static int layout_measure(const struct table *t, struct layout *l, int terminal_width)
+{
+	size_t width;
+	int r;
+
+	for (int c = 0; c < t->column_count; c++) {
+		if (!t->columns[c].heading)
+			continue;
+		l->widths[c] = heading_width(&t->columns[c]);
+		l->widths[c] += !l->widths[c];
+		l->last = c;
+		for (size_t row = 0; row < t->row_count; row++) {
+			r = cell_width(t, row, c, &width);
+			if (r)
+				return r;
+			if (!l->terminal && t->columns[c].type == TABLE_NAME &&
+			    width > NAME_ALIGN_MAX)
+				width = NAME_ALIGN_MAX;
+			if (width > l->widths[c])
+				l->widths[c] = width;
+		}
+	}
+	if (l->terminal)
+		layout_fit(t, l, (size_t)terminal_width);
+	return 0;
+}
+
+static void print_spaces(FILE *out, size_t count)
+{
+	while (count--)
+		putc(' ', out);
+}
+
+/* Cuts an escaped form to the width, with an ellipsis, from the raw name: no escape is split. */
+static void cut_name(const char *name, size_t size, char *out, size_t room, size_t width)
+{
+	for (size_t bytes = room - 3; bytes; bytes--) {
+		text_escape(out, bytes, name, size);
+		if (text_width(out) < width)
+			break;
+	}
+	strcat(out, "\xe2\x80\xa6");
+}
+
+static int print_name(const struct layout *l, int column, const char *name, size_t size, FILE *out)
+{
+	char *text = table_escape(name, size);
+	size_t width, room;
+
+	if (!text)
+		return -ENOMEM;
+	width = text_width(text);
+	room = strlen(text) + 4;
+	if (l->terminal && width > l->widths[column]) {
+		/* No more bytes than a cut form can have, however long the name. */
+		if (room > 4 * l->widths[column] + 4)
+			room = 4 * l->widths[column] + 4;
+		free(text);
+		text = malloc(room);
+		if (!text)
+			return -ENOMEM;
+		cut_name(name, size, text, room, l->widths[column]);
+		width = text_width(text);
+	}
+	fputs(text, out);
+	if (column != l->last)
+		print_spaces(out,
+			     GAP + (width < l->widths[column] ? l->widths[column] - width : 0));
+	free(text);
+	return 0;
+}
+
+static void print_number(const struct layout *l, int column, const char *number, FILE *out)
+{
+	size_t width = strlen(number);
+
+	print_spaces(out, width < l->widths[column] ? l->widths[column] - width : 0);
+	fputs(number, out);
+	if (column != l->last)
+		print_spaces(out, GAP);
+}
+
+static int print_headings(const struct table *t, const struct layout *l, FILE *out)
+{
+	const char *plain = getenv("NO_COLOR"), *terminal = getenv("TERM");
+	bool bold = l->terminal && !(plain && *plain) && terminal && strcmp(terminal, "dumb");
+	int r = 0;
+
+	if (bold)
+		fputs("\033[1m", out);
+	for (int c = 0; c < t->column_count && !r; c++) {
+		const char *heading = t->columns[c].heading;
+		size_t width;
+
+		if (!heading)
+			continue;
+		if (t->columns[c].type != TABLE_NAME) {
+			width = heading_width(&t->columns[c]);
+			print_spaces(out, width < l->widths[c] ? l->widths[c] - width : 0);
+		}
+		r = print_name(
+			&(struct layout){.widths = l->widths,
+					 .last = t->columns[c].type == TABLE_NAME ? l->last : c},
+			c, heading, strlen(heading), out);
+		if (t->columns[c].type != TABLE_NAME && c != l->last)
+			print_spaces(out, GAP);
+	}
+	fputs(bold ? "\033[0m\n" : "\n", out);
+	return r;
+}
+
+static int print_row(const struct table *t, const struct layout *l, size_t row, FILE *out)
+{
+	char number[400];
+	int r = 0;
+
+	for (int c = 0; c < t->column_count && !r; c++) {
+		const struct table_cell *cell = table_cell_at(t, row, c);
+
+		if (!t->columns[c].heading)
+			continue;
+		if (t->columns[c].type != TABLE_NAME)
+			print_number(l, c, cell_number(cell, t->columns[c].type, number), out);
+		else
+			r = print_name(l, c, cell->present ? cell->name : "",
+				       cell->present ? cell->size : 0, out);
+	}
+	putc('\n', out);
+	return r;
+}
+
+int table_print_text(const struct table *t, FILE *out, int width)
+{
+	struct layout l = {.terminal = width > 0, .last = -1};
+	int r;
+
+	l.widths = calloc((size_t)t->column_count + 1, sizeof(*l.widths));
+	if (!l.widths)
+		return -ENOMEM;
+	r = layout_measure(t, &l, width);
+	if (!r)
+		r = print_headings(t, &l, out);
+	for (size_t row = 0; row < t->row_count && !r; row++)
+		r = print_row(t, &l, row, out);
+	free(l.widths);
+	return r;
+}

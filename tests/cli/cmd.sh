@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
+# shellcheck shell=bash
+# What every subcommand has in common: help, wrong command lines, and output that cannot be written.
+. "$(dirname "$0")/../tap.sh"
+
+check_status "--version" 0 "$culprit" --version
+check_match "--version says the program and a number" out '^culprit [0-9]+\.[0-9]+'
+check_status "help" 0 "$culprit" help
+check_match "help lists the commands" out '^  help  '
+check_status "--help" 0 "$culprit" --help
+check_status "no command at all is wrong usage" 2 "$culprit"
+check_match "and shows the usage" err '^usage: culprit'
+check_status "an unknown command is wrong usage" 2 "$culprit" hlep
+check_match "and the nearest is named" err "no command 'hlep'; did you mean 'help'"
+check_status "help of an unknown command" 2 "$culprit" help frobnicate
+check_match "which resembles none" err "no command 'frobnicate' \\(see: culprit help\\)"
+check_status "an unknown command full of escapes" 2 "$culprit" $'\e[31m\nx'
+check_match "is shown escaped, in one line" err '\\x1b\[31m\\nx'
+
+check_status "a full disk is an error" 1 sh -c '"$1" help >/dev/full' - "$culprit"
+check_match "and says so" err 'cannot write to the standard output: No space left'
+check_status "a closed output is an error" 1 sh -c '"$1" help >&-' - "$culprit"
+python3 - "$culprit" <<'PY' >out 2>&1 && pass "EPIPE gives no message and a failure" || fail "EPIPE gives no message and a failure" "$(cat out)"
+import os, signal, subprocess, sys
+signal.signal(signal.SIGPIPE, signal.SIG_IGN)
+r, w = os.pipe()
+os.close(r)
+p = subprocess.run([sys.argv[1], "help"], stdout=w, stderr=subprocess.PIPE, restore_signals=False)
+assert p.returncode == 1, p.returncode
+assert p.stderr == b"", p.stderr
+PY
+tap_end
