@@ -35,4 +35,36 @@ int image_find_code(struct image_finder *f, const struct image_id *id, const cha
 		    uint64_t address, size_t size, uint8_t **ret_data, size_t *ret_size,
 		    struct diag *diag);
 
+/*
+ * For the collector: makes sure that reports will find what they need when the file is gone. Both
+ * keep nothing in memory but the fact, so that a second call costs one look-up, also after a
+ * failure. 0 also when there is no database to keep it in.
+ *
+ * image_finder_keep: the symbols are in the cache; to be called for an image when it is first
+ * sampled. path may be any name under which the file can be opened now (/proc/PID/map_files/...).
+ *
+ * image_finder_keep_code: the code of the functions that have the addresses is in the cache, beside
+ * what was there. To be called before the end of collection for files that are deleted or in
+ * temporary places. -ENOSPC: some was refused (counted), past 8 MiB of one image.
+ */
+int image_finder_keep(struct image_finder *f, const struct image_id *id, const char *path,
+		      struct diag *diag);
+int image_finder_keep_code(struct image_finder *f, const struct image_id *id, const char *path,
+			   const uint64_t *addresses, size_t count, struct diag *diag);
+
+struct image_finder_counts {
+	uint64_t images;		  /* asked for */
+	uint64_t images_refused;	  /* past 65536 */
+	uint64_t symbols_kept, code_kept; /* blobs written */
+	uint64_t keep_failed;		  /* blobs that could not be written */
+	uint64_t code_refused_bytes;	  /* past the maximum of an image */
+	uint64_t damaged;		  /* blobs that could not be read, and were made anew */
+};
+struct image_finder_counts image_finder_counts(const struct image_finder *f);
+
+/* Where separate debug files are looked for; "/usr/lib/debug" by default. */
+int image_finder_set_debug_root(struct image_finder *f, const char *path);
+/* Ends the worker process and closes files, to give memory back; everything else is kept. */
+void image_finder_idle(struct image_finder *f);
+
 #endif

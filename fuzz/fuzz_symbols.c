@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+/* Symbols, code, debug links and lines of ELF files, and the saved forms of all. */
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#include "image/code.h"
+#include "image/code_cache.h"
+#include "image/debug_link.h"
+#include "image/lines.h"
+#include "image/symbols.h"
+#include "util/io.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void use_symbols(struct image_symbols *s)
+{
+	uint64_t end = 0;
+	for (size_t i = 0; i < image_symbols_count(s); i++) {
+		const struct image_function *f = image_symbols_at(s, i);
+		if (f->start < end || !f->size || image_symbols_find(s, f->start) != f)
+			abort();
+		end = f->start + f->size;
+	}
+	image_symbols_free(s);
+}
+
+static void read_file(int fd)
+{
+	static const uint64_t addresses[] = {0x1000, 0x1010, 0x1100, 0x401000, 0x401136};
+	struct image_symbols *s;
+	struct image_lines *l;
+	struct image_debug_link link;
+	uint8_t *code;
+	size_t size;
+	if (image_symbols_read(fd, fd, 16 << 20, &s, NULL) == 0)
+		use_symbols(s);
+	if (image_lines_read(fd, -1, addresses, 5, &l, NULL) == 0)
+		image_lines_free(l);
+	if (image_code_read(fd, 0x1000, 4096, &code, &size, NULL) == 0)
+		free(code);
+	image_debug_link_read(fd, &link, NULL);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct image_symbols *s;
+	struct image_lines *l;
+	struct code_cache cache = {0};
+	if (image_symbols_load(data, size, &s, NULL) == 0)
+		use_symbols(s);
+	if (image_lines_load(data, size, &l, NULL) == 0)
+		image_lines_free(l);
+	code_cache_load(&cache, data, size);
+	code_cache_free(&cache);
+	int fd = memfd_create("fuzz", MFD_CLOEXEC);
+	if (fd >= 0 && io_write_all(&io_system, fd, data, size) == 0)
+		read_file(fd);
+	if (fd >= 0)
+		close(fd);
+	return 0;
+}
