@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <jansson.h>
+#include "cmd/cmd.h"
+#include "collect/check.h"
+#include "util/num.h"
+#include "util/text.h"
+
+enum { OPTION_JSON = CMD_LONG, OPTION_MEASURE, OPTION_BUDGET };
+
+struct doctor {
+	bool json, measure;
+	double budget_percent;
+	bool usable;
+	char verdict[512];
+};
+
+static const struct cmd_option options[] = {
+	{"json", OPTION_JSON, NULL, "print JSON"},
+	{"measure", OPTION_MEASURE, NULL, "also measure what a sample costs (0.3 s)"},
+	{"budget", OPTION_BUDGET, "PERCENT", "slowdown that --measure plans for (default 1)"},
+	{0},
+};
+
+static const struct cmd_spec spec = {
+	.name = "doctor",
+	.operands = "",
+	.help = "Says what this kernel, this user's rights and this processor allow, and for each "
+		"thing that is missing the line that mends it. Exits with 0 when the whole machine "
+		"can be sampled, else with 1.",
+	.options = options,
+};
+
+static int take_option(void *arg, int value, const char *text, struct diag *diag)
+{
+	struct doctor *d = arg;
+
+	switch (value) {
+	case OPTION_JSON:
+		d->json = true;
+		return 0;
+	case OPTION_MEASURE:
+		d->measure = true;
+		return 0;
+	case OPTION_BUDGET:
+		if (num_parse_percent(text, &d->budget_percent))
+			return diag_fail(diag, EINVAL, "--budget: '%s' is not a percentage", text);
+		return 0;
+	}
+	return -EINVAL;
+}
+
+static const struct check *find_row(const struct check_list *l, const char *name)
+{
+	for (size_t i = 0; i < l->count; i++)
+		if (!strcmp(l->rows[i].name, name))
+			return &l->rows[i];
+	return NULL;
+}
+
+static bool is_good(const struct check_list *l, const char *name)
+{
+	const struct check *c = find_row(l, name);
+
+	return c && c->state == CHECK_GOOD;
+}
+
+/* One sentence: what culprit can do here, or what stands in its way first. */
+static void write_verdict(const struct check_list *l, struct doctor *d)
+{
+	const struct check *cycles = find_row(l, "cycles");
+
+	d->usable = check_passed(l);
+	for (size_t i = 0; i < l->count && !d->usable; i++) {
+		const struct check *c = &l->rows[i];
+
+		if (c->state != CHECK_BAD)
+			continue;
+		snprintf(d->verdict, sizeof(d->verdict),
+			 "cannot sample the whole machine: %s: %s%s%s", c->name, c->value,
+			 c->mend[0] ? "; " : "", c->mend);
+		return;
+	}
+	snprintf(d->verdict, sizeof(d->verdict),
+		 "can sample the whole machine, user and kernel, by %s%s",
+		 !cycles || strncmp(cycles->value, "cycles", 6) ? "cpu-clock"
+		 : cycles->state == CHECK_GOOD			? "precise cycles"
+								: "cycles",
+		 is_good(l, "kallsyms") ? "" : "; kernel functions stay without names");
+}
+
+static void print_text(const struct check_list *l, const struct doctor *d)
+{
+	static const char *const marks[] = {[CHECK_FACT] = "",
+					    [CHECK_GOOD] = "ok",
+					    [CHECK_PARTIAL] = "partly",
+					    [CHECK_BAD] = "NO"};
+	const char *group = "";
+	char value[4 * sizeof(l->rows[0].value)];
+
+	for (size_t i = 0; i < l->count; i++) {
+		const struct check *c = &l->rows[i];
+
+		if (strcmp(group, c->group))
+			printf("%s%s\n", i ? "\n" : "", c->group);
+		group = c->group;
+		text_escape(value, sizeof(value), c->value, strlen(c->value));
+		printf("  %-6s %-26s %s\n", marks[c->state], c->name, value);
+		if (c->mend[0])
+			printf("  %-6s %-26s -> %s\n", "", "", c->mend);
+	}
+	printf("\nculprit %s.\n", d->verdict);
+}
+
+/* A JSON string of any bytes. */
+static json_t *escaped(const char *s)
+{
+	char text[4 * sizeof(((struct doctor *)0)->verdict)];
+
+	text_escape(text, sizeof(text), s, strlen(s));
+	return json_string(text);
+}
+
+static int print_json(const struct check_list *l, const struct doctor *d)
+{
+	json_t *rows = json_array(), *all;
+	struct utsname host;
+	int r = 0;
+
+	for (size_t i = 0; i < l->count; i++) {
+		const struct check *c = &l->rows[i];
+
+		json_array_append_new(rows, json_pack("{s:s, s:s, s:s, s:o, s:s}", "group",
+						      c->group, "name", c->name, "state",
+						      check_state_name(c->state), "value",
+						      escaped(c->value), "mend", c->mend));
+	}
+	all = json_pack("{s:s, s:o, s:b, s:o, s:[], s:o}", "report", "doctor", "machine",
+			escaped(uname(&host) ? "" : host.nodename), "usable", (int)d->usable,
+			"verdict", escaped(d->verdict), "notes", "rows", rows);
+	if (!all || json_dumpf(all, stdout, JSON_INDENT(2)))
+		r = -ENOMEM;
+	else
+		putchar('\n');
+	json_decref(all);
+	return r;
+}
+
+int cmd_doctor(int argc, char **argv)
+{
+	struct check_list list = {.root = ""};
+	struct doctor d = {.budget_percent = 1};
+	struct diag diag;
+	int status = cmd_parse(&spec, argc, argv, take_option, &d, NULL);
+
+	if (status >= 0)
+		return status;
+	check_kernel(&list);
+	check_privilege(&list);
+	check_sampling(&list);
+	check_symbols(&list);
+	if (d.measure)
+		check_cost(&list, d.budget_percent);
+	write_verdict(&list, &d);
+	if (!d.json) {
+		print_text(&list, &d);
+	} else if (print_json(&list, &d)) {
+		diag_fail(&diag, ENOMEM, "out of memory");
+		return cmd_fail(&diag);
+	}
+	return d.usable ? CMD_OK : CMD_FAILURE;
+}

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#include <stdio.h>
+#include <string.h>
+#include <sys/capability.h>
+#include <sys/resource.h>
+#include <unistd.h>
+#include "collect/check.h"
+#include "collect/host.h"
+
+/* Names from outside libcap's header, which older systems lack. */
+enum { NUMBER_PERFMON = 38, NUMBER_BPF = 39 };
+
+static const struct {
+	int number;
+	const char *name, *use;
+} capabilities[] = {
+	{NUMBER_BPF, "cap_bpf", "load the in-kernel program"},
+	{NUMBER_PERFMON, "cap_perfmon", "sample all processes"},
+	{CAP_SYS_PTRACE, "cap_sys_ptrace", "read other users' mappings and files"},
+	{CAP_DAC_READ_SEARCH, "cap_dac_read_search", "read programs that only others may"},
+	{CAP_SYSLOG, "cap_syslog", "see addresses in kallsyms"},
+};
+
+static bool has_capability(cap_t set, int number)
+{
+	cap_flag_value_t v = CAP_CLEAR;
+
+	return set && !cap_get_flag(set, (cap_value_t)number, CAP_EFFECTIVE, &v) && v == CAP_SET;
+}
+
+/* Before 5.8 CAP_SYS_ADMIN was for everything, and it still includes the first two. What their
+ * absence means is tried in check_sampling, so here they are partial at worst. */
+static void check_capabilities(struct check_list *l)
+{
+	cap_t set = cap_get_proc();
+	bool admin = has_capability(set, CAP_SYS_ADMIN);
+	char missing[120] = "", uses[160] = "";
+	size_t at = 0, used = 0;
+	struct check *c;
+
+	for (size_t i = 0; i < sizeof(capabilities) / sizeof(capabilities[0]); i++) {
+		if (has_capability(set, capabilities[i].number) || (admin && i < 2))
+			continue;
+		at += (size_t)snprintf(missing + at, sizeof(missing) - at, "%s%s", at ? "," : "",
+				       capabilities[i].name);
+		used += (size_t)snprintf(uses + used, sizeof(uses) - used, "%s%s", used ? ", " : "",
+					 capabilities[i].use);
+	}
+	if (set)
+		cap_free(set);
+	if (!missing[0]) {
+		check_add(l, "capabilities", CHECK_GOOD, "all that are of use");
+		return;
+	}
+	c = check_add(l, "capabilities", CHECK_PARTIAL, "missing to: %s", uses);
+	check_mend(c, "run with sudo, or: sudo setcap %s+ep /path/to/culprit", missing);
+}
+
+/* What these are worth depends on the capabilities; whoever reads the report wants to see them. */
+static void check_sysctls(struct check_list *l)
+{
+	static const char *const names[] = {
+		"perf_event_paranoid",	      "kptr_restrict",
+		"unprivileged_bpf_disabled",  "perf_event_mlock_kb",
+		"perf_event_max_sample_rate", "perf_cpu_time_max_percent",
+	};
+	char path[80];
+	long long v;
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		snprintf(path, sizeof(path), "/proc/sys/kernel/%s", names[i]);
+		if (!host_read_number(l->root, path, &v))
+			check_add(l, names[i], CHECK_FACT, "%lld", v);
+	}
+}
+
+static void check_lockdown(struct check_list *l)
+{
+	char text[128], *mode, *end;
+	struct check *c;
+
+	if (host_read_text(l->root, "/sys/kernel/security/lockdown", text, sizeof(text)) < 0) {
+		check_add(l, "lockdown", CHECK_GOOD, "none");
+		return;
+	}
+	mode = strchr(text, '[');
+	end = mode ? strchr(mode, ']') : NULL;
+	if (!end) {
+		check_add(l, "lockdown", CHECK_FACT, "%s", text);
+		return;
+	}
+	*end = 0;
+	mode++;
+	/* Integrity forbids writing to the kernel only; confidentiality also reading from it. */
+	if (strcmp(mode, "confidentiality")) {
+		check_add(l, "lockdown", CHECK_GOOD, "%s", mode);
+		return;
+	}
+	c = check_add(l, "lockdown", CHECK_PARTIAL,
+		      "confidentiality: BPF programs and perf may not read kernel memory");
+	check_mend(c, "boot with lockdown=integrity on the kernel's command line");
+}
+
+static void format_limit(rlim_t v, char *out, size_t room)
+{
+	if (v == RLIM_INFINITY)
+		snprintf(out, room, "unlimited");
+	else
+		snprintf(out, room, "%llu", (unsigned long long)v);
+}
+
+static void check_limits(struct check_list *l)
+{
+	struct rlimit r;
+	char text[32];
+	long cpus = sysconf(_SC_NPROCESSORS_CONF);
+	struct check *c;
+
+	if (!getrlimit(RLIMIT_MEMLOCK, &r)) {
+		format_limit(r.rlim_cur, text, sizeof(text));
+		/* Since 5.11 BPF memory is charged to the cgroup instead. */
+		check_add(l, "memlock_bytes", CHECK_FACT, "%s", text);
+	}
+	if (getrlimit(RLIMIT_NOFILE, &r))
+		return;
+	format_limit(r.rlim_cur, text, sizeof(text));
+	/* An event and its link on each CPU, the maps, and the files of the images at work. */
+	if (r.rlim_cur >= (rlim_t)cpus * 4 + 128) {
+		check_add(l, "open_files", CHECK_GOOD, "%s", text);
+		return;
+	}
+	c = check_add(l, "open_files", CHECK_PARTIAL, "%s: few for %ld CPUs", text, cpus);
+	check_mend(c, "ulimit -n %ld", cpus * 64 + 1024);
+}
+
+void check_privilege(struct check_list *l)
+{
+	l->group = "privilege";
+	check_capabilities(l);
+	check_sysctls(l);
+	check_lockdown(l);
+	check_limits(l);
+}

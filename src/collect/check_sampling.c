@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+/*
+ * Does what sampling does, in small: opens the events, loads a program of two instructions,
+ * attaches it with a cookie to an event that is never started, makes the kinds of map that are
+ * used.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <linux/bpf.h>
+#include <bpf/bpf.h>
+#include "collect/check.h"
+#include "collect/event.h"
+#include "collect/governor.h"
+#include "collect/host.h"
+
+static const char setcap_line[] =
+	"run with sudo, or: sudo setcap cap_perfmon,cap_bpf+ep /path/to/culprit";
+
+/* Diagnoses are made to stand alone; here the row's name has said what they begin with. */
+static struct check *add_failure(struct check_list *l, const char *name, enum check_state state,
+				 int err, const struct diag *diag)
+{
+	struct check *c = check_add(l, name, state, "%s", diag->text);
+
+	if (err == -EACCES || err == -EPERM) {
+		snprintf(c->value, sizeof(c->value), "not allowed");
+		check_mend(c, "%s", setcap_line);
+	}
+	return c;
+}
+
+static void check_cycles(struct check_list *l)
+{
+	static const char *const names[] = {"cycles:ppp", "cycles:pp", "cycles:p", "cycles"};
+	struct diag diag = {{0}};
+	struct event e;
+	struct check *c;
+	int r = 0;
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		r = event_parse(names[i], &e, &diag);
+		if (r)
+			continue;
+		check_add(l, "cycles", e.attr.precise_ip ? CHECK_GOOD : CHECK_PARTIAL, "%s%s",
+			  e.name,
+			  e.attr.precise_ip ? "" : ": not precise, samples land after the culprit");
+		event_free(&e);
+		return;
+	}
+	if (host_has_core_pmu("") || r == -EACCES) {
+		add_failure(l, "cycles", CHECK_PARTIAL, r, &diag);
+		return;
+	}
+	c = check_add(l, "cycles", CHECK_PARTIAL,
+		      "no hardware counters: cpu-clock samples time instead");
+	if (host_is_virtual(""))
+		check_mend(c, "on the host, give this virtual machine a vPMU (QEMU: -cpu "
+			      "host,pmu=on)");
+}
+
+/* Returns a descriptor of an idle cpu-clock event, or a negative errno. */
+static int check_cpu_clock(struct check_list *l)
+{
+	struct diag diag = {{0}};
+	struct event e;
+	int r = event_parse("cpu-clock", &e, &diag), fd;
+
+	if (r) {
+		add_failure(l, "cpu_clock", CHECK_BAD, r, &diag);
+		return r;
+	}
+	fd = event_open(&e, host_first_cpu("", NULL), 0, -1, &diag);
+	event_free(&e);
+	if (fd < 0) {
+		add_failure(l, "cpu_clock", CHECK_BAD, fd, &diag);
+		return fd;
+	}
+	check_add(l, "cpu_clock", CHECK_GOOD, "all processes, user and kernel");
+	return fd;
+}
+
+/* Kernels before 5.11 charge BPF memory to this limit. */
+static void raise_memlock(void)
+{
+	struct rlimit r = {RLIM_INFINITY, RLIM_INFINITY};
+
+	setrlimit(RLIMIT_MEMLOCK, &r);
+}
+
+static int load_nothing(void)
+{
+	static const struct bpf_insn nothing[] = {
+		{.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0, .imm = 0},
+		{.code = BPF_JMP | BPF_EXIT},
+	};
+
+	return bpf_prog_load(BPF_PROG_TYPE_PERF_EVENT, "culprit_try", "Dual BSD/GPL", nothing,
+			     sizeof(nothing) / sizeof(nothing[0]), NULL);
+}
+
+static struct check *add_bpf_failure(struct check_list *l, const char *name, int err)
+{
+	struct check *c;
+
+	if (err == -EPERM || err == -EACCES) {
+		c = check_add(l, name, CHECK_BAD, "not allowed");
+		check_mend(c, "%s", setcap_line);
+	} else if (err == -ENOSYS) {
+		c = check_add(l, name, CHECK_BAD, "this kernel has no BPF");
+		check_mend(c, "use a kernel built with CONFIG_BPF_SYSCALL=y");
+	} else {
+		c = check_add(l, name, CHECK_BAD, "%s", strerror(-err));
+		if (err == -ENOMEM)
+			check_mend(c, "ulimit -l unlimited");
+	}
+	return c;
+}
+
+static void check_maps(struct check_list *l)
+{
+	LIBBPF_OPTS(bpf_map_create_opts, mmapable, .map_flags = BPF_F_MMAPABLE);
+	int table = bpf_map_create(BPF_MAP_TYPE_ARRAY, "culprit_try", 4, 4096, 1, &mmapable);
+	int ring = bpf_map_create(BPF_MAP_TYPE_RINGBUF, "culprit_try", 0, 0, 65536, NULL);
+	void *m = MAP_FAILED;
+
+	if (table >= 0)
+		m = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, table, 0);
+	if (table < 0 || m == MAP_FAILED)
+		add_bpf_failure(l, "bpf_mmap", table < 0 ? table : -errno);
+	else
+		check_add(l, "bpf_mmap", CHECK_GOOD, "tables are read without copying");
+	if (m != MAP_FAILED)
+		munmap(m, 4096);
+	if (table >= 0)
+		close(table);
+	if (ring < 0) {
+		add_bpf_failure(l, "bpf_ring", ring);
+		return;
+	}
+	check_add(l, "bpf_ring", CHECK_GOOD, "works");
+	close(ring);
+}
+
+/* The program on an event, told which one by its cookie. */
+static void check_attach(struct check_list *l, int program, int perf_fd)
+{
+	LIBBPF_OPTS(bpf_link_create_opts, opts, .perf_event.bpf_cookie = 1);
+	int link = bpf_link_create(program, perf_fd, BPF_PERF_EVENT, &opts);
+	struct check *c;
+
+	if (link >= 0) {
+		check_add(l, "bpf_attach", CHECK_GOOD, "works, with a cookie");
+		close(link);
+	} else if (link == -EINVAL) {
+		c = check_add(l, "bpf_attach", CHECK_BAD, "this kernel has no perf event cookies");
+		check_mend(c, "install a kernel of version 5.15 or later");
+	} else {
+		add_bpf_failure(l, "bpf_attach", link);
+	}
+}
+
+void check_sampling(struct check_list *l)
+{
+	int perf_fd, program;
+
+	l->group = "sampling";
+	check_cycles(l);
+	perf_fd = check_cpu_clock(l);
+	raise_memlock();
+	program = load_nothing();
+	if (program < 0) {
+		add_bpf_failure(l, "bpf_load", program);
+	} else {
+		check_add(l, "bpf_load", CHECK_GOOD, "works");
+		check_maps(l);
+		if (perf_fd >= 0)
+			check_attach(l, program, perf_fd);
+		close(program);
+	}
+	if (perf_fd >= 0)
+		close(perf_fd);
+}
+
+/* For the measurement: a handler that does nothing, so that what is measured is the machine's. */
+struct handler {
+	int program, link;
+};
+
+static int attach_handler(void *arg, int perf_fd)
+{
+	struct handler *h = arg;
+
+	h->link = bpf_link_create(h->program, perf_fd, BPF_PERF_EVENT, NULL);
+	return h->link < 0 ? h->link : 0;
+}
+
+void check_cost(struct check_list *l, double budget_percent)
+{
+	struct handler h = {.program = load_nothing(), .link = -1};
+	struct governor_cost cost;
+	struct governor_rate rate;
+	struct diag diag = {{0}};
+	struct event e = {0};
+	const char *why;
+	int r;
+
+	l->group = "cost";
+	r = event_default(&e, &why, &diag);
+	if (!r)
+		r = governor_measure(&e, -1, h.program >= 0 ? attach_handler : NULL, &h, &cost,
+				     &diag);
+	if (r) {
+		add_failure(l, "sample_cost", CHECK_PARTIAL, r, &diag);
+	} else {
+		rate = governor_choose_rate(cost.cost_ns, budget_percent, 1,
+					    governor_kernel_max_hz(""));
+		check_add(l, "sample_cost", cost.measured ? CHECK_FACT : CHECK_PARTIAL,
+			  "%s: %.2f us +- %.2f each%s%s", e.name, cost.cost_ns / 1e3,
+			  cost.error_ns / 1e3, cost.measured ? "" : " assumed, because ", cost.why);
+		check_add(l, "sample_rate", CHECK_FACT,
+			  "%.0f a second and CPU at a budget of %g%% (decided by the %s)", rate.hz,
+			  budget_percent, rate.bound);
+	}
+	event_free(&e);
+	if (h.link >= 0)
+		close(h.link);
+	if (h.program >= 0)
+		close(h.program);
+}
