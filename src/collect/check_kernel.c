@@ -118,8 +118,10 @@ static void check_config(struct check_list *l)
 	}
 	list_missing(config, wished_options, sizeof(wished_options) / sizeof(wished_options[0]),
 		     missing, sizeof(missing));
-	if (missing[0])
-		check_add(l, "config_wishes", CHECK_PARTIAL, "without %s", missing);
+	if (missing[0]) {
+		c = check_add(l, "config_wishes", CHECK_PARTIAL, "without %s", missing);
+		check_mend(c, "use a kernel built with %s", missing);
+	}
 	free(config);
 }
 

@@ -34,7 +34,7 @@ static void check_capabilities(struct check_list *l)
 {
 	cap_t set = cap_get_proc();
 	bool admin = has_capability(set, CAP_SYS_ADMIN);
-	char missing[120] = "", uses[160] = "";
+	char missing[120] = "", uses[160] = "", program[128];
 	size_t at = 0, used = 0;
 	struct check *c;
 
@@ -53,7 +53,8 @@ static void check_capabilities(struct check_list *l)
 		return;
 	}
 	c = check_add(l, "capabilities", CHECK_PARTIAL, "missing to: %s", uses);
-	check_mend(c, "run with sudo, or: sudo setcap %s+ep /path/to/culprit", missing);
+	check_mend(c, "run with sudo, or: sudo setcap %s+ep %s", missing,
+		   host_program_path(program, sizeof(program)));
 }
 
 /* What these are worth depends on the capabilities; whoever reads the report wants to see them. */

@@ -17,8 +17,13 @@
 #include "collect/governor.h"
 #include "collect/host.h"
 
-static const char setcap_line[] =
-	"run with sudo, or: sudo setcap cap_perfmon,cap_bpf+ep /path/to/culprit";
+static void mend_by_rights(struct check *c)
+{
+	char program[180];
+
+	check_mend(c, "run with sudo, or: sudo setcap cap_perfmon,cap_bpf+ep %s",
+		   host_program_path(program, sizeof(program)));
+}
 
 /* Diagnoses are made to stand alone; here the row's name has said what they begin with. */
 static struct check *add_failure(struct check_list *l, const char *name, enum check_state state,
@@ -28,7 +33,7 @@ static struct check *add_failure(struct check_list *l, const char *name, enum ch
 
 	if (err == -EACCES || err == -EPERM) {
 		snprintf(c->value, sizeof(c->value), "not allowed");
-		check_mend(c, "%s", setcap_line);
+		mend_by_rights(c);
 	}
 	return c;
 }
@@ -108,7 +113,7 @@ static struct check *add_bpf_failure(struct check_list *l, const char *name, int
 
 	if (err == -EPERM || err == -EACCES) {
 		c = check_add(l, name, CHECK_BAD, "not allowed");
-		check_mend(c, "%s", setcap_line);
+		mend_by_rights(c);
 	} else if (err == -ENOSYS) {
 		c = check_add(l, name, CHECK_BAD, "this kernel has no BPF");
 		check_mend(c, "use a kernel built with CONFIG_BPF_SYSCALL=y");

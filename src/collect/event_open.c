@@ -104,6 +104,7 @@ static int explain_denied(const struct event *e, const struct perf_event_attr *a
 {
 	struct perf_event_attr own = *attr;
 	long long paranoid = -2;
+	char program[256];
 	int r;
 
 	/* On this thread alone and in user mode nearly everybody may count, so a refusal of that
@@ -118,8 +119,8 @@ static int explain_denied(const struct event *e, const struct perf_event_attr *a
 	return diag_fail(diag, EACCES,
 			 "not allowed to sample '%s' on the whole machine "
 			 "(kernel.perf_event_paranoid is %lld): run as root, or give the program "
-			 "CAP_PERFMON: sudo setcap cap_perfmon,cap_bpf+ep /path/to/culprit",
-			 e->name, paranoid);
+			 "CAP_PERFMON: sudo setcap cap_perfmon,cap_bpf+ep %s",
+			 e->name, paranoid, host_program_path(program, sizeof(program)));
 }
 
 static int explain(const struct event *e, const struct perf_event_attr *attr, int cpu, int err,

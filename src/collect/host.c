@@ -83,7 +83,7 @@ bool host_is_virtual(const char *root)
 	if (host_read_text(root, "/proc/cpuinfo", text, sizeof(text)) < 0)
 		return false;
 	flags = strstr(text, "\nflags");
-	return flags && memmem(flags, strcspn(flags + 1, "\n"), " hypervisor", 11);
+	return flags && memmem(flags + 1, strcspn(flags + 1, "\n"), " hypervisor", 11);
 }
 
 bool host_has_core_pmu(const char *root)
@@ -162,4 +162,14 @@ int host_first_cpu(const char *root, const char *list)
 			if (!list || host_list_has_cpu(list, (int)cpu))
 				return (int)cpu;
 	return -ENODEV;
+}
+
+const char *host_program_path(char *out, size_t room)
+{
+	ssize_t n = readlink("/proc/self/exe", out, room - 1);
+
+	if (n <= 0 || (size_t)n == room - 1) /* no /proc, or cut */
+		n = snprintf(out, room, "%s", "/usr/bin/culprit");
+	out[n] = 0;
+	return out;
 }

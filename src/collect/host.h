@@ -25,4 +25,7 @@ bool host_cpu_is_online(const char *root, int cpu);
 /* The first online CPU that a list holds (NULL: any); -ENODEV when there is none. */
 int host_first_cpu(const char *root, const char *list);
 
+/* The path of the running program, for lines that mend its rights. Returns out. */
+const char *host_program_path(char *out, size_t room);
+
 #endif

@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
+# shellcheck shell=bash
+# What doctor says must agree with what this machine does, as whoever runs it and as nobody.
+. "$(dirname "$0")/../tap.sh"
+
+check_status "a wrong option" 2 "$culprit" doctor --frobnicate
+check_status "a wrong budget" 2 "$culprit" doctor --budget 0
+check_match "which says what it is" err "'0' is not a percentage"
+check_status "an operand" 2 "$culprit" doctor everything
+
+# agrees JSON STATUS: the JSON is whole, and its verdict is the exit status.
+cat >agrees.py <<'PY'
+import json, sys
+d = json.load(open(sys.argv[1]))
+assert d["report"] == "doctor" and isinstance(d["machine"], str) and d["notes"] == []
+bad = [row for row in d["rows"] if row["state"] == "bad"]
+assert {row["state"] for row in d["rows"]} <= {"fact", "good", "partial", "bad"}
+assert d["usable"] == (not bad) == (int(sys.argv[2]) == 0), (d["verdict"], bad)
+assert d["verdict"].startswith("can " if d["usable"] else "cannot ")
+names = [row["name"] for row in d["rows"]]
+assert len(names) == len(set(names))
+for wanted in ("version", "btf", "capabilities", "cycles", "cpu_clock", "bpf_load", "kallsyms"):
+    assert wanted in names, wanted
+# Whatever stands in the way of sampling is mended by a line.
+assert all(row["mend"] for row in bad), bad
+PY
+timeout 20 "$culprit" doctor --json >doctor.json 2>err
+status=$?
+check "JSON as the one who runs the test" python3 agrees.py doctor.json $status
+check "nothing on stderr" test ! -s err
+check_status "text has the same exit status" $status timeout 20 "$culprit" doctor
+check_match "text ends with the verdict" out '^culprit can'
+
+if [ $status = 0 ]; then
+	check_status "--measure" 0 timeout 30 "$culprit" doctor --measure
+	check_match "it says what a sample costs" out 'sample_cost .* us '
+	check_match "and what rate that allows" out 'sample_rate .* a second and CPU at a budget of 1%'
+else
+	skip "--measure" "sampling does not work here"
+fi
+
+if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
+	# Where nobody may look: the build directory may be out of reach.
+	nobody_dir=$(mktemp -d /tmp/culprit-doctor.XXXXXX)
+	trap 'rm -rf "$nobody_dir" "$tap_scratch"' EXIT
+	install -m 755 "$culprit" "$nobody_dir/culprit"
+	chmod 755 "$nobody_dir"
+	as_nobody=(setpriv --reuid 65534 --regid 65534 --clear-groups)
+	timeout 20 "${as_nobody[@]}" "$nobody_dir/culprit" doctor --json >nobody.json 2>err
+	status=$?
+	check "JSON as nobody" python3 agrees.py nobody.json $status
+	check "nobody may not sample the machine" test $status = 1
+	check_status "text as nobody" 1 timeout 20 "${as_nobody[@]}" "$nobody_dir/culprit" doctor
+	check_match "nobody is told the line that mends it" out \
+		"sudo setcap cap_perfmon,cap_bpf\\+ep $nobody_dir/culprit"
+	if "$culprit" doctor >/dev/null; then
+		check_status "those two capabilities suffice" 0 timeout 20 setpriv --reuid 65534 \
+			--regid 65534 --clear-groups --inh-caps +bpf,+perfmon \
+			--ambient-caps +bpf,+perfmon "$nobody_dir/culprit" doctor
+	else
+		skip "those two capabilities suffice" "sampling does not work here"
+	fi
+else
+	skip "as nobody" "needs root and setpriv"
+fi
+tap_end
