@@ -7,6 +7,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sched.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <cmocka.h>
 #include "collect/event.h"
@@ -302,15 +305,67 @@ static void test_this_machine(void **state)
 	event_free(&e);
 }
 
+/* Makes each folder of a path below root, and gives the whole. */
+static void make_folders(const char *root, const char *path, char *out, size_t room)
+{
+	for (const char *at = path; at; at = strchr(at + 1, '/')) {
+		const char *next = strchr(at + 1, '/');
+
+		snprintf(out, room, "%s%.*s", root, (int)(next ? next - path : 99), path);
+		mkdir(out, 0755);
+	}
+}
+
+/* A real tracepoint, from a tracefs that is mounted for this process only. */
+static void test_real_tracepoint(void **state)
+{
+	char root[] = "/tmp/culprit-test-XXXXXX", path[64];
+	struct event e;
+	struct diag diag = {0};
+	int fd;
+
+	(void)state;
+	if (geteuid() || unshare(CLONE_NEWNS) || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL))
+		skip();
+	assert_non_null(mkdtemp(root));
+	/* The mounts are in this namespace alone, and go with it. */
+	if (mount("tmpfs", root, "tmpfs", 0, NULL)) {
+		rmdir(root);
+		skip();
+	}
+	make_folders(root, "/sys/kernel/tracing", path, sizeof(path));
+	if (!mount("tracefs", path, "tracefs", 0, NULL)) {
+		assert_int_equal(event_name_parse(root, "sched:sched_swich", &e, &diag), -ENOENT);
+		assert_non_null(strstr(diag.text, "sched:sched_switch"));
+		assert_int_equal(event_name_parse(root, "sched:sched_switch:5", &e, &diag), 0);
+		assert_true(event_is_tracepoint(&e) && e.attr.config && e.period == 5);
+		fd = event_open(&e, host_first_cpu("", NULL), 0, -1, &diag);
+		assert_true(fd >= 0 || fd == -EACCES);
+		if (fd >= 0)
+			close(fd);
+		event_free(&e);
+		umount(path);
+	}
+	umount(root);
+	rmdir(root);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_generic), cmocka_unit_test(test_cache),
-		cmocka_unit_test(test_listing), cmocka_unit_test(test_modifiers),
-		cmocka_unit_test(test_pmu),	cmocka_unit_test(test_pmu_errors),
-		cmocka_unit_test(test_hybrid),	cmocka_unit_test(test_tracepoints),
-		cmocka_unit_test(test_libpfm),	cmocka_unit_test(test_distance),
-		cmocka_unit_test(test_hostile), cmocka_unit_test(test_this_machine),
+		cmocka_unit_test(test_generic),
+		cmocka_unit_test(test_cache),
+		cmocka_unit_test(test_listing),
+		cmocka_unit_test(test_modifiers),
+		cmocka_unit_test(test_pmu),
+		cmocka_unit_test(test_pmu_errors),
+		cmocka_unit_test(test_hybrid),
+		cmocka_unit_test(test_tracepoints),
+		cmocka_unit_test(test_libpfm),
+		cmocka_unit_test(test_distance),
+		cmocka_unit_test(test_hostile),
+		cmocka_unit_test(test_this_machine),
+		cmocka_unit_test(test_real_tracepoint),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
