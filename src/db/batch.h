@@ -31,7 +31,11 @@ void db_batch_free(struct db_batch *b);
 /* Empties it, dictionaries included: every index that it gave is void. */
 void db_batch_clear(struct db_batch *b);
 
-/* Dictionaries: equal things get the same index. 0, -ENOSPC or -ENOMEM. */
+/*
+ * Dictionaries: equal things get the same index. An image is its id alone: the path that came with
+ * it first stays. 0, -ENOSPC, -ENOMEM, or -EINVAL for a name that is too long (path 4096, event
+ * 1024, subject SUBJECT_MAX_BYTES, fact 4096 bytes) or an index that this batch did not give.
+ */
 int db_batch_image(struct db_batch *b, const struct image_id *id, const char *path,
 		   size_t path_size, uint32_t *ret);
 int db_batch_event(struct db_batch *b, const struct db_event *event, uint32_t *ret);

@@ -58,8 +58,9 @@ struct db_visitor {
 	/* Rows in rising order of offset. */
 	int (*rows)(void *arg, const struct db_profile *p, const uint64_t *offsets,
 		    const uint64_t *counts, size_t n);
-	/* A counter of an event (NULL: of no event). */
+	/* A counter of an event (NULL: of no event). Shown in parts too: the visitor adds. */
 	int (*counter)(void *arg, const struct db_event *event, const char *name, uint64_t value);
+	/* Oldest first: the last of one name wins. */
 	int (*fact)(void *arg, const char *epoch, const char *name, const char *value);
 	/* A damaged or unreadable part: which file, where, what is lost. */
 	void (*damage)(void *arg, const char *what);

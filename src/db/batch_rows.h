@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#ifndef CULPRIT_DB_BATCH_ROWS_H
+#define CULPRIT_DB_BATCH_ROWS_H
+
+#include "db/batch.h"
+#include "db/key.h"
+#include "util/hash.h"
+
+/* The inside of a batch, for batch.c, batch_rows.c and the writer only. */
+
+/*
+ * The rows are one open-addressing table of 16-byte slots with linear probing, at most 4/5 full. It
+ * starts small, doubles up to what max_rows needs, and is given back by a clear, so an idle batch
+ * costs a few KB. A count over 32 bits keeps its upper half in a second slot, whose profile has
+ * DB_PROFILE_HIGH set.
+ */
+struct db_batch_slot {
+	uint32_t profile; /* DB_SLOT_FREE: none */
+	uint32_t count;
+	uint64_t offset;
+};
+
+#define DB_SLOT_FREE	UINT32_MAX
+#define DB_PROFILE_HIGH 0x80000000u
+
+struct db_batch_profile {
+	uint32_t image, event, subject;
+};
+
+struct db_batch_path {
+	char *data;
+	size_t size;
+};
+
+struct db_batch {
+	struct db_batch_slot *slots;
+	size_t slot_count, used, max_rows;
+
+	/* One number space each; the arrays beside have room for *_room entries. */
+	struct intern *images, *events, *subjects, *profiles, *counters, *facts;
+	struct db_batch_path *paths;
+	struct db_event *event_list;
+	struct db_counter *counter_list;
+	struct db_fact *fact_list;
+	uint32_t path_room, event_room, counter_room, fact_room;
+	size_t dict_bytes;
+	uint64_t start_ns, end_ns, samples;
+};
+
+/*
+ * Calls f for each row, sorted as db_row_compare says. Returns what f returned if that was not 0,
+ * or -ENOMEM.
+ */
+int db_batch_each(const struct db_batch *b, int (*f)(void *arg, const struct db_row *row),
+		  void *arg);
+
+#endif

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#include "db/blob.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zstd.h>
+#include "db/chunk.h"
+#include "db/layout.h"
+#include "util/buf.h"
+
+/* magic, u64 bytes of data, u64 sum of the data, u64 sum of the three; then the data, zstd. */
+#define BLOB_MAGIC \
+	"\x89"     \
+	"CULBLB\n"
+#define BLOB_MAGIC_SIZE	 8
+#define BLOB_HEADER_SIZE 32
+#define BLOB_LEVEL	 6
+#define BLOB_STORED_MAX	 ((size_t)1 << 30)
+#define BLOB_NAME_MAX	 (IMAGE_ID_TEXT_MAX + 32)
+
+static int blob_name(const struct image_id *image, const char *kind, char out[BLOB_NAME_MAX],
+		     struct diag *diag)
+{
+	char id[IMAGE_ID_TEXT_MAX];
+
+	if (!*kind || strlen(kind) > 24 ||
+	    strspn(kind, "abcdefghijklmnopqrstuvwxyz-") != strlen(kind))
+		return diag_fail(diag, EINVAL, "'%s' cannot name a kind of blob", kind);
+	image_id_format(image, id);
+	snprintf(out, BLOB_NAME_MAX, "%s.%s", id, kind);
+	return 0;
+}
+
+static int blob_encode(struct buf *out, const void *data, size_t size)
+{
+	size_t room = ZSTD_compressBound(size), stored;
+	void *to;
+
+	buf_append(out, BLOB_MAGIC, BLOB_MAGIC_SIZE);
+	buf_append_u64(out, size);
+	buf_append_u64(out, chunk_sum(data, size));
+	if (!out->error)
+		buf_append_u64(out, chunk_sum(out->data, out->size));
+	to = buf_reserve(out, room);
+	if (!to)
+		return out->error;
+	stored = ZSTD_compress(to, room, data, size, BLOB_LEVEL);
+	if (ZSTD_isError(stored))
+		return -ENOMEM;
+	out->size += stored;
+	return 0;
+}
+
+/* DB/MACHINE/images; machine NULL: this machine's. */
+static int images_make(const struct io *io, const char *db_path, const char *machine,
+		       struct diag *diag)
+{
+	char *own = machine ? NULL : layout_machine_name(), *path = NULL;
+	int fd = -ENOMEM;
+
+	if ((machine || own) &&
+	    asprintf(&path, "%s/%s/" LAYOUT_IMAGES, db_path, machine ? machine : own) >= 0) {
+		fd = layout_make_dir(io, AT_FDCWD, path);
+		if (fd < 0)
+			diag_fail(diag, -fd, "cannot make %s: %s", path, strerror(-fd));
+		free(path);
+	}
+	free(own);
+	return fd;
+}
+
+int db_blob_write(const char *db_path, const char *machine, const struct io *io,
+		  const struct image_id *image, const char *kind, const void *data, size_t size,
+		  struct diag *diag)
+{
+	char name[BLOB_NAME_MAX];
+	struct buf file;
+	int fd, r = blob_name(image, kind, name, diag);
+
+	if (r < 0)
+		return r;
+	fd = images_make(io, db_path, machine, diag);
+	if (fd < 0)
+		return fd;
+	buf_init(&file, BLOB_STORED_MAX);
+	r = blob_encode(&file, data, size);
+	if (r == 0)
+		r = io_replace_file(io, fd, name, file.data, file.size, 0640);
+	if (r < 0)
+		diag_fail(diag, -r, "cannot write %s/%s: %s", db_path, name, strerror(-r));
+	buf_free(&file);
+	io->close(io->arg, fd);
+	return r;
+}
+
+static int blob_decode(const struct buf *file, size_t max_bytes, void **ret_data, size_t *ret_size)
+{
+	struct cursor c = cursor_over(file->data, file->size);
+	const uint8_t *magic = cursor_bytes(&c, BLOB_MAGIC_SIZE);
+	uint64_t size = cursor_u64(&c), sum = cursor_u64(&c), own_sum = cursor_u64(&c);
+	void *data;
+
+	if (c.error || memcmp(magic, BLOB_MAGIC, BLOB_MAGIC_SIZE) != 0 ||
+	    own_sum != chunk_sum(file->data, BLOB_HEADER_SIZE - 8))
+		return -EBADMSG;
+	if (size > max_bytes)
+		return -EFBIG;
+	/* One more, so that an empty blob is not NULL. */
+	data = malloc(size + 1);
+	if (!data)
+		return -ENOMEM;
+	if (ZSTD_decompress(data, size, c.at, cursor_left(&c)) != size ||
+	    chunk_sum(data, size) != sum) {
+		free(data);
+		return -EBADMSG;
+	}
+	*ret_data = data;
+	*ret_size = size;
+	return 0;
+}
+
+static int blob_load(const struct io *io, int fd, size_t max_bytes, void **ret_data,
+		     size_t *ret_size)
+{
+	/* What does not compress is a little longer than it was. */
+	size_t most = max_bytes < BLOB_STORED_MAX ? ZSTD_compressBound(max_bytes) : BLOB_STORED_MAX;
+	struct stat st;
+	struct buf file;
+	void *to;
+	int r = io->stat(io->arg, fd, &st);
+
+	if (r < 0)
+		return r;
+	if (!S_ISREG(st.st_mode))
+		return -EBADMSG;
+	if ((uint64_t)st.st_size > most + BLOB_HEADER_SIZE)
+		return -EFBIG;
+	buf_init(&file, (size_t)st.st_size + 1);
+	to = buf_reserve(&file, (size_t)st.st_size + 1);
+	r = to ? io_read_all(io, fd, to, (size_t)st.st_size, 0) : -ENOMEM;
+	if (r == 0) {
+		file.size = (size_t)st.st_size;
+		r = blob_decode(&file, max_bytes, ret_data, ret_size);
+	}
+	buf_free(&file);
+	return r;
+}
+
+static int blob_read_from(const struct io *io, int db_fd, const char *machine, const char *name,
+			  size_t max_bytes, void **ret_data, size_t *ret_size)
+{
+	char path[512];
+	int fd, r;
+
+	if (snprintf(path, sizeof(path), "%s/" LAYOUT_IMAGES "/%s", machine, name) >=
+	    (int)sizeof(path))
+		return -ENAMETOOLONG;
+	fd = io->open(io->arg, db_fd, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK, 0);
+	if (fd < 0)
+		return fd;
+	r = blob_load(io, fd, max_bytes, ret_data, ret_size);
+	io->close(io->arg, fd);
+	return r;
+}
+
+/* The first machine's that has it. */
+static int blob_read_any(const struct io *io, int db_fd, const char *name, size_t max_bytes,
+			 void **ret_data, size_t *ret_size)
+{
+	char **machines;
+	size_t count;
+	int r = layout_list(io, db_fd, &machines, &count), found = -ENOENT;
+
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < count && found != 0; i++) {
+		if (!layout_is_machine(machines[i]))
+			continue;
+		r = blob_read_from(io, db_fd, machines[i], name, max_bytes, ret_data, ret_size);
+		if (r != -ENOENT && r != -ENOTDIR)
+			found = r;
+	}
+	free(machines);
+	return found;
+}
+
+int db_blob_read(const char *db_path, const char *machine, const struct io *io,
+		 const struct image_id *image, const char *kind, size_t max_bytes, void **ret_data,
+		 size_t *ret_size, struct diag *diag)
+{
+	char name[BLOB_NAME_MAX];
+	int r = blob_name(image, kind, name, diag), db_fd;
+
+	if (r < 0)
+		return r;
+	db_fd = layout_open_dir(io, AT_FDCWD, db_path);
+	if (db_fd < 0)
+		return diag_fail(diag, -db_fd, "cannot open the database %s: %s", db_path,
+				 strerror(-db_fd));
+	if (machine)
+		r = blob_read_from(io, db_fd, machine, name, max_bytes, ret_data, ret_size);
+	else
+		r = blob_read_any(io, db_fd, name, max_bytes, ret_data, ret_size);
+	io->close(io->arg, db_fd);
+	if (r < 0)
+		return diag_fail(diag, -r, "cannot read %s of %s: %s", name, db_path,
+				 r == -EBADMSG ? "it is damaged" : strerror(-r));
+	return 0;
+}

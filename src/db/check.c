@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#include "db/check.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "util/num.h"
+
+/* Decoded dictionaries of a chunk: several times CHUNK_RAW_MAX at most. */
+#define CHECK_ARENA_MAX ((size_t)256 << 20)
+
+/* A row that outlives its chunk. */
+struct kept_row {
+	struct image_id image;
+	struct db_event event;
+	char event_name[DB_NAME_MAX + 1];
+	char subject[SUBJECT_MAX_BYTES];
+	struct db_row row;
+	bool is_set;
+};
+
+struct check {
+	const struct pack *p;
+	pack_damage_fn *damage;
+	void *arg;
+	bool damaged;
+	struct buf whole, raw;
+	struct kept_row last; /* of the last sound rows chunk */
+	struct check_totals totals;
+};
+
+static void check_told(void *arg, const char *what)
+{
+	struct check *c = arg;
+
+	c->damaged = true;
+	if (c->damage)
+		c->damage(c->arg, what);
+}
+
+static void row_keep(struct kept_row *k, const struct db_row *row)
+{
+	k->image = *row->image;
+	snprintf(k->event_name, sizeof(k->event_name), "%s", row->event->name);
+	k->event = (struct db_event){k->event_name, row->event->period, row->event->flags};
+	if (row->subject.size)
+		memcpy(k->subject, row->subject.data, row->subject.size);
+	k->row = (struct db_row){.image = &k->image,
+				 .event = &k->event,
+				 .subject = {k->subject, row->subject.size},
+				 .offset = row->offset};
+	k->is_set = true;
+}
+
+/* Every row of a chunk, its sums, and that it comes after the last. */
+static int check_rows(struct check *c, const struct catalog_entry *e, const struct rows_chunk *t)
+{
+	struct rows_cursor at;
+	struct db_row row, last;
+	uint64_t samples = 0;
+	uint32_t rows = 0;
+	int r;
+
+	rows_cursor_start(&at, t);
+	while ((r = rows_cursor_next(&at, &row)) == 1) {
+		if (rows ? db_row_compare(&last, &row) >= 0
+			 : c->last.is_set && db_row_compare(&c->last.row, &row) >= 0)
+			return -EBADMSG;
+		samples = num_add_sat(samples, row.count);
+		last = row;
+		rows++;
+	}
+	if (r < 0)
+		return r;
+	if (!rows || samples != e->chunk.samples)
+		return -EBADMSG;
+	row_keep(&c->last, &last);
+	return 0;
+}
+
+static int check_chunk(struct check *c, const struct catalog_entry *e)
+{
+	struct db_bytes streams[CHUNK_STREAMS_MAX];
+	struct rows_chunk t;
+	struct catalog head;
+	struct arena *a;
+	int r = pack_read_chunk(c->p, e, &c->whole, check_told, c);
+
+	if (r < 0 || (e->chunk.type != CHUNK_ROWS && e->chunk.type != CHUNK_HEAD))
+		return r;
+	a = arena_new(CHECK_ARENA_MAX);
+	if (!a)
+		return -ENOMEM;
+	r = chunk_open(c->whole.data + CHUNK_HEADER_SIZE, e->chunk.payload_size, &c->raw, streams);
+	if (r == 0 && e->chunk.type == CHUNK_HEAD) {
+		r = catalog_decode(&streams[0], a, &head);
+	} else if (r == 0) {
+		r = rows_chunk_open(streams, e->chunk.rows, a, &t);
+		if (r == 0)
+			r = check_rows(c, e, &t);
+	}
+	if (r == -EBADMSG) {
+		char what[96];
+
+		snprintf(what, sizeof(what), "the chunk at byte %" PRIu64 " cannot be decoded",
+			 e->offset);
+		pack_tell(c->p, e, check_told, c, what);
+	}
+	arena_free(a);
+	return r;
+}
+
+int check_pack(const struct pack *p, pack_damage_fn *damage, void *arg, bool *ret_good,
+	       struct check_totals *ret)
+{
+	struct check *c = calloc(1, sizeof(*c));
+	int r = 0;
+
+	if (!c)
+		return -ENOMEM;
+	c->p = p;
+	c->damage = damage;
+	c->arg = arg;
+	buf_init(&c->whole, CHUNK_HEADER_SIZE + CHUNK_PAYLOAD_MAX);
+	buf_init(&c->raw, CHUNK_RAW_MAX + 1);
+	for (uint32_t i = 0; i < p->catalog.entry_count && r == 0; i++) {
+		const struct catalog_entry *e = &p->catalog.entries[i];
+		bool is_rows = e->chunk.type == CHUNK_ROWS;
+
+		r = check_chunk(c, e);
+		if (ret_good)
+			ret_good[i] = r == 0;
+		c->totals.chunks++;
+		if (r == 0 && is_rows) {
+			c->totals.rows += e->chunk.rows;
+			c->totals.samples = num_add_sat(c->totals.samples, e->chunk.samples);
+		}
+		if (r == -EBADMSG) {
+			c->totals.damaged++;
+			if (is_rows)
+				c->totals.lost_samples =
+					num_add_sat(c->totals.lost_samples, e->chunk.samples);
+			r = 0;
+		}
+	}
+	if (r == 0)
+		pack_verify_frame(p, check_told, c);
+	if (r == 0 && (c->damaged || !p->index_end))
+		r = -EBADMSG;
+	if (ret && (r == 0 || r == -EBADMSG))
+		*ret = c->totals;
+	buf_free(&c->whole);
+	buf_free(&c->raw);
+	free(c);
+	return r;
+}

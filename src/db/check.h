@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#ifndef CULPRIT_DB_CHECK_H
+#define CULPRIT_DB_CHECK_H
+
+#include "db/pack.h"
+
+struct check_totals {
+	uint64_t chunks, rows, samples, damaged, lost_samples;
+};
+
+/*
+ * Reads and decodes all of a pack. ret_good (NULL or room for every entry of its catalog) says
+ * which chunks are sound: rows chunks among them rise through the pack. 0; -EBADMSG when there was
+ * damage, told; other errors when it could not be checked.
+ */
+int check_pack(const struct pack *p, pack_damage_fn *damage, void *arg, bool *ret_good,
+	       struct check_totals *ret);
+
+#endif

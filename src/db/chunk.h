@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#ifndef CULPRIT_DB_CHUNK_H
+#define CULPRIT_DB_CHUNK_H
+
+#include <stdint.h>
+#include "db/key.h"
+#include "util/buf.h"
+
+/*
+ * A chunk is the unit of damage: a header with its own checksum, and a payload of streams, each
+ * compressed on its own, with another. It can be found in a file by its magic and decoded without
+ * anything else of the file. doc/FORMAT.md has the bytes.
+ */
+enum chunk_type {
+	CHUNK_HEAD = 1, /* what the pack as a whole says: see catalog.h */
+	CHUNK_ROWS,	/* counts by offset: see rows.h */
+	CHUNK_INDEX,	/* the head again, and where every chunk is */
+};
+
+#define CHUNK_MAGIC \
+	"\x89"      \
+	"CHUNK\r\n"
+#define CHUNK_MAGIC_SIZE  8
+#define CHUNK_HEADER_SIZE 48
+#define CHUNK_STREAMS_MAX 16
+#define CHUNK_PAYLOAD_MAX (4u << 20)
+#define CHUNK_RAW_MAX	  (16u << 20) /* all streams of a chunk, decompressed */
+
+struct chunk_header {
+	uint32_t type, payload_size, rows;
+	uint64_t samples, payload_sum;
+};
+
+/* -EBADMSG when bytes (CHUNK_HEADER_SIZE of them) are not an undamaged header. */
+int chunk_header_decode(const uint8_t *bytes, struct chunk_header *ret);
+uint64_t chunk_sum(const void *data, size_t size); /* XXH3, 64 bits */
+
+/*
+ * Appends header and payload to out. rows and samples are given in h; the rest of h is filled in.
+ * 0, -ENOMEM or -EFBIG.
+ */
+int chunk_append(struct buf *out, struct chunk_header *h, const struct buf *streams,
+		 unsigned stream_count, int zstd_level);
+
+/*
+ * Decompresses a payload (already checked against its sum) into raw; the streams point into it, and
+ * those past the last are empty. Every size is checked before memory is taken. 0, -EBADMSG,
+ * -ENOMEM.
+ */
+int chunk_open(const void *payload, size_t size, struct buf *raw,
+	       struct db_bytes streams[CHUNK_STREAMS_MAX]);
+
+#endif

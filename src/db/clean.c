@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "db/check.h"
+#include "db/epoch.h"
+#include "db/writer_state.h"
+
+/* Taking away what does not count any more. */
+
+static void note_damage(void *arg, const char *what)
+{
+	(void)what;
+	*(bool *)arg = true;
+}
+
+/*
+ * A covered pack is deleted when all of it could be read, which is what the base was made of; else
+ * it is kept under a name that says so. One that cannot be judged (I/O error, newer version) stays.
+ */
+static int drop_covered(struct db_writer *w, int epoch_fd, const char *name)
+{
+	char aside[2 * LAYOUT_NAME_MAX];
+	bool damaged = false;
+	struct pack *p;
+	int r = pack_open(w->io, epoch_fd, name, name, note_damage, &damaged, &p, NULL);
+
+	if (r < 0)
+		return r == -ENOMEM ? r : 0;
+	r = check_pack(p, note_damage, &damaged, NULL, NULL);
+	pack_close(p);
+	if (r < 0 && r != -EBADMSG)
+		return r;
+	if (!damaged && r == 0)
+		return w->io->unlink(w->io->arg, epoch_fd, name, 0);
+	snprintf(aside, sizeof(aside), LAYOUT_DAMAGED "%s", name);
+	return w->io->rename(w->io->arg, epoch_fd, name, aside);
+}
+
+static bool is_covered(const char *name, const struct epoch_base *newest)
+{
+	uint32_t number, generation, upto;
+
+	if (layout_parse_segment(name, &number))
+		return number <= newest->upto;
+	return layout_parse_base(name, &generation, &upto) && generation < newest->generation;
+}
+
+/* Whether the newest base itself is whole, so that nothing older is needed any more. */
+static int base_is_whole(struct db_writer *w, int epoch_fd, const struct epoch_base *base)
+{
+	char name[LAYOUT_NAME_MAX];
+	bool damaged = false;
+	struct pack *p;
+	int r;
+
+	layout_base_name(base->generation, base->upto, name);
+	r = pack_open(w->io, epoch_fd, name, name, note_damage, &damaged, &p, NULL);
+	if (r < 0)
+		return r == -ENOMEM ? r : 0;
+	r = check_pack(p, note_damage, &damaged, NULL, NULL);
+	pack_close(p);
+	return r < 0 && r != -EBADMSG ? r : !damaged && r == 0;
+}
+
+int writer_clean_epoch(struct db_writer *w, int epoch_fd, const char *name, struct diag *diag)
+{
+	struct epoch_listing l;
+	int r = epoch_list(w->io, epoch_fd, &l), whole = 0;
+	bool any = false;
+
+	if (r < 0)
+		return diag_fail(diag, -r, "cannot list epoch %s: %s", name, strerror(-r));
+	for (size_t i = 0; i < l.name_count && l.base_count; i++)
+		any |= is_covered(l.names[i], &l.bases[0]);
+	if (any)
+		whole = r = base_is_whole(w, epoch_fd, &l.bases[0]);
+	for (size_t i = 0; i < l.name_count && r >= 0; i++) {
+		if (layout_is_temporary(l.names[i]))
+			r = w->io->unlink(w->io->arg, epoch_fd, l.names[i], 0);
+		else if (whole > 0 && is_covered(l.names[i], &l.bases[0]))
+			r = drop_covered(w, epoch_fd, l.names[i]);
+	}
+	epoch_listing_free(&l);
+	if (r < 0)
+		return diag_fail(diag, -r, "cannot tidy epoch %s: %s", name, strerror(-r));
+	return 0;
+}
+
+int writer_remove_dir(struct db_writer *w, const char *name, struct diag *diag)
+{
+	int fd = layout_open_dir(w->io, w->machine_fd, name), r;
+	char **names;
+	size_t count;
+
+	if (fd == -ENOENT)
+		return 0;
+	r = fd < 0 ? fd : layout_list(w->io, fd, &names, &count);
+	if (r == 0) {
+		for (size_t i = 0; i < count && r == 0; i++)
+			r = w->io->unlink(w->io->arg, fd, names[i], 0);
+		free(names);
+	}
+	if (fd >= 0)
+		w->io->close(w->io->arg, fd);
+	if (r == 0)
+		r = w->io->unlink(w->io->arg, w->machine_fd, name, AT_REMOVEDIR);
+	if (r < 0)
+		return diag_fail(diag, -r, "cannot remove %s/%s/%s: %s", w->path, w->machine, name,
+				 strerror(-r));
+	return 0;
+}
+
+int writer_remove_epoch(struct db_writer *w, const char *name, struct diag *diag)
+{
+	char away[2 * LAYOUT_NAME_MAX];
+	int r;
+
+	snprintf(away, sizeof(away), LAYOUT_REMOVING "%s", name);
+	r = w->io->rename(w->io->arg, w->machine_fd, name, away);
+	if (r == -ENOENT)
+		return 0;
+	if (r < 0)
+		return diag_fail(diag, -r, "cannot remove epoch %s: %s", name, strerror(-r));
+	return writer_remove_dir(w, away, diag);
+}

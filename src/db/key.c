@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#include "db/key.h"
+
+#include <string.h>
+
+int db_bytes_compare(const struct db_bytes *a, const struct db_bytes *b)
+{
+	size_t common = a->size < b->size ? a->size : b->size;
+	int order = common ? memcmp(a->data, b->data, common) : 0;
+
+	return order ? order : (a->size > b->size) - (a->size < b->size);
+}
+
+int db_event_compare(const struct db_event *a, const struct db_event *b)
+{
+	int order = strcmp(a->name, b->name);
+
+	if (order)
+		return order;
+	if (a->period != b->period)
+		return a->period < b->period ? -1 : 1;
+	return (a->flags > b->flags) - (a->flags < b->flags);
+}
+
+int db_row_compare_group(const struct db_row *a, const struct db_row *b)
+{
+	int order = memcmp(a->image, b->image, sizeof(*a->image));
+
+	return order ? order : db_event_compare(a->event, b->event);
+}
+
+int db_row_compare(const struct db_row *a, const struct db_row *b)
+{
+	int order = db_row_compare_group(a, b);
+
+	if (order)
+		return order;
+	if (a->offset != b->offset)
+		return a->offset < b->offset ? -1 : 1;
+	return db_bytes_compare(&a->subject, &b->subject);
+}

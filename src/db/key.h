@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#ifndef CULPRIT_DB_KEY_H
+#define CULPRIT_DB_KEY_H
+
+#include <stdint.h>
+#include "db/batch.h"
+#include "util/identity.h"
+
+/* What a row of a pack is made of, and the one order in which rows stand in every pack. */
+
+#define DB_PATH_MAX	  4096 /* bytes */
+#define DB_NAME_MAX	  1024 /* of an event, a counter, a fact */
+#define DB_FACT_VALUE_MAX 4096
+
+struct db_bytes {
+	const void *data;
+	size_t size;
+};
+
+struct db_row {
+	const struct image_id *image;
+	struct db_bytes path;
+	const struct db_event *event;
+	struct db_bytes subject;
+	uint64_t offset, count;
+};
+
+struct db_counter {
+	uint32_t event; /* index among the events beside it, or DB_EVENT_NONE */
+	const char *name;
+	uint64_t value;
+};
+
+struct db_fact {
+	const char *name, *value;
+};
+
+/* memcmp, and then the shorter first. */
+int db_bytes_compare(const struct db_bytes *a, const struct db_bytes *b);
+int db_event_compare(const struct db_event *a, const struct db_event *b);
+/* By (image, event). */
+int db_row_compare_group(const struct db_row *a, const struct db_row *b);
+/* By (image, event, offset, subject). */
+int db_row_compare(const struct db_row *a, const struct db_row *b);
+
+#endif

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#ifndef CULPRIT_DB_LAYOUT_H
+#define CULPRIT_DB_LAYOUT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "util/diag.h"
+#include "util/io.h"
+
+/*
+ * The names of files and directories, and what they say:
+ *
+ *	DB/MACHINE/meta			version
+ *	DB/MACHINE/lock			who writes
+ *	DB/MACHINE/EPOCH/seg-NNNNNNNN	pack number N, one a flush, from 1, without a gap
+ *	DB/MACHINE/EPOCH/base-GGGGGGGG-UPTOUPTO	generation G: stands for all segments to UPTO
+ *	DB/MACHINE/EPOCH/SEALED		nothing will be added
+ *	DB/MACHINE/EPOCH/damaged-NAME	a pack set aside: what could be read of it is in the base
+ *	DB/MACHINE/images/ID.KIND	see blob.h
+ *	DB/MACHINE/removing-EPOCH	on its way out
+ *	*.tmp				not yet there
+ */
+#define LAYOUT_META	     "meta"
+#define LAYOUT_LOCK	     "lock"
+#define LAYOUT_IMAGES	     "images"
+#define LAYOUT_SEALED	     "SEALED"
+#define LAYOUT_DAMAGED	     "damaged-"
+#define LAYOUT_REMOVING	     "removing-"
+#define LAYOUT_NAME_MAX	     64 /* of a pack or an epoch, with the terminator */
+#define LAYOUT_VERSION	     1
+#define LAYOUT_VERSION_LABEL "culprit database, version "
+
+bool layout_is_machine(const char *name);
+/* This machine's: its machine-id, or without one a name made from the host's. free() it. */
+char *layout_machine_name(void);
+bool layout_is_epoch(const char *name);
+bool layout_is_temporary(const char *name);
+/* In the order of time: by the second, then by the number appended. */
+int layout_compare_epochs(const char *a, const char *b);
+/* "20261121T053000Z", with "-number" when number is above 1. */
+void layout_epoch_name(uint64_t start_ns, unsigned number, char out[LAYOUT_NAME_MAX]);
+uint64_t layout_epoch_time_ns(const char *name);
+
+void layout_segment_name(uint32_t number, char out[LAYOUT_NAME_MAX]);
+void layout_base_name(uint32_t generation, uint32_t upto, char out[LAYOUT_NAME_MAX]);
+bool layout_parse_segment(const char *name, uint32_t *ret_number);
+bool layout_parse_base(const char *name, uint32_t *ret_generation, uint32_t *ret_upto);
+
+/* Directories. Each returns a descriptor or a negative errno. */
+int layout_open_dir(const struct io *io, int dirfd, const char *path);
+/* Makes it first where it is not, and makes that durable. */
+int layout_make_dir(const struct io *io, int dirfd, const char *path);
+
+/* A directory's names, each of them in names, which together with them is one block to free(). */
+int layout_list(const struct io *io, int fd, char ***ret_names, size_t *ret_count);
+/* Likewise those that are epochs, oldest first. */
+int layout_list_epochs(const struct io *io, int fd, char ***ret_names, size_t *ret_count);
+
+/*
+ * The machine directory's meta file. 0; -ENOENT; -EBADMSG when it is damaged; -EPROTONOSUPPORT when
+ * it is of a newer version.
+ */
+int layout_read_meta(const struct io *io, int machine_fd, const char *machine, struct diag *diag);
+int layout_write_meta(const struct io *io, int machine_fd);
+
+#endif

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#ifndef CULPRIT_DB_READER_STATE_H
+#define CULPRIT_DB_READER_STATE_H
+
+#include "db/reader.h"
+
+/* The inside of the reader, for reader.c, select.c and query.c only. */
+
+/* One epoch that was listed; what is in it is looked up when it is asked for. */
+struct epoch_ref {
+	char *machine, *name;
+	bool loaded;
+	struct db_epoch info;
+};
+
+struct db_reader {
+	const struct io *io;
+	char *path;
+	int db_fd;
+	struct epoch_ref *refs; /* oldest first */
+	size_t ref_count;
+	struct db_epoch *infos;		/* what db_reader_epochs gave */
+	const struct db_epoch **chosen; /* into refs; NULL: none chosen yet */
+	size_t chosen_count;
+};
+
+/* Lists the epochs of all machines anew. */
+int reader_list(struct db_reader *r, struct diag *diag);
+/* Fills in the info of an epoch. -ENOENT: it is gone. */
+int reader_load(struct db_reader *r, struct epoch_ref *ref, struct diag *diag);
+
+#endif

@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#include "db/rows.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "db/catalog.h"
+#include "util/hash.h"
+#include "util/num.h"
+
+struct build_row {
+	uint64_t offset, count;
+	uint32_t subject;
+};
+
+struct build_group {
+	uint32_t image, event, first_row;
+};
+
+struct rows_builder {
+	struct build_row *rows; /* room for ROWS_CHUNK_TARGET, as have the groups */
+	struct build_group *groups;
+	uint32_t row_count, group_count;
+	uint64_t samples;
+	struct image_id image; /* of the last row */
+	/* Entries as they are written; subjects are sorted only when the chunk is finished. */
+	struct intern *images, *events, *subjects;
+	size_t dict_bytes;
+	struct buf entry; /* of a dictionary, in the making */
+};
+
+static int builder_empty(struct rows_builder *b)
+{
+	intern_free(b->images);
+	intern_free(b->events);
+	intern_free(b->subjects);
+	b->images = intern_new(ROWS_CHUNK_TARGET);
+	b->events = intern_new(ROWS_CHUNK_TARGET);
+	b->subjects = intern_new(ROWS_CHUNK_TARGET);
+	b->row_count = b->group_count = 0;
+	b->samples = b->dict_bytes = 0;
+	return b->images && b->events && b->subjects ? 0 : -ENOMEM;
+}
+
+struct rows_builder *rows_builder_new(void)
+{
+	struct rows_builder *b = calloc(1, sizeof(*b));
+
+	if (!b)
+		return NULL;
+	buf_init(&b->entry, ROWS_DICT_TARGET);
+	b->rows = malloc(ROWS_CHUNK_TARGET * sizeof(*b->rows));
+	b->groups = malloc(ROWS_CHUNK_TARGET * sizeof(*b->groups));
+	if (builder_empty(b) < 0 || !b->rows || !b->groups) {
+		rows_builder_free(b);
+		return NULL;
+	}
+	return b;
+}
+
+void rows_builder_free(struct rows_builder *b)
+{
+	if (!b)
+		return;
+	intern_free(b->images);
+	intern_free(b->events);
+	intern_free(b->subjects);
+	buf_free(&b->entry);
+	free(b->rows);
+	free(b->groups);
+	free(b);
+}
+
+uint32_t rows_builder_count(const struct rows_builder *b)
+{
+	return b->row_count;
+}
+
+bool rows_builder_full(const struct rows_builder *b)
+{
+	return b->row_count == ROWS_CHUNK_TARGET || b->dict_bytes > ROWS_DICT_TARGET;
+}
+
+static int dict_number(struct rows_builder *b, struct intern *dict, const void *data, size_t size,
+		       uint32_t *ret)
+{
+	uint32_t before = intern_count(dict);
+	int r = intern_add(dict, data, size, ret);
+
+	if (intern_count(dict) > before)
+		b->dict_bytes += size;
+	return r;
+}
+
+static int image_number(struct rows_builder *b, const struct db_row *row, uint32_t *ret)
+{
+	if (b->group_count && memcmp(&b->image, row->image, sizeof(b->image)) == 0) {
+		*ret = intern_count(b->images) - 1;
+		return 0;
+	}
+	b->image = *row->image;
+	buf_clear(&b->entry);
+	buf_append_u8(&b->entry, row->image->kind);
+	buf_append_string(&b->entry, (const char *)row->image->bytes, row->image->size);
+	buf_append_string(&b->entry, row->path.data, row->path.size);
+	if (b->entry.error)
+		return b->entry.error;
+	return dict_number(b, b->images, b->entry.data, b->entry.size, ret);
+}
+
+static int event_number(struct rows_builder *b, const struct db_row *row, uint32_t *ret)
+{
+	buf_clear(&b->entry);
+	event_encode(&b->entry, row->event);
+	if (b->entry.error)
+		return b->entry.error;
+	return dict_number(b, b->events, b->entry.data, b->entry.size, ret);
+}
+
+int rows_builder_add(struct rows_builder *b, const struct db_row *row)
+{
+	const struct build_group *last = b->groups + b->group_count - 1;
+	struct build_row *to = b->rows + b->row_count;
+	uint32_t image, event;
+	int r;
+
+	if (rows_builder_full(b))
+		return -EFBIG;
+	r = image_number(b, row, &image);
+	if (r == 0)
+		r = event_number(b, row, &event);
+	if (r == 0)
+		r = dict_number(b, b->subjects, row->subject.data, row->subject.size, &to->subject);
+	if (r < 0)
+		return r;
+	if (!b->group_count || last->image != image || last->event != event)
+		b->groups[b->group_count++] = (struct build_group){image, event, b->row_count};
+	to->offset = row->offset;
+	to->count = row->count;
+	b->row_count++;
+	b->samples = num_add_sat(b->samples, row->count);
+	return 0;
+}
+
+static int compare_subjects(const void *x, const void *y, void *arg)
+{
+	const struct intern *subjects = arg;
+	struct db_bytes a, b;
+
+	a.data = intern_get(subjects, *(const uint32_t *)x, &a.size);
+	b.data = intern_get(subjects, *(const uint32_t *)y, &b.size);
+	return db_bytes_compare(&a, &b);
+}
+
+static void dict_encode(struct buf *out, const struct intern *dict)
+{
+	const void *entry;
+	size_t size;
+
+	buf_append_varint(out, intern_count(dict));
+	for (uint32_t i = 0; i < intern_count(dict); i++) {
+		entry = intern_get(dict, i, &size);
+		buf_append(out, entry, size);
+	}
+}
+
+/* Writes the subjects in their order and renumbers the rows by it. scratch: two numbers for each.
+ */
+static void subjects_encode(struct rows_builder *b, struct buf *out, uint32_t *scratch)
+{
+	uint32_t count = intern_count(b->subjects), *rank = scratch + count;
+	const char *subject;
+	size_t size;
+
+	for (uint32_t i = 0; i < count; i++)
+		scratch[i] = i;
+	if (count)
+		qsort_r(scratch, count, sizeof(*scratch), compare_subjects, b->subjects);
+	buf_append_varint(out, count);
+	for (uint32_t i = 0; i < count; i++) {
+		rank[scratch[i]] = i;
+		subject = intern_get(b->subjects, scratch[i], &size);
+		buf_append_string(out, subject, size);
+	}
+	for (uint32_t i = 0; i < b->row_count; i++)
+		b->rows[i].subject = rank[b->rows[i].subject];
+}
+
+/*
+ * Writes a group's header, and renumbers its rows' subjects to the group's own list. number: one
+ * for each subject, all UINT32_MAX, and so again at the end. Returns the subjects in the group.
+ */
+static uint32_t group_encode(struct rows_builder *b, const struct build_group *g, uint32_t end,
+			     struct buf *out, uint32_t *number)
+{
+	uint32_t total = intern_count(b->subjects), count = 0, last = 0;
+
+	for (uint32_t i = g->first_row; i < end; i++) {
+		count += number[b->rows[i].subject] == UINT32_MAX;
+		number[b->rows[i].subject] = 0;
+	}
+	buf_append_varint(out, g->image);
+	buf_append_varint(out, g->event);
+	buf_append_varint(out, end - g->first_row);
+	buf_append_varint(out, count);
+	for (uint32_t s = 0, n = 0; s < total && n < count; s++)
+		if (number[s] == 0) {
+			buf_append_varint(out, s - last);
+			last = s;
+			number[s] = n++;
+		}
+	for (uint32_t i = g->first_row; i < end; i++)
+		b->rows[i].subject = number[b->rows[i].subject];
+	memset(number, 0xff, total * sizeof(*number));
+	return count;
+}
+
+static void group_rows_encode(const struct build_row *row, const struct build_row *end,
+			      bool several, struct buf *streams)
+{
+	uint64_t offset = 0;
+
+	while (row < end) {
+		uint32_t sharers = 1, subject = 0;
+
+		while (row + sharers < end && row[sharers].offset == row->offset)
+			sharers++;
+		buf_append_varint(&streams[ROWS_DELTAS], row->offset - offset);
+		offset = row->offset;
+		if (several)
+			buf_append_varint(&streams[ROWS_SHARERS], sharers - 1);
+		for (uint32_t i = 0; i < sharers; i++, row++) {
+			if (several)
+				buf_append_varint(&streams[ROWS_SUBJECTS], row->subject - subject);
+			buf_append_varint(&streams[ROWS_COUNTS], row->count - 1);
+			subject = row->subject + 1;
+		}
+	}
+}
+
+int rows_builder_finish(struct rows_builder *b, int zstd_level, struct buf *out,
+			struct chunk_header *ret)
+{
+	uint32_t total = intern_count(b->subjects), end, sharing;
+	uint32_t *scratch = malloc((total + 1) * 2 * sizeof(*scratch));
+	struct buf streams[ROWS_STREAMS];
+	struct chunk_header h = {CHUNK_ROWS, .rows = b->row_count, .samples = b->samples};
+	int r, emptied;
+
+	if (!scratch)
+		return -ENOMEM;
+	for (unsigned i = 0; i < ROWS_STREAMS; i++)
+		buf_init(&streams[i], CHUNK_RAW_MAX);
+	dict_encode(&streams[ROWS_DICT], b->images);
+	dict_encode(&streams[ROWS_DICT], b->events);
+	subjects_encode(b, &streams[ROWS_DICT], scratch);
+	memset(scratch, 0xff, total * sizeof(*scratch));
+	buf_append_varint(&streams[ROWS_GROUPS], b->group_count);
+	for (uint32_t g = 0; g < b->group_count; g++) {
+		end = g + 1 < b->group_count ? b->groups[g + 1].first_row : b->row_count;
+		sharing = group_encode(b, &b->groups[g], end, &streams[ROWS_GROUPS], scratch);
+		group_rows_encode(b->rows + b->groups[g].first_row, b->rows + end, sharing > 1,
+				  streams);
+	}
+	r = chunk_append(out, &h, streams, ROWS_STREAMS, zstd_level);
+	for (unsigned i = 0; i < ROWS_STREAMS; i++)
+		buf_free(&streams[i]);
+	free(scratch);
+	emptied = builder_empty(b);
+	if (r < 0 || emptied < 0)
+		return r < 0 ? r : emptied;
+	*ret = h;
+	return 0;
+}

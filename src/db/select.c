@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "db/layout.h"
+#include "db/reader_state.h"
+
+/* Which epochs an expression means. */
+
+static bool has_prefix(const char *name, const char *prefix, size_t size)
+{
+	return strncmp(name, prefix, size) == 0;
+}
+
+/* Whether a name is at or after FROM and at or before TO, or begins with either. */
+static bool in_range(const char *name, const char *from, size_t from_size, const char *to)
+{
+	bool after = !from_size || has_prefix(name, from, from_size) ||
+		     strncmp(name, from, from_size) > 0;
+	bool before = !*to || has_prefix(name, to, strlen(to)) || strcmp(name, to) < 0;
+
+	return after && before;
+}
+
+static bool matches(const char *name, const char *expression)
+{
+	const char *dots = strstr(expression, "..");
+	size_t size = strlen(expression);
+
+	if (strcmp(expression, "all") == 0)
+		return true;
+	if (dots)
+		return in_range(name, expression, (size_t)(dots - expression), dots + 2);
+	/* A whole name means that epoch alone, not NAME-2 as well. */
+	if (layout_is_epoch(expression))
+		return strcmp(name, expression) == 0;
+	return size && has_prefix(name, expression, size);
+}
+
+static int choose(struct db_reader *r, struct epoch_ref *ref, struct diag *diag)
+{
+	int err = reader_load(r, ref, diag);
+
+	if (err == 0)
+		r->chosen[r->chosen_count++] = &ref->info;
+	return err;
+}
+
+/* The newest with data. */
+static int choose_last(struct db_reader *r, struct diag *diag)
+{
+	int err;
+
+	for (size_t i = r->ref_count; i-- > 0 && !r->chosen_count;) {
+		err = choose(r, &r->refs[i], diag);
+		if (err < 0 && err != -ENOENT)
+			return err;
+		if (err == 0 && !r->refs[i].info.files)
+			r->chosen_count = 0;
+	}
+	return 0;
+}
+
+static int fail_empty(const struct db_reader *r, const char *expression, struct diag *diag)
+{
+	if (!r->ref_count || strcmp(expression, "last") == 0 || strcmp(expression, "all") == 0)
+		return diag_fail(diag, ENOENT, "the database %s has no samples yet", r->path);
+	return diag_fail(diag, ENOENT,
+			 "no epoch of %s matches '%s': there are %zu, from %s to %s (culprit "
+			 "epochs lists them)",
+			 r->path, expression, r->ref_count, r->refs[0].name,
+			 r->refs[r->ref_count - 1].name);
+}
+
+int db_reader_select(struct db_reader *r, const char *expression, struct diag *diag)
+{
+	int err = reader_list(r, diag);
+
+	if (err < 0)
+		return err;
+	r->chosen = calloc(r->ref_count + 1, sizeof(*r->chosen));
+	if (!r->chosen)
+		return diag_fail(diag, ENOMEM, "out of memory for the list of epochs");
+	if (strcmp(expression, "last") == 0)
+		err = choose_last(r, diag);
+	for (size_t i = 0; i < r->ref_count && err == 0 && strcmp(expression, "last"); i++) {
+		if (!matches(r->refs[i].name, expression))
+			continue;
+		err = choose(r, &r->refs[i], diag);
+		if (err == -ENOENT) /* removed since it was listed */
+			err = 0;
+	}
+	if (err == 0 && !r->chosen_count)
+		err = fail_empty(r, expression, diag);
+	if (err < 0) {
+		free(r->chosen);
+		r->chosen = NULL;
+		r->chosen_count = 0;
+	}
+	return err;
+}
+
+const struct db_epoch *const *db_reader_selected(const struct db_reader *r, size_t *ret_count)
+{
+	*ret_count = r->chosen_count;
+	return r->chosen;
+}

@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#include "db/writer.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "db/batch_rows.h"
+#include "db/epoch.h"
+#include "db/pack.h"
+#include "db/writer_state.h"
+
+/*
+ * What holds at every instant, whatever call fails and whenever the process dies (invariants of one
+ * pack are in pack.h):
+ *
+ *  1. There is one writer of a machine's directory: it holds the lock on its lock file. Readers
+ *     take no lock, and do not matter to the writer.
+ *  2. Segments of an epoch are numbered from 1 without a gap. A number is used up only when its
+ *     segment is durable; a flush that failed is followed by one of the same number, which replaces
+ *     whatever the failed one may have left.
+ *  3. An acknowledged segment is either there, or there is a base whose generation is the highest
+ *     and whose UPTO is the segment's number or more.
+ *  4. Only what the base of the highest generation covers is ever deleted, and only after that base
+ *     is durable; and of that only what is undamaged. What is damaged is renamed.
+ *  5. A base of generation G + 1 is made of all that was in the base of generation G and of the
+ *     segments after it up to its own UPTO, each once.
+ *  6. A sealed epoch gets no more segments (it may still be compacted). All epochs but the writer's
+ *     current one are sealed while a writer lives.
+ *  7. Whatever is named *.tmp or removing-* counts for nothing and may be deleted by the writer.
+ */
+
+#define EPOCHS_IN_A_SECOND_MAX 10000
+
+/* "BOOT-ID PID\n", always of the same size, so that writing replaces what was there. */
+static void lock_text(char out[64])
+{
+	char *boot = NULL;
+	size_t size;
+
+	if (io_read_file("/proc/sys/kernel/random/boot_id", 4096, &boot, &size) < 0)
+		boot = NULL;
+	snprintf(out, 64, "%-36.36s %-10d\n", boot ? boot : "unknown", (int)getpid());
+	free(boot);
+}
+
+static int lock_busy(struct db_writer *w, struct diag *diag)
+{
+	char theirs[64] = "", ours[64];
+	int pid = 0;
+
+	lock_text(ours);
+	if (w->io->read(w->io->arg, w->lock_fd, theirs, sizeof(theirs) - 1, 0) < 36)
+		return diag_fail(diag, EBUSY, "another writer is using the database %s", w->path);
+	sscanf(theirs + 36, "%d", &pid);
+	if (memcmp(theirs, ours, 36) == 0)
+		return diag_fail(diag, EBUSY,
+				 "process %d is writing to the database %s: stop it, or write to "
+				 "another database",
+				 pid, w->path);
+	return diag_fail(diag, EBUSY,
+			 "process %d of another host is writing to the database %s for machine %s",
+			 pid, w->path, w->machine);
+}
+
+static int lock_take(struct db_writer *w, struct diag *diag)
+{
+	char text[64];
+	int r;
+
+	w->lock_fd = w->io->open(w->io->arg, w->machine_fd, LAYOUT_LOCK,
+				 O_RDWR | O_CREAT | O_CLOEXEC, 0640);
+	if (w->lock_fd < 0)
+		return diag_fail(diag, -w->lock_fd, "cannot write to the database %s: %s", w->path,
+				 strerror(-w->lock_fd));
+	r = w->io->lock(w->io->arg, w->lock_fd);
+	if (r == -EWOULDBLOCK)
+		return lock_busy(w, diag);
+	if (r < 0)
+		return diag_fail(diag, -r, "cannot lock the database %s: %s", w->path,
+				 strerror(-r));
+	lock_text(text);
+	/* Only for the message of whom it keeps out: on a full disk it may be missing. */
+	(void)io_write_all(w->io, w->lock_fd, text, strlen(text));
+	return 0;
+}
+
+static int open_dirs(struct db_writer *w, const char *machine, struct diag *diag)
+{
+	w->machine = machine ? strdup(machine) : layout_machine_name();
+	if (!w->machine || !w->path)
+		return diag_fail(diag, ENOMEM, "out of memory for the database %s", w->path);
+	if (!layout_is_machine(w->machine))
+		return diag_fail(diag, EINVAL,
+				 "'%s' cannot name a machine: use letters, digits, '-', '_', '.'",
+				 w->machine);
+	w->db_fd = layout_make_dir(w->io, AT_FDCWD, w->path);
+	if (w->db_fd < 0)
+		return diag_fail(diag, -w->db_fd, "cannot make the database %s: %s", w->path,
+				 strerror(-w->db_fd));
+	w->machine_fd = layout_make_dir(w->io, w->db_fd, w->machine);
+	if (w->machine_fd < 0)
+		return diag_fail(diag, -w->machine_fd, "cannot make %s/%s: %s", w->path, w->machine,
+				 strerror(-w->machine_fd));
+	return 0;
+}
+
+static int check_version(struct db_writer *w, struct diag *diag)
+{
+	int r = layout_read_meta(w->io, w->machine_fd, w->machine, diag);
+
+	if (r != -ENOENT && r != -EBADMSG)
+		return r;
+	/* New, or damaged: the packs carry their version themselves. */
+	r = layout_write_meta(w->io, w->machine_fd);
+	if (r < 0)
+		return diag_fail(diag, -r, "cannot write %s/%s/" LAYOUT_META ": %s", w->path,
+				 w->machine, strerror(-r));
+	return 0;
+}
+
+static int seal(struct db_writer *w, int epoch_fd, const char *name, struct diag *diag)
+{
+	int r = io_replace_file(w->io, epoch_fd, LAYOUT_SEALED, "", 0, 0640);
+
+	if (r < 0)
+		return diag_fail(diag, -r, "cannot seal epoch %s: %s", name, strerror(-r));
+	return 0;
+}
+
+/* Cleans an epoch of a predecessor, and seals it, or removes it when it is empty. */
+static int settle_epoch(struct db_writer *w, const char *name, struct diag *diag)
+{
+	struct epoch_listing l;
+	bool empty, sealed;
+	int fd = layout_open_dir(w->io, w->machine_fd, name), r;
+
+	if (fd < 0)
+		return diag_fail(diag, -fd, "cannot open epoch %s: %s", name, strerror(-fd));
+	r = writer_clean_epoch(w, fd, name, diag);
+	if (r < 0)
+		goto out;
+	r = epoch_list(w->io, fd, &l);
+	if (r < 0) {
+		diag_fail(diag, -r, "cannot list epoch %s: %s", name, strerror(-r));
+		goto out;
+	}
+	sealed = l.sealed;
+	empty = !l.name_count;
+	epoch_listing_free(&l);
+	if (empty)
+		r = writer_remove_epoch(w, name, diag);
+	else if (!sealed)
+		r = seal(w, fd, name, diag);
+out:
+	w->io->close(w->io->arg, fd);
+	return r;
+}
+
+static int settle_machine(struct db_writer *w, struct diag *diag)
+{
+	char **names;
+	size_t count;
+	int r = layout_list(w->io, w->machine_fd, &names, &count);
+
+	if (r < 0)
+		return diag_fail(diag, -r, "cannot list %s/%s: %s", w->path, w->machine,
+				 strerror(-r));
+	for (size_t i = 0; i < count && r == 0; i++) {
+		if (layout_is_epoch(names[i]))
+			r = settle_epoch(w, names[i], diag);
+		else if (layout_is_temporary(names[i]))
+			w->io->unlink(w->io->arg, w->machine_fd, names[i], 0);
+		else if (strncmp(names[i], LAYOUT_REMOVING, strlen(LAYOUT_REMOVING)) == 0)
+			r = writer_remove_dir(w, names[i], diag);
+	}
+	free(names);
+	if (r < 0)
+		return r;
+	/* Whatever the predecessor made but did not live to sync. */
+	r = w->io->sync_dir(w->io->arg, w->machine_fd);
+	if (r == 0)
+		r = w->io->sync_dir(w->io->arg, w->db_fd);
+	if (r < 0)
+		return diag_fail(diag, -r, "cannot sync %s/%s: %s", w->path, w->machine,
+				 strerror(-r));
+	return 0;
+}
+
+int db_writer_open(const char *path, const char *machine, const struct io *io,
+		   struct db_writer **ret, struct diag *diag)
+{
+	struct db_writer *w = calloc(1, sizeof(*w));
+	int r;
+
+	if (!w)
+		return diag_fail(diag, ENOMEM, "out of memory for the database %s", path);
+	w->io = io;
+	w->db_fd = w->machine_fd = w->lock_fd = w->epoch_fd = -1;
+	w->path = strdup(path);
+	r = open_dirs(w, machine, diag);
+	if (r == 0)
+		r = lock_take(w, diag);
+	if (r == 0)
+		r = check_version(w, diag);
+	if (r == 0)
+		r = settle_machine(w, diag);
+	if (r < 0) {
+		db_writer_free(w);
+		return r;
+	}
+	*ret = w;
+	return 0;
+}
+
+static void close_fd(struct db_writer *w, int *fd)
+{
+	if (*fd >= 0)
+		w->io->close(w->io->arg, *fd);
+	*fd = -1;
+}
+
+void db_writer_free(struct db_writer *w)
+{
+	if (!w)
+		return;
+	close_fd(w, &w->epoch_fd);
+	close_fd(w, &w->lock_fd);
+	close_fd(w, &w->machine_fd);
+	close_fd(w, &w->db_fd);
+	free(w->machine);
+	free(w->path);
+	free(w);
+}
+
+static int end_epoch(struct db_writer *w, struct diag *diag)
+{
+	if (w->epoch_fd < 0)
+		return 0;
+	if (w->last_segment)
+		return seal(w, w->epoch_fd, w->epoch, diag);
+	return writer_remove_epoch(w, w->epoch, diag);
+}
+
+int db_writer_close(struct db_writer *w, struct diag *diag)
+{
+	int r = end_epoch(w, diag);
+
+	db_writer_free(w);
+	return r;
+}
+
+/* A new directory of the first name that is free. */
+static int make_epoch(struct db_writer *w, uint64_t start_ns, char out[LAYOUT_NAME_MAX],
+		      int *ret_fd)
+{
+	int r = -EEXIST, fd;
+
+	for (unsigned i = 1; i < EPOCHS_IN_A_SECOND_MAX && r == -EEXIST; i++) {
+		layout_epoch_name(start_ns, i, out);
+		r = w->io->mkdir(w->io->arg, w->machine_fd, out, 0750);
+	}
+	if (r < 0)
+		return r;
+	fd = layout_open_dir(w->io, w->machine_fd, out);
+	r = fd < 0 ? fd : w->io->sync_dir(w->io->arg, w->machine_fd);
+	if (r < 0) {
+		close_fd(w, &fd);
+		w->io->unlink(w->io->arg, w->machine_fd, out, AT_REMOVEDIR);
+		return r;
+	}
+	*ret_fd = fd;
+	return 0;
+}
+
+int db_writer_begin_epoch(struct db_writer *w, uint64_t start_ns, struct diag *diag)
+{
+	char name[LAYOUT_NAME_MAX];
+	int fd = -1, r = make_epoch(w, start_ns, name, &fd);
+
+	if (r < 0)
+		return diag_fail(diag, -r, "cannot make an epoch in %s/%s: %s", w->path, w->machine,
+				 strerror(-r));
+	r = end_epoch(w, diag);
+	if (r < 0) {
+		close_fd(w, &fd);
+		w->io->unlink(w->io->arg, w->machine_fd, name, AT_REMOVEDIR);
+		return r;
+	}
+	close_fd(w, &w->epoch_fd);
+	w->epoch_fd = fd;
+	w->last_segment = w->upto = 0;
+	snprintf(w->epoch, sizeof(w->epoch), "%s", name);
+	return 0;
+}
+
+const char *db_writer_epoch(const struct db_writer *w)
+{
+	return w->epoch_fd < 0 ? NULL : w->epoch;
+}
+
+unsigned db_writer_segments(const struct db_writer *w)
+{
+	return w->last_segment - w->upto;
+}
+
+static int add_row(void *arg, const struct db_row *row)
+{
+	return pack_add_row(arg, row);
+}
+
+int db_writer_flush(struct db_writer *w, const struct db_batch *batch, struct diag *diag)
+{
+	struct catalog head = {
+		.start_ns = batch->start_ns,
+		.end_ns = batch->end_ns,
+		.samples = batch->samples,
+		.events = batch->event_list,
+		.event_count = batch->events ? intern_count(batch->events) : 0,
+		.counters = batch->counter_list,
+		.counter_count = batch->counters ? intern_count(batch->counters) : 0,
+		.facts = batch->fact_list,
+		.fact_count = batch->facts ? intern_count(batch->facts) : 0,
+	};
+	struct pack_writer *p;
+	char name[LAYOUT_NAME_MAX];
+	uint64_t bytes;
+	int r;
+
+	if (w->epoch_fd < 0)
+		return diag_fail(diag, EINVAL, "no epoch was begun in %s", w->path);
+	if (w->last_segment == UINT32_MAX)
+		return diag_fail(diag, EOVERFLOW, "epoch %s is full: begin another", w->epoch);
+	layout_segment_name(w->last_segment + 1, name);
+	r = pack_create(w->io, w->epoch_fd, name, &head, PACK_LEVEL_SEGMENT, &p, diag);
+	if (r < 0)
+		return r;
+	r = db_batch_each(batch, add_row, p);
+	if (r < 0) {
+		pack_abandon(p);
+		return diag_fail(diag, -r, "cannot write %s of epoch %s in %s: %s", name, w->epoch,
+				 w->path, strerror(-r));
+	}
+	r = pack_finish(p, &bytes, diag);
+	if (r == 0)
+		w->last_segment++;
+	return r;
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#ifndef CULPRIT_DB_WRITER_STATE_H
+#define CULPRIT_DB_WRITER_STATE_H
+
+#include "db/layout.h"
+#include "db/writer.h"
+
+/* The inside of the writer, for writer.c, clean.c, compact.c and retain.c only. */
+struct db_writer {
+	const struct io *io;
+	char *path, *machine;
+	int db_fd, machine_fd, lock_fd;
+	/* The current epoch; epoch_fd is -1 before the first. */
+	char epoch[LAYOUT_NAME_MAX];
+	int epoch_fd;
+	uint32_t last_segment; /* the last that was acknowledged */
+	uint32_t upto;	       /* what the base covers */
+};
+
+/*
+ * Removes from an epoch what a crash left and what the newest base covers. A covered pack that is
+ * damaged is set aside under another name instead.
+ */
+int writer_clean_epoch(struct db_writer *w, int epoch_fd, const char *name, struct diag *diag);
+/* Removes a directory and its files (there are no directories in it). 0 when it is not there. */
+int writer_remove_dir(struct db_writer *w, const char *name, struct diag *diag);
+/* Takes an epoch out of sight at once, then removes it. */
+int writer_remove_epoch(struct db_writer *w, const char *name, struct diag *diag);
+
+#endif

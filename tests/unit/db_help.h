@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#ifndef CULPRIT_TESTS_DB_HELP_H
+#define CULPRIT_TESTS_DB_HELP_H
+
+/* What the tests of the database share: a place for one, data to put in, and a digest of it. */
+
+#include <ftw.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "db/reader.h"
+#include "db/writer.h"
+#include "util/hash.h"
+
+#define TEST_MACHINE "test-machine"
+#define TEST_TIME_NS 1795000000000000000u
+
+struct help_place {
+	char dir[64], db[80];
+};
+
+static inline void help_place_make(struct help_place *p)
+{
+	strcpy(p->dir, "/tmp/culprit-db-XXXXXX");
+	if (!mkdtemp(p->dir))
+		abort();
+	snprintf(p->db, sizeof(p->db), "%s/db", p->dir);
+}
+
+static inline int help_remove_one(const char *path, const struct stat *st, int type,
+				  struct FTW *ftw)
+{
+	(void)st, (void)type, (void)ftw;
+	return remove(path);
+}
+
+static inline void help_place_remove(const struct help_place *p)
+{
+	nftw(p->dir, help_remove_one, 16, FTW_DEPTH | FTW_PHYS);
+}
+
+/* Numbers that are the same in every run (splitmix64, Steele et al. 2014). */
+static inline uint64_t help_random(uint64_t *state)
+{
+	uint64_t z = *state += 0x9e3779b97f4a7c15u;
+
+	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+	z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+	return z ^ (z >> 31);
+}
+
+/*
+ * A digest of rows that does not depend on how they are divided over files: the sum of the counts,
+ * and the sum of each count times a hash of its key. Both add up over flushes.
+ */
+struct help_digest {
+	uint64_t samples, weighted, counted, facts, damages, rows;
+	char last_damage[1024];
+};
+
+static inline void help_digest_add(struct help_digest *d, const struct db_profile *p,
+				   uint64_t offset, uint64_t count)
+{
+	uint64_t key = hash_bytes(p->image, sizeof(*p->image));
+
+	key = hash_u64(key ^ hash_bytes(p->event->name, strlen(p->event->name)));
+	key = hash_u64(key ^ hash_u64(p->event->period));
+	key = hash_u64(key ^ hash_bytes(p->subject, p->subject_size));
+	d->samples += count;
+	d->weighted += count * hash_u64(key ^ hash_u64(offset));
+	d->rows++;
+}
+
+static inline int help_rows(void *arg, const struct db_profile *p, const uint64_t *offsets,
+			    const uint64_t *counts, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		help_digest_add(arg, p, offsets[i], counts[i]);
+	return 0;
+}
+
+static inline int help_counter(void *arg, const struct db_event *event, const char *name,
+			       uint64_t value)
+{
+	struct help_digest *d = arg;
+
+	(void)event, (void)name;
+	d->counted += value;
+	return 0;
+}
+
+static inline int help_fact(void *arg, const char *epoch, const char *name, const char *value)
+{
+	struct help_digest *d = arg;
+
+	(void)epoch, (void)name, (void)value;
+	d->facts++;
+	return 0;
+}
+
+static inline void help_damage(void *arg, const char *what)
+{
+	struct help_digest *d = arg;
+
+	d->damages++;
+	snprintf(d->last_damage, sizeof(d->last_damage), "%s", what);
+}
+
+/* Reads all epochs of a database. */
+static inline int help_read(const char *db, const struct io *io, const char *epochs,
+			    struct help_digest *ret, struct diag *diag)
+{
+	struct db_visitor v = {.rows = help_rows,
+			       .counter = help_counter,
+			       .fact = help_fact,
+			       .damage = help_damage,
+			       .arg = ret};
+	struct db_reader *r;
+	int err;
+
+	memset(ret, 0, sizeof(*ret));
+	err = db_reader_open(db, io, &r, diag);
+	if (err < 0)
+		return err;
+	err = db_reader_select(r, epochs, diag);
+	if (err == 0)
+		err = db_reader_query(r, &v, diag);
+	db_reader_free(r);
+	return err;
+}
+
+/* Adds count random rows, over some images, two events and a few subjects, to batch and digest. */
+static inline int help_fill(struct db_batch *b, struct help_digest *d, uint64_t seed,
+			    unsigned count)
+{
+	static const struct db_event events[] = {{"cycles", 1000003, DB_EVENT_PRECISE},
+						 {"cpu-clock:u", 1000000, DB_EVENT_USER}};
+	uint64_t state = seed;
+
+	for (unsigned i = 0; i < count; i++) {
+		uint64_t n = help_random(&state), image_number = n % 7,
+			 subject_number = (n >> 8) % 5;
+		struct image_id id = {.kind = IMAGE_BUILD_ID,
+				      .size = 20,
+				      .bytes = {(uint8_t)image_number, 1, 2, 3}};
+		const struct db_event *event = &events[(n >> 16) % 2];
+		char path[32], subject[32];
+		uint64_t offset = help_random(&state) % 4096, value = 1 + n % 3;
+		uint32_t image_index, event_index, subject_index, profile;
+		struct db_profile p;
+		int r;
+
+		snprintf(path, sizeof(path), "/usr/lib/image-%u", (unsigned)image_number);
+		snprintf(subject, sizeof(subject), "%ccomm%cname-%u", 4, 6,
+			 (unsigned)subject_number);
+		r = db_batch_image(b, &id, path, strlen(path), &image_index);
+		if (r == 0)
+			r = db_batch_event(b, event, &event_index);
+		if (r == 0)
+			r = db_batch_subject(b, subject, strlen(subject), &subject_index);
+		if (r == 0)
+			r = db_batch_profile(b, image_index, event_index, subject_index, &profile);
+		if (r == 0)
+			r = db_batch_add(b, profile, offset, value);
+		if (r == 0)
+			r = db_batch_count(b, event_index, "samples", value);
+		if (r < 0)
+			return r;
+		p = (struct db_profile){.image = &id,
+					.event = event,
+					.subject = subject,
+					.subject_size = strlen(subject)};
+		help_digest_add(d, &p, offset, value);
+		d->counted += value;
+	}
+	return 0;
+}
+
+#endif
