@@ -66,27 +66,21 @@ static int collect_line(void *arg, const struct kallsyms_line *line)
 	return 0;
 }
 
-static int compare_start(const void *a, const void *b)
-{
-	const struct image_symbol *x = a, *y = b;
-	return x->start < y->start ? -1 : x->start > y->start;
-}
-
-/* kallsyms has no sizes: each function reaches to the next, the last to the end of the region. */
+/*
+ * kallsyms has no sizes: each function reaches to the next, which needs no saying, the last to the
+ * end of the region.
+ */
 static void collector_finish(struct collector *c)
 {
-	uint64_t end = c->region->end, start = end;
+	uint64_t last = 0;
 
-	if (c->count)
-		qsort(c->list, c->count, sizeof(*c->list), compare_start);
-	for (size_t i = c->count; i-- > 0;) {
-		struct image_symbol *s = &c->list[i];
-		if (s->start < start) {
-			end = start;
-			start = s->start;
-		}
-		s->size = end - s->start;
-		s->start -= c->region->bias;
+	for (size_t i = 0; i < c->count; i++)
+		if (c->list[i].start > last)
+			last = c->list[i].start;
+	for (size_t i = 0; i < c->count; i++) {
+		if (c->list[i].start == last)
+			c->list[i].size = c->region->end - last;
+		c->list[i].start -= c->region->bias;
 	}
 }
 

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 #include "image/facts.h"
 #include "image/lines.h"
 #include "image/symbols.h"
@@ -31,9 +32,21 @@ struct image_worker_limits {
 	uint64_t time_ns;      /* a request, default 30 s */
 };
 
+#define IMAGE_WORKER_ADDRESSES_MAX (1u << 20) /* of one image_worker_lines() */
+
+/* One worker serves one thread at a time. NULL when out of memory. */
 struct image_worker *image_worker_new(const struct image_worker_limits *limits /* or NULL */);
 void image_worker_free(struct image_worker *w);
 void image_worker_idle(struct image_worker *w); /* ends the child, to give its memory back */
+
+struct image_worker_stats {
+	uint64_t requests; /* that were given to a child */
+	uint64_t failed;   /* of these: cost the child its life */
+	uint64_t timeouts; /* of failed: took too long */
+	uint64_t starts;   /* of children */
+	pid_t pid;	   /* of the child, 0 when there is none */
+};
+struct image_worker_stats image_worker_stats(const struct image_worker *w);
 
 /* As the functions of the same name without "worker". fd must be a regular file. */
 int image_worker_facts(struct image_worker *w, int fd, struct image_facts *ret, struct diag *diag);
@@ -41,7 +54,7 @@ int image_worker_symbols(struct image_worker *w, int fd, int debug_fd, size_t ma
 			 struct image_symbols **ret, struct diag *diag);
 int image_worker_lines(struct image_worker *w, int fd, int debug_fd, const uint64_t *addresses,
 		       size_t count, struct image_lines **ret, struct diag *diag);
-/* The bytes of code at [address, address + size), as far as the file has them. free() the data. */
+/* As image_code_read(). */
 int image_worker_code(struct image_worker *w, int fd, uint64_t address, size_t size,
 		      uint8_t **ret_data, size_t *ret_size, struct diag *diag);
 

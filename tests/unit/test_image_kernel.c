@@ -298,6 +298,45 @@ static void test_sizes_survive(void **state)
 	image_kernel_free(k);
 }
 
+/* Functions by the stored addresses; the marks of the linker are none of them. */
+static void test_symbols(void **state)
+{
+	(void)state;
+	struct image_symbols *s;
+	struct diag diag = {0};
+	struct image_id nobody = {.kind = IMAGE_MODULE, .size = 4};
+
+	write_kallsyms(TEXT, "ffffffffc0200050 t ext4_read\t[ext4]\n"
+			     "ffffffffc0200090 t ext4_write\t[ext4]\n"
+			     "ffffffffc1000000 t " BPF_A "\t[bpf]\n");
+	write_text("/proc/modules", "ext4 4096 0 - Live 0xffffffffc0200000\n");
+	write_text("/sys/module/ext4/sections/.text", "0xffffffffc0200040\n");
+	struct image_kernel *k = kernel_new();
+	assert_int_equal(image_kernel_symbols(k, &image_kernel_find(k, TEXT)->id, &s, NULL), 0);
+	assert_int_equal(image_symbols_count(s), 3);
+	const struct image_function *f = image_symbols_find(s, KERNEL_LINK_TEXT + 0x1fff);
+	assert_string_equal(f->name, "do_one_initcall");
+	assert_int_equal(f->start, KERNEL_LINK_TEXT + 0x1000);
+	f = image_symbols_find(s, KERNEL_LINK_TEXT + 0x7fffff);
+	assert_string_equal(f->name, "schedule");
+	assert_string_equal(image_symbols_source(s), "kallsyms");
+	image_symbols_free(s);
+	const struct image_kernel_region *r = image_kernel_find(k, 0xffffffffc0200090);
+	assert_int_equal(image_kernel_symbols(k, &r->id, &s, NULL), 0);
+	assert_int_equal(image_symbols_count(s), 2);
+	f = image_symbols_find(s, 0x60);
+	assert_string_equal(f->name, "ext4_write");
+	assert_int_equal(f->start, 0x50);
+	image_symbols_free(s);
+	r = image_kernel_find(k, 0xffffffffc1000000);
+	assert_int_equal(image_kernel_symbols(k, &r->id, &s, NULL), 0);
+	assert_int_equal(image_symbols_count(s), 1);
+	assert_string_equal(image_symbols_find(s, 0x10)->name, BPF_A);
+	image_symbols_free(s);
+	assert_int_equal(image_kernel_symbols(k, &nobody, &s, &diag), -ENOENT);
+	image_kernel_free(k);
+}
+
 struct tally {
 	uint64_t lines, last_address;
 	size_t longest;
@@ -419,7 +458,7 @@ int main(void)
 		EACH(test_core),	  EACH(test_slides_add_up), EACH(test_hidden),
 		EACH(test_modules),	  EACH(test_bpf),	    EACH(test_ksymbol),
 		EACH(test_sizes_survive), EACH(test_hostile_lines), EACH(test_kcore),
-		EACH(test_this_machine),
+		EACH(test_symbols),	  EACH(test_this_machine),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

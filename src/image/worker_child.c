@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+/* The child's side: read a request, do it, answer, until the parent closes its end. */
+#include "image/worker.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include "image/code.h"
+#include "image/worker_wire.h"
+#include "util/num.h"
+
+struct child {
+	struct worker_request request;
+	int files[WORKER_FILES_MAX]; /* -1: not given */
+	void *payload;
+	uint64_t memory_bytes, time_ns;
+};
+
+static void child_take_files(struct child *c, struct msghdr *message)
+{
+	for (struct cmsghdr *m = CMSG_FIRSTHDR(message); m; m = CMSG_NXTHDR(message, m)) {
+		if (m->cmsg_level != SOL_SOCKET || m->cmsg_type != SCM_RIGHTS)
+			continue;
+		size_t size = m->cmsg_len - CMSG_LEN(0);
+		if (size <= sizeof(c->files))
+			memcpy(c->files, CMSG_DATA(m), size);
+	}
+}
+
+/* Reads size bytes, and the descriptors that come with them. False at the end of the parent. */
+static bool child_read(struct child *c, void *out, size_t size)
+{
+	union {
+		char bytes[CMSG_SPACE(sizeof(c->files))];
+		struct cmsghdr align;
+	} control;
+
+	for (size_t done = 0; done < size;) {
+		struct iovec iov = {(char *)out + done, size - done};
+		struct msghdr message = {.msg_iov = &iov,
+					 .msg_iovlen = 1,
+					 .msg_control = control.bytes,
+					 .msg_controllen = sizeof(control.bytes)};
+		ssize_t n = recvmsg(WORKER_SOCKET, &message, MSG_CMSG_CLOEXEC);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return false;
+		child_take_files(c, &message);
+		done += (size_t)n;
+	}
+	return true;
+}
+
+static bool child_write(const void *data, size_t size)
+{
+	for (size_t done = 0; done < size;) {
+		struct iovec iov = {(char *)data + done, size - done};
+		struct msghdr message = {.msg_iov = &iov, .msg_iovlen = 1};
+		ssize_t n = sendmsg(WORKER_SOCKET, &message, MSG_NOSIGNAL);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return false;
+		done += (size_t)n;
+	}
+	return true;
+}
+
+static int do_facts(const struct child *c, struct buf *out, struct diag *diag)
+{
+	struct image_facts facts;
+	int r;
+
+	/* Its unused bytes are sent too. */
+	memset(&facts, 0, sizeof(facts));
+	r = image_facts_read(c->files[0], &facts, diag);
+	return r ? r : buf_append(out, &facts, sizeof(facts));
+}
+
+static int do_symbols(const struct child *c, struct buf *out, struct diag *diag)
+{
+	struct image_symbols *symbols;
+	int r = image_symbols_read(c->files[0], c->files[1], (size_t)c->request.arguments[0],
+				   &symbols, diag);
+	if (r)
+		return r;
+	r = image_symbols_save(symbols, out);
+	image_symbols_free(symbols);
+	return r;
+}
+
+static int do_lines(const struct child *c, struct buf *out, struct diag *diag)
+{
+	struct image_lines *lines;
+	int r = image_lines_read(c->files[0], c->files[1], c->payload,
+				 (size_t)c->request.payload_size / sizeof(uint64_t), &lines, diag);
+	if (r)
+		return r;
+	r = image_lines_save(lines, out);
+	image_lines_free(lines);
+	return r;
+}
+
+static int do_code(const struct child *c, struct buf *out, struct diag *diag)
+{
+	uint8_t *data;
+	size_t size;
+	int r = image_code_read(c->files[0], c->request.arguments[0],
+				(size_t)c->request.arguments[1], &data, &size, diag);
+	if (r)
+		return r;
+	r = buf_append(out, data, size);
+	free(data);
+	return r;
+}
+
+static int child_do(const struct child *c, struct buf *out, struct diag *diag)
+{
+	switch (c->request.kind) {
+	case WORKER_FACTS:
+		return do_facts(c, out, diag);
+	case WORKER_SYMBOLS:
+		return do_symbols(c, out, diag);
+	case WORKER_LINES:
+		return do_lines(c, out, diag);
+	case WORKER_CODE:
+		return do_code(c, out, diag);
+	}
+	return diag_fail(diag, EINVAL, "the image worker does not know request %u",
+			 c->request.kind);
+}
+
+static void child_close_files(struct child *c)
+{
+	for (int i = 0; i < WORKER_FILES_MAX; i++)
+		if (c->files[i] >= 0)
+			close(c->files[i]);
+}
+
+static bool child_answer(struct child *c)
+{
+	struct worker_reply reply = {.serial = c->request.serial};
+	struct diag diag = {0};
+	struct buf out;
+
+	buf_init(&out, (size_t)c->memory_bytes);
+	reply.status = child_do(c, &out, &diag);
+	child_close_files(c); /* before the parent goes on: it may want to unmount */
+	if (reply.status)
+		reply.reason_size = (uint32_t)strnlen(diag.text, WORKER_REASON_MAX);
+	else
+		reply.payload_size = out.size;
+	bool sent = child_write(&reply, sizeof(reply)) &&
+		    child_write(diag.text, reply.reason_size) &&
+		    child_write(out.data, reply.payload_size);
+	buf_free(&out);
+	return sent;
+}
+
+/* The parent kills a child that takes too long; this is for a parent that is not there to do so. */
+static void child_set_timer(uint64_t time_ns)
+{
+	struct itimerval t = {0};
+
+	if (time_ns)
+		t.it_value.tv_sec = (time_t)(time_ns / 1000000000) + 1;
+	setitimer(ITIMER_REAL, &t, NULL);
+}
+
+static bool child_serve(struct child *c)
+{
+	c->files[0] = c->files[1] = -1;
+	c->payload = NULL;
+	bool good = child_read(c, &c->request, sizeof(c->request));
+	uint64_t size = good ? c->request.payload_size : 0;
+	if (size > IMAGE_WORKER_ADDRESSES_MAX * sizeof(uint64_t))
+		good = false;
+	if (good && size) {
+		c->payload = malloc(size);
+		good = c->payload && child_read(c, c->payload, size);
+	}
+	if (good) {
+		child_set_timer(c->time_ns);
+		good = child_answer(c);
+		child_set_timer(0);
+	}
+	free(c->payload);
+	return good;
+}
+
+void image_worker_dispatch(int argc, char **argv)
+{
+	struct child c = {0};
+
+	if (argc < 1 || strcmp(argv[0], WORKER_NAME))
+		return;
+	if (argc != 3 || num_parse_u64(argv[1], &c.memory_bytes) ||
+	    num_parse_u64(argv[2], &c.time_ns))
+		_exit(WORKER_EXIT_UNSAFE);
+	/* A service manager that stops the parent signals the child too: the parent says when. */
+	signal(SIGTERM, SIG_IGN);
+	signal(SIGINT, SIG_IGN);
+	signal(SIGHUP, SIG_IGN);
+	prctl(PR_SET_NAME, "culprit-worker", 0, 0, 0);
+	int step = worker_jail_enter(c.memory_bytes);
+	if (step)
+		_exit(WORKER_EXIT_UNSAFE + step);
+	while (child_serve(&c))
+		;
+	_exit(0);
+}

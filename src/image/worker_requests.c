@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+/* What can be asked of the worker, and what its answers must look like to be believed. */
+#include "image/worker.h"
+
+#include <errno.h>
+#include <string.h>
+#include "image/code.h"
+#include "image/worker_call.h"
+
+/* The saved form of tables that were read within max_bytes: never as much as this. */
+#define SYMBOLS_REPLY_FACTOR 4
+#define SYMBOLS_REPLY_EXTRA  (1u << 20)
+
+static bool facts_make_sense(const struct image_facts *f)
+{
+	static const uint8_t zero[IMAGE_ID_MAX];
+	const struct image_id *id = &f->id;
+
+	if ((id->kind != IMAGE_BUILD_ID && id->kind != IMAGE_CONTENT) || !id->size ||
+	    id->size > IMAGE_ID_MAX || memcmp(id->bytes + id->size, zero, IMAGE_ID_MAX - id->size))
+		return false;
+	if ((f->bits != 32 && f->bits != 64) || f->segment_count > IMAGE_SEGMENTS_MAX)
+		return false;
+	for (uint32_t i = 0; i < f->segment_count; i++) {
+		const struct image_segment *s = &f->segments[i];
+		if (s->address + s->file_size < s->address ||
+		    s->file_offset + s->file_size < s->file_offset)
+			return false;
+	}
+	return true;
+}
+
+int image_worker_facts(struct image_worker *w, int fd, struct image_facts *ret, struct diag *diag)
+{
+	struct worker_request request = {.kind = WORKER_FACTS, .file_count = 1};
+	struct image_facts facts;
+	struct buf reply;
+
+	buf_init(&reply, sizeof(facts));
+	int r = worker_call(w, request, &fd, NULL, &reply, diag);
+	if (r)
+		goto out;
+	if (reply.size == sizeof(facts))
+		memcpy(&facts, reply.data, sizeof(facts));
+	if (reply.size != sizeof(facts) || !facts_make_sense(&facts)) {
+		r = worker_refuse(w, diag);
+		goto out;
+	}
+	*ret = facts;
+out:
+	buf_free(&reply);
+	return r;
+}
+
+int image_worker_symbols(struct image_worker *w, int fd, int debug_fd, size_t max_bytes,
+			 struct image_symbols **ret, struct diag *diag)
+{
+	int files[] = {fd, debug_fd};
+	struct worker_request request = {.kind = WORKER_SYMBOLS,
+					 .file_count = debug_fd < 0 ? 1 : 2,
+					 .arguments = {max_bytes}};
+	uint64_t max = worker_memory_bytes(w);
+	struct buf reply;
+
+	if (max_bytes < max / SYMBOLS_REPLY_FACTOR)
+		max = max_bytes * SYMBOLS_REPLY_FACTOR + SYMBOLS_REPLY_EXTRA;
+	buf_init(&reply, (size_t)max);
+	int r = worker_call(w, request, files, NULL, &reply, diag);
+	if (!r && (r = image_symbols_load(reply.data, reply.size, ret, diag)) == -EBADMSG)
+		r = worker_refuse(w, diag);
+	buf_free(&reply);
+	return r;
+}
+
+int image_worker_lines(struct image_worker *w, int fd, int debug_fd, const uint64_t *addresses,
+		       size_t count, struct image_lines **ret, struct diag *diag)
+{
+	int files[] = {fd, debug_fd};
+	struct worker_request request = {.kind = WORKER_LINES,
+					 .file_count = debug_fd < 0 ? 1 : 2,
+					 .payload_size = count * sizeof(*addresses)};
+	struct buf reply;
+
+	if (count > IMAGE_WORKER_ADDRESSES_MAX)
+		return diag_fail(diag, E2BIG, "lines of %zu addresses at once: at most %u", count,
+				 IMAGE_WORKER_ADDRESSES_MAX);
+	buf_init(&reply, (size_t)worker_memory_bytes(w));
+	int r = worker_call(w, request, files, addresses, &reply, diag);
+	if (!r && (r = image_lines_load(reply.data, reply.size, ret, diag)) == -EBADMSG)
+		r = worker_refuse(w, diag);
+	buf_free(&reply);
+	return r;
+}
+
+int image_worker_code(struct image_worker *w, int fd, uint64_t address, size_t size,
+		      uint8_t **ret_data, size_t *ret_size, struct diag *diag)
+{
+	struct worker_request request = {
+		.kind = WORKER_CODE, .file_count = 1, .arguments = {address, size}};
+	struct buf reply;
+
+	buf_init(&reply, size < IMAGE_CODE_MAX_BYTES ? size : IMAGE_CODE_MAX_BYTES);
+	int r = worker_call(w, request, &fd, NULL, &reply, diag);
+	if (!r && !reply.size)
+		r = worker_refuse(w, diag);
+	if (r) {
+		buf_free(&reply);
+		return r;
+	}
+	*ret_data = reply.data;
+	*ret_size = reply.size;
+	return 0;
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#ifndef CULPRIT_IMAGE_WORKER_WIRE_H
+#define CULPRIT_IMAGE_WORKER_WIRE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "util/buf.h"
+#include "util/diag.h"
+
+/*
+ * What the worker's parent and its child say to each other, over a stream socket, one request and
+ * one reply at a time; both are the same program, so structures go as they are. Internal to the
+ * worker*.c files. The parent takes every reply for hostile.
+ */
+#define WORKER_NAME	   "culprit-image-worker"
+#define WORKER_SOCKET	   3 /* the child's end */
+#define WORKER_FILES_MAX   2
+#define WORKER_REASON_MAX  1024
+#define WORKER_EXIT_UNSAFE 100 /* and more: the step of the confinement that failed */
+
+enum worker_kind { WORKER_FACTS = 1, WORKER_SYMBOLS, WORKER_LINES, WORKER_CODE };
+
+struct worker_request {
+	uint64_t serial;
+	uint32_t kind;
+	uint32_t file_count; /* descriptors that come with it */
+	uint64_t arguments[2];
+	uint64_t payload_size; /* bytes that follow */
+};
+
+struct worker_reply {
+	uint64_t serial; /* of the request */
+	int32_t status;
+	uint32_t reason_size;  /* bytes of text that follow, when status is not 0 */
+	uint64_t payload_size; /* bytes that follow, when status is 0 */
+};
+
+/* CLOCK_MONOTONIC, in ns. */
+uint64_t worker_clock_ns(void);
+/*
+ * The parent's side. -ETIMEDOUT at the deadline, -EPIPE when the child is gone. Reply: its payload
+ * (at most max_bytes) in out; the status it tells, with its text in diag; -EPROTO for nonsense.
+ * *ret_told is true when the status is the child's own and it can go on.
+ */
+int worker_send_request(int socket, uint64_t deadline_ns, const struct worker_request *request,
+			const int *files, const void *payload);
+int worker_receive_reply(int socket, uint64_t deadline_ns, uint64_t serial, struct buf *out,
+			 bool *ret_told, struct diag *diag);
+
+/* The child's side. Takes away from this process everything but WORKER_SOCKET, memory and time.
+ * 0 or the step that failed, from 1. */
+int worker_jail_enter(uint64_t memory_bytes);
+
+#endif
