@@ -6,13 +6,14 @@
 #include <jansson.h>
 #include "cmd/cmd.h"
 #include "collect/check.h"
+#include "collect/event.h"
 #include "util/num.h"
 #include "util/text.h"
 
-enum { OPTION_JSON = CMD_LONG, OPTION_MEASURE, OPTION_BUDGET };
+enum { OPTION_JSON = CMD_LONG, OPTION_MEASURE, OPTION_BUDGET, OPTION_EVENTS };
 
 struct doctor {
-	bool json, measure;
+	bool json, measure, events;
 	double budget_percent;
 	bool usable;
 	char verdict[512];
@@ -21,6 +22,7 @@ struct doctor {
 static const struct cmd_option options[] = {
 	{"json", OPTION_JSON, NULL, "print JSON"},
 	{"measure", OPTION_MEASURE, NULL, "also measure what a sample costs (0.3 s)"},
+	{"events", OPTION_EVENTS, NULL, "list every event name, and whether it works here"},
 	{"budget", OPTION_BUDGET, "PERCENT", "slowdown that --measure plans for (default 1)"},
 	{0},
 };
@@ -44,6 +46,9 @@ static int take_option(void *arg, int value, const char *text, struct diag *diag
 		return 0;
 	case OPTION_MEASURE:
 		d->measure = true;
+		return 0;
+	case OPTION_EVENTS:
+		d->events = true;
 		return 0;
 	case OPTION_BUDGET:
 		if (num_parse_percent(text, &d->budget_percent))
@@ -149,15 +154,59 @@ static int print_json(const struct check_list *l, const struct doctor *d)
 	return r;
 }
 
+static int fail_memory(void)
+{
+	struct diag diag;
+
+	diag_fail(&diag, ENOMEM, "out of memory");
+	return cmd_fail(&diag);
+}
+
+static void print_event(void *arg, const char *kind, const char *name, bool usable)
+{
+	char text[1024];
+
+	(void)arg;
+	text_escape(text, sizeof(text), name, strlen(name));
+	printf("%-3s %-10s %s\n", usable ? "ok" : "-", kind, text);
+}
+
+static void add_event(void *arg, const char *kind, const char *name, bool usable)
+{
+	json_array_append_new(arg, json_pack("{s:s, s:o, s:b}", "kind", kind, "name", escaped(name),
+					     "usable", (int)usable));
+}
+
+static int list_events(const struct doctor *d)
+{
+	json_t *rows, *all;
+	int r = 0;
+
+	if (!d->json) {
+		event_each_name(print_event, NULL);
+		return 0;
+	}
+	rows = json_array();
+	event_each_name(add_event, rows);
+	all = json_pack("{s:s, s:[], s:o}", "report", "events", "notes", "rows", rows);
+	if (!all || json_dumpf(all, stdout, JSON_INDENT(2)))
+		r = -ENOMEM;
+	else
+		putchar('\n');
+	json_decref(all);
+	return r;
+}
+
 int cmd_doctor(int argc, char **argv)
 {
 	struct check_list list = {.root = ""};
 	struct doctor d = {.budget_percent = 1};
-	struct diag diag;
 	int status = cmd_parse(&spec, argc, argv, take_option, &d, NULL);
 
 	if (status >= 0)
 		return status;
+	if (d.events)
+		return list_events(&d) ? fail_memory() : CMD_OK;
 	check_kernel(&list);
 	check_privilege(&list);
 	check_sampling(&list);
@@ -168,8 +217,7 @@ int cmd_doctor(int argc, char **argv)
 	if (!d.json) {
 		print_text(&list, &d);
 	} else if (print_json(&list, &d)) {
-		diag_fail(&diag, ENOMEM, "out of memory");
-		return cmd_fail(&diag);
+		return fail_memory();
 	}
 	return d.usable ? CMD_OK : CMD_FAILURE;
 }

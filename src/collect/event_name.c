@@ -119,7 +119,7 @@ static int fail_unknown(const char *root, const char *name, struct diag *diag)
 		return diag_fail(diag, ENOENT, "no event is called '%s'; did you mean %s?", name,
 				 near);
 	return diag_fail(diag, ENOENT,
-			 "no event is called '%s' (man culprit-events says which there are)", name);
+			 "no event is called '%s' (culprit doctor --events lists them)", name);
 }
 
 /* "cycles:x": what stands before the last colon is an event, so the rest is to blame. */

@@ -39,6 +39,16 @@ else
 	skip "--measure" "sampling does not work here"
 fi
 
+check_status "--events" 0 timeout 60 "$culprit" doctor --events
+check_match "lists every kind" out '^(ok|-) +cache +L1-dcache-load-misses$'
+if [ $status = 0 ]; then check_match "cpu-clock works" out '^ok +software +cpu-clock$'; fi
+timeout 60 "$culprit" doctor --events --json >events.json
+check "as JSON too" python3 -c '
+import json
+d = json.load(open("events.json"))
+assert d["report"] == "events" and len(d["rows"]) > 50
+assert all(type(r["usable"]) is bool and r["kind"] and r["name"] for r in d["rows"])'
+
 if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
 	# Where nobody may look: the build directory may be out of reach.
 	nobody_dir=$(mktemp -d /tmp/culprit-doctor.XXXXXX)
