@@ -17,8 +17,8 @@ struct governor_cost {
 	const char *why; /* static; "" when measured */
 };
 
-/* Assumed where measuring gave nonsense. Cautious: about 1 us is usual on bare metal, and 14 to 18 us
- * were measured on a virtual machine. */
+/* Assumed where measuring gave nonsense. Cautious: about 1 us is usual on bare metal, and 14 to 18
+ * us were measured on a virtual machine. */
 #define GOVERNOR_COST_DEFAULT_NS	 4000.0
 #define GOVERNOR_COST_DEFAULT_VIRTUAL_NS 20000.0
 
