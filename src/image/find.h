@@ -35,6 +35,11 @@ int image_find_code(struct image_finder *f, const struct image_id *id, const cha
 		    uint64_t address, size_t size, uint8_t **ret_data, size_t *ret_size,
 		    struct diag *diag);
 
+/* What kind of machine code it is (ELF's EM_... number, 32 or 64 bits): of its file while there is
+ * one, else this machine's. */
+void image_find_machine(struct image_finder *f, const struct image_id *id, const char *path,
+			uint16_t *ret_machine, unsigned *ret_bits);
+
 /*
  * For the collector: makes sure that reports will find what they need when the file is gone. Both
  * keep nothing in memory but the fact, so that a second call costs one look-up, also after a

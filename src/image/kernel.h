@@ -50,6 +50,9 @@ int image_kernel_ksymbol(struct image_kernel *k, uint64_t address, uint64_t size
 			 int unregister);
 /* The region that has a run-time address, NULL when none does. Owned by k, valid until a change. */
 const struct image_kernel_region *image_kernel_find(const struct image_kernel *k, uint64_t address);
+/* The region of an identity; the same rules. */
+const struct image_kernel_region *image_kernel_by_id(const struct image_kernel *k,
+						     const struct image_id *id);
 /* The functions of one region, as offsets. image_symbols_free() the result. */
 int image_kernel_symbols(struct image_kernel *k, const struct image_id *id,
 			 struct image_symbols **ret, struct diag *diag);

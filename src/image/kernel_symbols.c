@@ -84,8 +84,8 @@ static void collector_finish(struct collector *c)
 	}
 }
 
-static const struct image_kernel_region *region_by_id(const struct image_kernel *k,
-						      const struct image_id *id)
+const struct image_kernel_region *image_kernel_by_id(const struct image_kernel *k,
+						     const struct image_id *id)
 {
 	for (size_t i = 0; i < k->regions.count; i++)
 		if (!memcmp(&k->regions.list[i].region.id, id, sizeof(*id)))
@@ -112,7 +112,7 @@ static int collector_read(struct collector *c, const char *root, struct diag *di
 int image_kernel_symbols(struct image_kernel *k, const struct image_id *id,
 			 struct image_symbols **ret, struct diag *diag)
 {
-	struct collector c = {.region = region_by_id(k, id)};
+	struct collector c = {.region = image_kernel_by_id(k, id)};
 	char text[IMAGE_ID_TEXT_MAX];
 	int r;
 

@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
+#include "image/debug_link.h"
 #include "image/facts.h"
 #include "image/lines.h"
 #include "image/symbols.h"
@@ -54,6 +55,9 @@ int image_worker_symbols(struct image_worker *w, int fd, int debug_fd, size_t ma
 			 struct image_symbols **ret, struct diag *diag);
 int image_worker_lines(struct image_worker *w, int fd, int debug_fd, const uint64_t *addresses,
 		       size_t count, struct image_lines **ret, struct diag *diag);
+/* As image_debug_link_read(). */
+int image_worker_debug_link(struct image_worker *w, int fd, struct image_debug_link *ret,
+			    struct diag *diag);
 /* As image_code_read(). */
 int image_worker_code(struct image_worker *w, int fd, uint64_t address, size_t size,
 		      uint8_t **ret_data, size_t *ret_size, struct diag *diag);

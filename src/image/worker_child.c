@@ -107,6 +107,16 @@ static int do_lines(const struct child *c, struct buf *out, struct diag *diag)
 	return r;
 }
 
+static int do_debug_link(const struct child *c, struct buf *out, struct diag *diag)
+{
+	struct image_debug_link link;
+	int r;
+
+	memset(&link, 0, sizeof(link));
+	r = image_debug_link_read(c->files[0], &link, diag);
+	return r ? r : buf_append(out, &link, sizeof(link));
+}
+
 static int do_code(const struct child *c, struct buf *out, struct diag *diag)
 {
 	uint8_t *data;
@@ -129,6 +139,8 @@ static int child_do(const struct child *c, struct buf *out, struct diag *diag)
 		return do_symbols(c, out, diag);
 	case WORKER_LINES:
 		return do_lines(c, out, diag);
+	case WORKER_DEBUG_LINK:
+		return do_debug_link(c, out, diag);
 	case WORKER_CODE:
 		return do_code(c, out, diag);
 	}

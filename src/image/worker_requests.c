@@ -92,6 +92,30 @@ int image_worker_lines(struct image_worker *w, int fd, int debug_fd, const uint6
 	return r;
 }
 
+int image_worker_debug_link(struct image_worker *w, int fd, struct image_debug_link *ret,
+			    struct diag *diag)
+{
+	struct worker_request request = {.kind = WORKER_DEBUG_LINK, .file_count = 1};
+	struct image_debug_link link;
+	struct buf reply;
+
+	buf_init(&reply, sizeof(link));
+	int r = worker_call(w, request, &fd, NULL, &reply, diag);
+	if (r)
+		goto out;
+	if (reply.size == sizeof(link))
+		memcpy(&link, reply.data, sizeof(link));
+	if (reply.size != sizeof(link) || !memchr(link.name, 0, sizeof(link.name)) ||
+	    strchr(link.name, '/') || !link.name[0]) {
+		r = worker_refuse(w, diag);
+		goto out;
+	}
+	*ret = link;
+out:
+	buf_free(&reply);
+	return r;
+}
+
 int image_worker_code(struct image_worker *w, int fd, uint64_t address, size_t size,
 		      uint8_t **ret_data, size_t *ret_size, struct diag *diag)
 {

@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#include "image/find.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "image/finder.h"
+
+int image_finder_new(const char *db_path, const char *machine, struct image_finder **ret)
+{
+	struct image_finder *f = calloc(1, sizeof(*f));
+	if (!f)
+		return -ENOMEM;
+	f->vdso_fd = -1;
+	f->db_path = db_path ? strdup(db_path) : NULL;
+	f->machine = machine ? strdup(machine) : NULL;
+	f->debug_root = strdup("/usr/lib/debug");
+	f->ids = intern_new(FINDER_IMAGES_MAX);
+	f->worker = image_worker_new(NULL);
+	if ((db_path && !f->db_path) || (machine && !f->machine) || !f->debug_root || !f->ids ||
+	    !f->worker) {
+		image_finder_free(f);
+		return -ENOMEM;
+	}
+	*ret = f;
+	return 0;
+}
+
+static void image_free(struct found_image *im)
+{
+	image_symbols_free(im->symbols);
+	code_cache_free(&im->code);
+	free(im->file.path);
+	free(im->debug.path);
+	free(im->path);
+	free(im);
+}
+
+void image_finder_free(struct image_finder *f)
+{
+	if (!f)
+		return;
+	for (size_t i = 0; i < f->image_count; i++)
+		image_free(f->images[i]);
+	free(f->images);
+	intern_free(f->ids);
+	image_worker_free(f->worker);
+	image_kernel_free(f->kernel);
+	debuginfod_close(f->remote);
+	if (f->vdso_fd >= 0)
+		close(f->vdso_fd);
+	free(f->debug_root);
+	free(f->machine);
+	free(f->db_path);
+	free(f);
+}
+
+int image_finder_set_debug_root(struct image_finder *f, const char *path)
+{
+	char *copy = strdup(path);
+	if (!copy)
+		return -ENOMEM;
+	free(f->debug_root);
+	f->debug_root = copy;
+	return 0;
+}
+
+void image_finder_idle(struct image_finder *f)
+{
+	image_worker_idle(f->worker);
+}
+
+struct image_finder_counts image_finder_counts(const struct image_finder *f)
+{
+	struct image_finder_counts c = f->counts;
+	c.images = f->image_count;
+	return c;
+}
+
+static int image_add(struct image_finder *f, const struct image_id *id, const char *path)
+{
+	if (f->image_count == f->image_room) {
+		size_t room = f->image_room ? f->image_room * 2 : 64;
+		struct found_image **more = reallocarray(f->images, room, sizeof(*more));
+		if (!more)
+			return -ENOMEM;
+		f->images = more;
+		f->image_room = room;
+	}
+	struct found_image *im = calloc(1, sizeof(*im));
+	char *copy = strdup(path);
+	if (!im || !copy) {
+		free(im);
+		free(copy);
+		return -ENOMEM;
+	}
+	im->id = *id;
+	im->path = copy;
+	f->images[f->image_count++] = im;
+	return 0;
+}
+
+/* The same content under another path: what failed may work there. */
+static int image_moved(struct found_image *im, const char *path)
+{
+	char *copy = strdup(path);
+	if (!copy)
+		return -ENOMEM;
+	free(im->path);
+	im->path = copy;
+	if (!im->file.path)
+		im->file.tried = false;
+	if (!im->debug.path)
+		im->debug.tried = false;
+	if (!im->symbols)
+		im->symbols_tried = false;
+	im->keep_error = 0;
+	return 0;
+}
+
+int finder_image(struct image_finder *f, const struct image_id *id, const char *path,
+		 struct found_image **ret, struct diag *diag)
+{
+	uint32_t index;
+	path = path ? path : "";
+	int err = intern_find(f->ids, id, sizeof(*id), &index);
+	if (err == -ENOENT) {
+		if (f->image_count >= FINDER_IMAGES_MAX) {
+			f->counts.images_refused++;
+			return diag_fail(diag, ENOSPC, "more than %d images", FINDER_IMAGES_MAX);
+		}
+		err = image_add(f, id, path);
+		if (!err && (err = intern_add(f->ids, id, sizeof(*id), &index)) < 0)
+			image_free(f->images[--f->image_count]);
+	} else if (!err && *path && strcmp(f->images[index]->path, path) != 0) {
+		err = image_moved(f->images[index], path);
+	}
+	if (err < 0)
+		return diag_fail(diag, ENOMEM, "out of memory for images");
+	*ret = f->images[index];
+	return 0;
+}
+
+/* Symbols from what a stripped file still has; a debug file would know more. */
+static bool is_poor(const struct image_symbols *s)
+{
+	const char *source = image_symbols_source(s);
+	return strcmp(source, "dynsym") == 0 || strcmp(source, "function starts") == 0 ||
+	       strcmp(source, "mini debug info") == 0 || strcmp(source, "none") == 0;
+}
+
+static int symbols_from_files(struct image_finder *f, struct found_image *im,
+			      struct image_symbols **ret, struct diag *diag)
+{
+	int fd = finder_open_file(f, im, diag);
+	int debug_fd = finder_open_debug(f, im, fd, NULL);
+	int err = fd;
+	if (fd >= 0)
+		err = image_worker_symbols(f->worker, fd, debug_fd, FINDER_SYMBOLS_BYTES, ret,
+					   diag);
+	else if (debug_fd >= 0)
+		err = image_worker_symbols(f->worker, debug_fd, -1, FINDER_SYMBOLS_BYTES, ret,
+					   diag);
+	if (fd >= 0)
+		close(fd);
+	if (debug_fd >= 0)
+		close(debug_fd);
+	return err;
+}
+
+static int symbols_anew(struct image_finder *f, struct found_image *im, struct image_symbols **ret,
+			struct diag *diag)
+{
+	struct diag files = {""};
+	int err;
+	switch (im->id.kind) {
+	case IMAGE_BUILD_ID:
+	case IMAGE_CONTENT:
+	case IMAGE_VDSO:
+		return symbols_from_files(f, im, ret, diag);
+	case IMAGE_KERNEL:
+	case IMAGE_MODULE:
+	case IMAGE_BPF:
+		err = finder_kernel_symbols(f, im, ret, diag);
+		if (err < 0 && im->id.kind != IMAGE_BPF)
+			err = symbols_from_files(f, im, ret, &files);
+		return err;
+	case IMAGE_JIT:
+		return diag_fail(diag, ENOENT,
+				 "%s: the symbols of code made at run time were not "
+				 "kept when it was profiled",
+				 im->path);
+	case IMAGE_FILE_OFFSET:
+		return diag_fail(diag, ENOENT, "%s could not be read when it was profiled",
+				 im->path);
+	default:
+		return diag_fail(diag, ENOENT, "samples that no mapping explains");
+	}
+}
+
+static bool is_file_kind(const struct image_id *id)
+{
+	return id->kind == IMAGE_BUILD_ID || id->kind == IMAGE_CONTENT;
+}
+
+/* The cache first; poor symbols only until a debug file has been installed. */
+static int find_symbols(struct image_finder *f, struct found_image *im, struct diag *diag)
+{
+	struct image_symbols *cached = NULL, *better = NULL;
+	int err = finder_load_symbols(f, &im->id, &cached);
+	if (!err && is_file_kind(&im->id) && is_poor(cached)) {
+		int fd = finder_open_file(f, im, NULL), debug_fd;
+		debug_fd = finder_open_debug(f, im, fd, NULL);
+		if (debug_fd >= 0 && symbols_from_files(f, im, &better, NULL) == 0)
+			finder_save_symbols(f, &im->id, better);
+		if (debug_fd >= 0)
+			close(debug_fd);
+		if (fd >= 0)
+			close(fd);
+	} else if (err < 0) {
+		err = symbols_anew(f, im, &cached, diag);
+		if (!err)
+			finder_save_symbols(f, &im->id, cached);
+	}
+	if (err < 0)
+		return err;
+	im->symbols = better ? better : cached;
+	if (better)
+		image_symbols_free(cached);
+	return 0;
+}
+
+int image_find_symbols(struct image_finder *f, const struct image_id *id, const char *path,
+		       const struct image_symbols **ret, struct diag *diag)
+{
+	struct found_image *im;
+	int err = finder_image(f, id, path, &im, diag);
+	if (err < 0)
+		return err;
+	if (!im->symbols_tried) {
+		im->symbols_tried = true;
+		im->symbols_error = find_symbols(f, im, &im->symbols_why);
+	}
+	if (im->symbols_error < 0)
+		return diag_fail(diag, -im->symbols_error, "%s", im->symbols_why.text);
+	*ret = im->symbols;
+	return 0;
+}
+
+int image_find_lines(struct image_finder *f, const struct image_id *id, const char *path,
+		     const uint64_t *addresses, size_t count, struct image_lines **ret,
+		     struct diag *diag)
+{
+	struct found_image *im;
+	int err = finder_image(f, id, path, &im, diag);
+	if (err < 0)
+		return err;
+	int fd = finder_open_file(f, im, diag);
+	int debug_fd = finder_open_debug(f, im, fd, NULL);
+	err = fd;
+	if (fd >= 0 || debug_fd >= 0)
+		err = image_worker_lines(f->worker, fd >= 0 ? fd : debug_fd,
+					 fd >= 0 ? debug_fd : -1, addresses, count, ret, diag);
+	if (fd >= 0)
+		close(fd);
+	if (debug_fd >= 0)
+		close(debug_fd);
+	return err;
+}
+
+void image_find_machine(struct image_finder *f, const struct image_id *id, const char *path,
+			uint16_t *ret_machine, unsigned *ret_bits)
+{
+	struct found_image *im;
+#if defined(__aarch64__)
+	*ret_machine = EM_AARCH64;
+#else
+	*ret_machine = EM_X86_64;
+#endif
+	*ret_bits = 64;
+	if (finder_image(f, id, path, &im, NULL) < 0)
+		return;
+	int fd = finder_open_file(f, im, NULL);
+	if (fd < 0)
+		return;
+	close(fd);
+	*ret_machine = im->file.machine;
+	*ret_bits = im->file.bits;
+}
+
+static int code_from_cache(struct image_finder *f, struct found_image *im, uint64_t address,
+			   size_t size, uint8_t **ret_data, size_t *ret_size)
+{
+	finder_load_code(f, im);
+	const struct code_piece *p = code_cache_find(&im->code, address);
+	if (!p)
+		return -ENOENT;
+	size_t left = p->size - (address - p->start);
+	if (size > left)
+		size = left;
+	uint8_t *data = malloc(size + 1);
+	if (!data)
+		return -ENOMEM;
+	memcpy(data, p->data + (address - p->start), size);
+	*ret_data = data;
+	*ret_size = size;
+	return 0;
+}
+
+int image_find_code(struct image_finder *f, const struct image_id *id, const char *path,
+		    uint64_t address, size_t size, uint8_t **ret_data, size_t *ret_size,
+		    struct diag *diag)
+{
+	struct found_image *im;
+	struct diag file_why = {""};
+	int err = finder_image(f, id, path, &im, diag);
+	if (err < 0)
+		return err;
+	bool kernel = id->kind == IMAGE_KERNEL || id->kind == IMAGE_MODULE || id->kind == IMAGE_BPF;
+	if (kernel && finder_kernel_code(f, im, address, size, ret_data, ret_size, diag) == 0)
+		return 0;
+	int fd = finder_open_file(f, im, &file_why);
+	err = fd;
+	if (fd >= 0) {
+		err = image_worker_code(f->worker, fd, address, size, ret_data, ret_size,
+					&file_why);
+		close(fd);
+	}
+	if (err < 0 && code_from_cache(f, im, address, size, ret_data, ret_size) == 0)
+		return 0;
+	if (err < 0 && !kernel)
+		return diag_fail(diag, -err, "%s", file_why.text);
+	return err;
+}

@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <zlib.h>
+#include "image/debug_link.h"
+#include "image/finder.h"
+#include "util/text.h"
+
+bool finder_same_content(const struct image_id *a, const struct image_id *b)
+{
+	return a->size == b->size && a->size && memcmp(a->bytes, b->bytes, a->size) == 0;
+}
+
+/* O_NONBLOCK: a path may by now be a FIFO. */
+static int open_regular(const char *path, struct stat *ret, struct diag *diag)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	if (fd < 0)
+		return diag_fail(diag, errno, "%s: %s", path, strerror(errno));
+	if (fstat(fd, ret) < 0 || !S_ISREG(ret->st_mode)) {
+		close(fd);
+		return diag_fail(diag, ENOENT, "%s is not a regular file", path);
+	}
+	return fd;
+}
+
+static bool same_file(const struct stat *a, const struct stat *b)
+{
+	return a->st_dev == b->st_dev && a->st_ino == b->st_ino && a->st_size == b->st_size &&
+	       a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
+}
+
+/* Opens again what was found before; what has changed since is no longer it. */
+static int reopen(struct found_file *file, struct diag *diag)
+{
+	struct stat now;
+	if (!file->path)
+		return diag_fail(diag, ENOENT, "%s", file->why.text);
+	int fd = open_regular(file->path, &now, diag);
+	if (fd >= 0 && !same_file(&now, &file->stat)) {
+		close(fd);
+		return diag_fail(diag, ESTALE, "%s has changed just now", file->path);
+	}
+	return fd;
+}
+
+static int accept_file(struct found_file *file, const char *path, const struct stat *st)
+{
+	char *copy = strdup(path);
+	if (!copy)
+		return -ENOMEM;
+	free(file->path);
+	file->path = copy;
+	file->stat = *st;
+	return 0;
+}
+
+/* Looks whether path is the wanted content. A descriptor, or the reason in file->why. */
+static int try_path(struct image_finder *f, const struct image_id *id, struct found_file *file,
+		    const char *path)
+{
+	struct image_facts facts;
+	struct diag diag = {""};
+	struct stat st;
+	char is[IMAGE_ID_TEXT_MAX], was[IMAGE_ID_TEXT_MAX];
+	int fd = open_regular(path, &st, &file->why);
+	if (fd < 0)
+		return fd;
+	int err = image_worker_facts(f->worker, fd, &facts, &diag);
+	if (err < 0) {
+		diag_fail(&file->why, ENOENT, "%s cannot be read: %s", path, diag.text);
+	} else if (!finder_same_content(&facts.id, id)) {
+		image_id_format(&facts.id, is);
+		image_id_format(id, was);
+		err = diag_fail(&file->why, ESTALE,
+				"%s is another build now: build-id %s, profiled was %s", path, is,
+				was);
+	} else {
+		err = accept_file(file, path, &st);
+		file->machine = facts.machine;
+		file->bits = facts.bits;
+	}
+	if (err < 0) {
+		close(fd);
+		return err;
+	}
+	return fd;
+}
+
+/* <debug root>/.build-id/xx/yyyy and a suffix. */
+static int try_build_id(struct image_finder *f, const struct image_id *id, struct found_file *file,
+			const char *suffix)
+{
+	char path[PATH_MAX], hex[2 * IMAGE_ID_MAX + 1];
+	if (id->kind == IMAGE_CONTENT || id->size < 2)
+		return -ENOENT;
+	for (size_t i = 0; i < id->size; i++)
+		snprintf(hex + 2 * i, 3, "%02x", id->bytes[i]);
+	snprintf(path, sizeof(path), "%s/.build-id/%.2s/%s%s", f->debug_root, hex, hex + 2, suffix);
+	return try_path(f, id, file, path);
+}
+
+static int try_remote(struct image_finder *f, const struct image_id *id, struct found_file *file,
+		      bool debug)
+{
+	char *path = NULL;
+	int fd = debuginfod_fetch(&f->remote, id, debug, &path, NULL);
+	if (fd < 0)
+		return fd;
+	close(fd);
+	fd = try_path(f, id, file, path);
+	free(path);
+	return fd;
+}
+
+struct vmlinux_search {
+	struct image_finder *finder;
+	struct found_image *image;
+	struct found_file *file;
+};
+
+static int try_vmlinux(void *arg, const char *path)
+{
+	struct vmlinux_search *s = arg;
+	int fd = try_path(s->finder, &s->image->id, s->file, path);
+	return fd < 0 ? -ENOENT : fd;
+}
+
+/* The path as it was recorded, and as it was before the file was deleted. */
+static int try_recorded(struct image_finder *f, struct found_image *im)
+{
+	static const char deleted[] = " (deleted)";
+	char path[PATH_MAX];
+	size_t size = strlen(im->path);
+	if (im->path[0] != '/' || size >= sizeof(path))
+		return diag_fail(&im->file.why, ENOENT, "%s is not a file", im->path);
+	int fd = try_path(f, &im->id, &im->file, im->path);
+	if (fd >= 0 || size < sizeof(deleted) ||
+	    strcmp(im->path + size - (sizeof(deleted) - 1), deleted) != 0)
+		return fd;
+	snprintf(path, sizeof(path), "%.*s", (int)(size - (sizeof(deleted) - 1)), im->path);
+	return try_path(f, &im->id, &im->file, path);
+}
+
+static int find_file(struct image_finder *f, struct found_image *im)
+{
+	struct vmlinux_search search = {f, im, &im->file};
+	char path[64];
+	int fd = -ENOENT;
+	switch (im->id.kind) {
+	case IMAGE_BUILD_ID:
+	case IMAGE_CONTENT:
+		fd = try_recorded(f, im);
+		break;
+	case IMAGE_KERNEL:
+		fd = finder_each_vmlinux(f->debug_root, try_vmlinux, &search);
+		break;
+	case IMAGE_VDSO:
+		fd = finder_vdso(f);
+		if (fd < 0)
+			return fd;
+		snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+		return try_path(f, &im->id, &im->file, path);
+	case IMAGE_MODULE:
+		break;
+	default:
+		return diag_fail(&im->file.why, ENOENT, "%s is not a file", im->path);
+	}
+	if (fd >= 0)
+		return fd;
+	/* What the recorded path says is the reason that matters, not these. */
+	struct diag why = im->file.why;
+	fd = try_build_id(f, &im->id, &im->file, "");
+	if (fd < 0)
+		fd = try_remote(f, &im->id, &im->file, false);
+	if (fd < 0 && why.text[0])
+		im->file.why = why;
+	return fd;
+}
+
+int finder_open_file(struct image_finder *f, struct found_image *im, struct diag *diag)
+{
+	if (im->file.tried)
+		return reopen(&im->file, diag);
+	im->file.tried = true;
+	int fd = find_file(f, im);
+	if (fd < 0)
+		diag_fail(diag, -fd, "%s", im->file.why.text);
+	return fd;
+}
+
+static int file_crc(int fd, uint32_t *ret)
+{
+	uint8_t block[65536];
+	uLong crc = crc32(0, NULL, 0);
+	for (off_t at = 0;;) {
+		ssize_t n = pread(fd, block, sizeof(block), at);
+		if (n < 0)
+			return -errno;
+		if (n == 0)
+			break;
+		crc = crc32(crc, block, (uInt)n);
+		at += n;
+	}
+	*ret = (uint32_t)crc;
+	return 0;
+}
+
+/* A debug file that .gnu_debuglink names has no identity but its checksum. */
+static int try_linked(struct found_file *file, const char *path,
+		      const struct image_debug_link *link)
+{
+	struct stat st;
+	uint32_t crc = 0;
+	int fd = open_regular(path, &st, &file->why);
+	if (fd < 0)
+		return fd;
+	int err = file_crc(fd, &crc);
+	if (!err && crc != link->crc)
+		err = diag_fail(&file->why, ESTALE, "%s belongs to another build", path);
+	if (!err)
+		err = accept_file(file, path, &st);
+	if (err < 0) {
+		close(fd);
+		return err;
+	}
+	return fd;
+}
+
+/* Beside the image, in .debug/ there, and in the same directory under the debug root. */
+static int try_debug_link(struct image_finder *f, struct found_image *im, int image_fd)
+{
+	struct image_debug_link link;
+	char directory[PATH_MAX], path[PATH_MAX + 512];
+	const char *const roots[] = {"", "", f->debug_root}, *const middles[] = {"", "/.debug", ""};
+	int fd = -ENOENT;
+	if (image_fd < 0 || !im->file.path ||
+	    image_worker_debug_link(f->worker, image_fd, &link, NULL) < 0)
+		return -ENOENT;
+	size_t size = (size_t)(text_base_name(im->file.path) - im->file.path);
+	if (size == 0 || size >= sizeof(directory))
+		return -ENOENT;
+	memcpy(directory, im->file.path, size - 1);
+	directory[size - 1] = 0;
+	for (size_t i = 0; i < 3 && fd < 0; i++) {
+		snprintf(path, sizeof(path), "%s%s%s/%s", roots[i], directory, middles[i],
+			 link.name);
+		if (strcmp(path, im->file.path) != 0)
+			fd = try_linked(&im->debug, path, &link);
+	}
+	return fd;
+}
+
+int finder_open_debug(struct image_finder *f, struct found_image *im, int image_fd,
+		      struct diag *diag)
+{
+	if (im->debug.tried)
+		return reopen(&im->debug, diag);
+	im->debug.tried = true;
+	int fd = try_build_id(f, &im->id, &im->debug, ".debug");
+	if (fd < 0)
+		fd = try_debug_link(f, im, image_fd);
+	if (fd < 0)
+		fd = try_remote(f, &im->id, &im->debug, true);
+	if (fd < 0)
+		diag_fail(diag, ENOENT, "no separate debug file");
+	return fd;
+}

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "image/finder.h"
+
+/* The collector must stay small: a report will load them again. */
+static void drop_symbols(struct found_image *im)
+{
+	image_symbols_free(im->symbols);
+	im->symbols = NULL;
+	im->symbols_tried = false;
+}
+
+static int keep_symbols(struct image_finder *f, struct found_image *im, struct diag *diag)
+{
+	const struct image_symbols *s;
+	if (im->symbols_tried || finder_has_symbols(f, &im->id))
+		return im->symbols_error;
+	int err = image_find_symbols(f, &im->id, im->path, &s, diag);
+	drop_symbols(im);
+	return err;
+}
+
+int image_finder_keep(struct image_finder *f, const struct image_id *id, const char *path,
+		      struct diag *diag)
+{
+	struct found_image *im;
+	if (!f->db_path || !f->machine)
+		return 0;
+	int err = finder_image(f, id, path, &im, diag);
+	if (err < 0 || im->kept)
+		return err;
+	if (im->keep_error)
+		return diag_fail(diag, -im->keep_error, "%s", im->symbols_why.text);
+	err = keep_symbols(f, im, &im->symbols_why);
+	im->kept = err == 0;
+	im->keep_error = err;
+	return err ? diag_fail(diag, -err, "%s", im->symbols_why.text) : 0;
+}
+
+static int compare_addresses(const void *pa, const void *pb)
+{
+	uint64_t a = *(const uint64_t *)pa, b = *(const uint64_t *)pb;
+	return a < b ? -1 : a > b;
+}
+
+/* One function of the image. -ENOSPC is counted and goes on. */
+static int keep_function(struct image_finder *f, struct found_image *im,
+			 const struct image_function *fn, struct diag *diag)
+{
+	uint8_t *code;
+	size_t size;
+	const struct code_piece *have = code_cache_find(&im->code, fn->start);
+	if (have && have->start + have->size >= fn->start + fn->size)
+		return 0;
+	int fd = finder_open_file(f, im, diag);
+	if (fd < 0)
+		return fd;
+	int err = image_worker_code(f->worker, fd, fn->start, fn->size, &code, &size, diag);
+	close(fd);
+	if (err < 0)
+		return err;
+	err = code_cache_add(&im->code, fn->start, code, size);
+	if (err == -ENOSPC)
+		f->counts.code_refused_bytes += size;
+	else if (!err)
+		im->code_changed = true;
+	free(code);
+	return err;
+}
+
+static int keep_functions(struct image_finder *f, struct found_image *im,
+			  const struct image_symbols *symbols, const uint64_t *sorted, size_t count,
+			  struct diag *diag)
+{
+	const struct image_function *last = NULL;
+	int full = 0;
+	for (size_t i = 0; i < count; i++) {
+		const struct image_function *fn = image_symbols_find(symbols, sorted[i]);
+		if (!fn || fn == last)
+			continue;
+		last = fn;
+		int err = keep_function(f, im, fn, diag);
+		if (err == -ENOSPC)
+			full = err;
+		else if (err < 0)
+			return err;
+	}
+	return full;
+}
+
+int image_finder_keep_code(struct image_finder *f, const struct image_id *id, const char *path,
+			   const uint64_t *addresses, size_t count, struct diag *diag)
+{
+	const struct image_symbols *symbols;
+	struct found_image *im;
+	if (!f->db_path || !f->machine || count == 0)
+		return 0;
+	int err = finder_image(f, id, path, &im, diag);
+	if (err < 0)
+		return err;
+	bool loaded = im->symbols != NULL;
+	err = image_find_symbols(f, id, path, &symbols, diag);
+	if (err < 0)
+		return err;
+	uint64_t *sorted = reallocarray(NULL, count, sizeof(*sorted));
+	if (!sorted)
+		return diag_fail(diag, ENOMEM, "out of memory for code");
+	memcpy(sorted, addresses, count * sizeof(*sorted));
+	qsort(sorted, count, sizeof(*sorted), compare_addresses);
+	finder_load_code(f, im);
+	err = keep_functions(f, im, symbols, sorted, count, diag);
+	free(sorted);
+	int saved = finder_save_code(f, im);
+	if (!loaded)
+		drop_symbols(im);
+	code_cache_free(&im->code);
+	im->code_tried = false;
+	if (err == -ENOSPC)
+		return diag_fail(diag, ENOSPC, "%s: more code than is kept of one image", im->path);
+	return err ? err : saved;
+}

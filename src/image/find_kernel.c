@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+#include "image/finder.h"
+#include "util/io.h"
+
+/* A vDSO is a few pages. */
+#define VDSO_MAX_BYTES (1u << 20)
+
+static struct image_kernel *finder_kernel(struct image_finder *f)
+{
+	if (!f->kernel_tried) {
+		f->kernel_tried = true;
+		if (image_kernel_new("", &f->kernel, &f->kernel_why) < 0)
+			f->kernel = NULL;
+	}
+	return f->kernel;
+}
+
+/* Of a BPF program that is gone at least its name is known: it is the path. */
+static int bpf_symbols(const struct found_image *im, struct image_symbols **ret)
+{
+	const struct image_symbol all = {0, UINT32_MAX, im->path};
+	return image_symbols_build(&all, 1, "name", ret);
+}
+
+int finder_kernel_symbols(struct image_finder *f, struct found_image *im,
+			  struct image_symbols **ret, struct diag *diag)
+{
+	struct image_kernel *k = finder_kernel(f);
+	int err = -ENOENT;
+	if (!k)
+		diag_fail(diag, ENOENT, "%s", f->kernel_why.text);
+	else
+		err = image_kernel_symbols(k, &im->id, ret, diag);
+	if (err < 0 && im->id.kind == IMAGE_BPF)
+		return bpf_symbols(im, ret);
+	return err;
+}
+
+int finder_kernel_code(struct image_finder *f, struct found_image *im, uint64_t address,
+		       size_t size, uint8_t **ret_data, size_t *ret_size, struct diag *diag)
+{
+	struct image_kernel *k = finder_kernel(f);
+	if (!k)
+		return diag_fail(diag, ENOENT, "%s", f->kernel_why.text);
+	const struct image_kernel_region *r = image_kernel_by_id(k, &im->id);
+	if (!r)
+		return diag_fail(diag, ENOENT,
+				 "%s is not part of the running kernel: it was "
+				 "another build, or is no longer loaded",
+				 im->path);
+	uint64_t at = address + r->bias;
+	if (at < r->start || at >= r->end)
+		return diag_fail(diag, ERANGE, "%s has no code at 0x%llx", im->path,
+				 (unsigned long long)address);
+	if (size > r->end - at)
+		size = r->end - at;
+	if (size > IMAGE_KERNEL_CODE_MAX)
+		size = IMAGE_KERNEL_CODE_MAX;
+	int err = image_kernel_code(k, at, size, ret_data, diag);
+	if (!err)
+		*ret_size = size;
+	return err;
+}
+
+int finder_each_vmlinux(const char *debug_root, int (*f)(void *arg, const char *path), void *arg)
+{
+	static const char *const places[] = {
+		"%s/boot/vmlinux-%s",	       "%s/lib/modules/%s/vmlinux",
+		"%.0s/boot/vmlinux-%s",	       "%.0s/lib/modules/%s/build/vmlinux",
+		"%.0s/lib/modules/%s/vmlinux",
+	};
+	struct utsname name;
+	int err = -ENOENT;
+	if (uname(&name) < 0)
+		return -errno;
+	for (size_t i = 0; i < sizeof(places) / sizeof(*places) && err == -ENOENT; i++) {
+		char path[PATH_MAX];
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+		snprintf(path, sizeof(path), places[i], debug_root, name.release);
+#pragma GCC diagnostic pop
+		err = f(arg, path);
+	}
+	return err;
+}
+
+/* The end of the mapping that starts at start, from /proc/self/maps. */
+static uint64_t mapping_end(uint64_t start)
+{
+	char line[512];
+	uint64_t end = 0;
+	FILE *maps = fopen("/proc/self/maps", "re");
+	while (maps && !end && fgets(line, sizeof(line), maps)) {
+		unsigned long long from, to;
+		if (sscanf(line, "%llx-%llx", &from, &to) == 2 && from == start)
+			end = to;
+	}
+	if (maps)
+		fclose(maps);
+	return end;
+}
+
+int finder_vdso(struct image_finder *f)
+{
+	if (f->vdso_fd >= 0)
+		return f->vdso_fd;
+	uint64_t start = getauxval(AT_SYSINFO_EHDR), end = start ? mapping_end(start) : 0;
+	if (end <= start || end - start > VDSO_MAX_BYTES)
+		return -ENOENT;
+	int fd = memfd_create("vdso", MFD_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	int err = io_write_all(&io_system, fd, (const void *)(uintptr_t)start, end - start);
+	if (err < 0) {
+		close(fd);
+		return err;
+	}
+	f->vdso_fd = fd;
+	return fd;
+}

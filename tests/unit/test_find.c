@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <sys/stat.h>
+#include "image/facts.h"
+#include "image/find.h"
+#include "workshop.h"
+
+static const char machine[] = "0123456789abcdef0123456789abcdef";
+
+static const char program[] =
+	"static __attribute__((noinline)) int inner(int x) { return x * 3 + (x >> 1); }\n"
+	"int main(int argc, char **argv) { (void)argv; return inner(argc); }\n";
+
+static char path[256], db[256];
+
+static struct image_id identity(const char *name)
+{
+	struct image_facts facts;
+	int fd = workshop_open(name);
+	assert_true(fd >= 0);
+	assert_int_equal(image_facts_read(fd, &facts, NULL), 0);
+	close(fd);
+	snprintf(path, sizeof(path), "%s/%s", workshop_dir, name);
+	snprintf(db, sizeof(db), "%s/db", workshop_dir);
+	return facts.id;
+}
+
+static struct image_finder *finder(const char *db_path)
+{
+	struct image_finder *f;
+	assert_int_equal(image_finder_new(db_path, db_path ? machine : NULL, &f), 0);
+	char root[256];
+	snprintf(root, sizeof(root), "%s/debug", workshop_dir);
+	assert_int_equal(image_finder_set_debug_root(f, root), 0);
+	return f;
+}
+
+static uint64_t start_of(const struct image_symbols *s, const char *name)
+{
+	for (size_t i = 0; i < image_symbols_count(s); i++)
+		if (strcmp(image_symbols_at(s, i)->demangled, name) == 0)
+			return image_symbols_at(s, i)->start;
+	return 0;
+}
+
+static void test_plain(void **state)
+{
+	(void)state;
+	assert_int_equal(workshop_write("p.c", program), 0);
+	assert_int_equal(
+		workshop_run(
+			"gcc -O1 -g p.c -o p; mkdir -p debug db/0123456789abcdef0123456789abcdef"),
+		0);
+	struct image_id id = identity("p");
+	struct image_finder *f = finder(NULL);
+	const struct image_symbols *s, *again;
+	struct image_lines *l;
+	const struct image_frame *frames;
+	uint8_t *code;
+	size_t size;
+	assert_int_equal(image_find_symbols(f, &id, path, &s, NULL), 0);
+	uint64_t at = start_of(s, "inner");
+	assert_true(at != 0);
+	assert_int_equal(image_find_symbols(f, &id, path, &again, NULL), 0);
+	assert_ptr_equal(s, again);
+	assert_int_equal(image_find_lines(f, &id, path, &at, 1, &l, NULL), 0);
+	assert_int_equal(image_lines_frames(l, 0, &frames), 1);
+	assert_string_equal(frames[0].function, "inner");
+	assert_int_equal(frames[0].line, 1);
+	image_lines_free(l);
+	assert_int_equal(image_find_code(f, &id, path, at, 4, &code, &size, NULL), 0);
+	assert_int_equal(size, 4);
+	free(code);
+	uint16_t m;
+	unsigned bits;
+	image_find_machine(f, &id, path, &m, &bits);
+	assert_int_equal(bits, 64);
+	image_finder_free(f);
+}
+
+/* Another build at the same path is refused, with the reason, and a FIFO does not hang. */
+static void test_replaced(void **state)
+{
+	(void)state;
+	struct image_id id = identity("p");
+	const struct image_symbols *s;
+	struct diag diag;
+	assert_int_equal(workshop_run("mv p kept; gcc -O2 -g p.c -o p"), 0);
+	struct image_finder *f = finder(NULL);
+	assert_true(image_find_symbols(f, &id, path, &s, &diag) < 0);
+	assert_non_null(strstr(diag.text, "another build"));
+	/* The same content elsewhere. */
+	char kept[300];
+	snprintf(kept, sizeof(kept), "%s/kept", workshop_dir);
+	assert_int_equal(image_find_symbols(f, &id, kept, &s, &diag), 0);
+	image_finder_free(f);
+	assert_int_equal(workshop_run("rm p; mkfifo p"), 0);
+	f = finder(NULL);
+	assert_true(image_find_symbols(f, &id, path, &s, &diag) < 0);
+	assert_non_null(strstr(diag.text, "regular"));
+	image_finder_free(f);
+	assert_int_equal(workshop_run("rm p; mv kept p"), 0);
+	char deleted[300];
+	snprintf(deleted, sizeof(deleted), "%s (deleted)", path);
+	f = finder(NULL);
+	assert_int_equal(image_find_symbols(f, &id, deleted, &s, &diag), 0);
+	image_finder_free(f);
+}
+
+/* What the collector kept serves when the file is gone. */
+static void test_kept(void **state)
+{
+	(void)state;
+	struct image_id id = identity("p");
+	const struct image_symbols *s;
+	struct diag diag = {""};
+	uint8_t *code, *kept;
+	size_t size, kept_size;
+	struct image_finder *f = finder(db);
+	assert_int_equal(image_finder_keep(f, &id, path, &diag), 0);
+	assert_int_equal(image_finder_keep(f, &id, path, &diag), 0);
+	assert_int_equal(image_finder_counts(f).symbols_kept, 1);
+	assert_int_equal(image_find_symbols(f, &id, path, &s, &diag), 0);
+	uint64_t at[] = {start_of(s, "main") + 1, start_of(s, "inner"), 1, UINT64_MAX};
+	assert_int_equal(image_find_code(f, &id, path, at[1], 8, &code, &size, &diag), 0);
+	assert_int_equal(image_finder_keep_code(f, &id, path, at, 4, &diag), 0);
+	assert_int_equal(image_finder_keep_code(f, &id, path, at, 1, &diag), 0);
+	assert_int_equal(image_finder_counts(f).code_kept, 1);
+	image_finder_free(f);
+
+	assert_int_equal(workshop_run("mv p away"), 0);
+	f = finder(db);
+	assert_int_equal(image_find_symbols(f, &id, path, &s, &diag), 0);
+	assert_int_equal(start_of(s, "inner"), at[1]);
+	assert_int_equal(image_find_code(f, &id, path, at[1], 8, &kept, &kept_size, &diag), 0);
+	assert_int_equal(kept_size, 8);
+	assert_memory_equal(kept, code, 8);
+	free(kept);
+	free(code);
+	assert_true(image_find_code(f, &id, path, 1, 8, &kept, &kept_size, &diag) < 0);
+	image_finder_free(f);
+	f = finder(NULL);
+	assert_true(image_find_symbols(f, &id, path, &s, &diag) < 0);
+	image_finder_free(f);
+	assert_int_equal(workshop_run("mv away p"), 0);
+}
+
+static void check_debug(const struct image_id *id, const char *source)
+{
+	const struct image_symbols *s;
+	struct image_lines *l;
+	struct diag diag = {""};
+	struct image_finder *f = finder(db);
+	assert_int_equal(image_find_symbols(f, id, path, &s, &diag), 0);
+	assert_string_equal(image_symbols_source(s), source);
+	uint64_t at = image_symbols_at(s, 0)->start;
+	if (strcmp(source, "debug file") == 0) {
+		assert_int_equal(image_find_lines(f, id, path, &at, 1, &l, &diag), 0);
+		image_lines_free(l);
+	}
+	image_finder_free(f);
+}
+
+/* A debug file by build-id or by link; one installed later replaces what is in the cache. */
+static void test_debug_files(void **state)
+{
+	(void)state;
+	char command[1024];
+	assert_int_equal(workshop_run("gcc -O1 -fno-inline -falign-functions=64 -g p.c -o q -Wl,--build-id;"
+				      "objcopy --only-keep-debug q q.debug; strip q"),
+			 0);
+	struct image_id id = identity("q");
+	check_debug(&id, "function starts");
+	char hex[2 * IMAGE_ID_MAX + 1] = "";
+	for (size_t i = 0; i < id.size; i++)
+		sprintf(hex + 2 * i, "%02x", id.bytes[i]);
+	snprintf(command, sizeof(command),
+		 "mkdir -p debug/.build-id/%.2s; cp q.debug debug/.build-id/%.2s/%s.debug", hex,
+		 hex, hex + 2);
+	assert_int_equal(workshop_run(command), 0);
+	check_debug(&id, "debug file");
+	assert_int_equal(workshop_run("rm -r debug/.build-id db/*/images;"
+				      "objcopy --add-gnu-debuglink=q.debug q; mkdir .debug;"
+				      "mv q.debug .debug/"),
+			 0);
+	check_debug(&id, "debug file");
+	/* One of another build under the right name: its checksum is wrong. */
+	assert_int_equal(workshop_run("rm -r db/*/images; echo >>.debug/q.debug"), 0);
+	check_debug(&id, "function starts");
+}
+
+static void test_others(void **state)
+{
+	(void)state;
+	const struct image_symbols *s;
+	struct diag diag;
+	struct image_finder *f = finder(NULL);
+	struct image_id id = {.kind = IMAGE_JIT, .size = 4, .bytes = {1, 2, 3, 4}};
+	assert_int_equal(image_find_symbols(f, &id, "jit", &s, &diag), -ENOENT);
+	id.kind = IMAGE_UNKNOWN;
+	assert_int_equal(image_find_symbols(f, &id, "", &s, &diag), -ENOENT);
+	id.kind = IMAGE_FILE_OFFSET;
+	assert_int_equal(image_find_symbols(f, &id, "/etc/passwd", &s, &diag), -ENOENT);
+	id.kind = IMAGE_KERNEL; /* of another build than the running one */
+	assert_true(image_find_symbols(f, &id, "[kernel.kallsyms]", &s, &diag) < 0);
+	assert_true(strlen(diag.text) > 0);
+	/* A BPF program that is gone still has its name. */
+	id.kind = IMAGE_BPF;
+	assert_int_equal(image_find_symbols(f, &id, "bpf_prog_1234_name", &s, &diag), 0);
+	assert_string_equal(image_symbols_find(s, 100)->name, "bpf_prog_1234_name");
+	image_finder_free(f);
+}
+
+int main(int argc, char **argv)
+{
+	image_worker_dispatch(argc, argv);
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_plain),  cmocka_unit_test(test_replaced),
+		cmocka_unit_test(test_kept),   cmocka_unit_test(test_debug_files),
+		cmocka_unit_test(test_others),
+	};
+	return cmocka_run_group_tests(tests, workshop_setup, workshop_teardown);
+}
