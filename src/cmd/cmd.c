@@ -16,7 +16,7 @@ struct cmd {
 
 static const struct cmd commands[] = {
 #define CMD(name, help) {#name, cmd_##name, help},
-#include "cmd/commands.h"
+#include "cmd/commands.inc"
 #undef CMD
 };
 

@@ -7,12 +7,12 @@
 
 /*
  * What the subcommands share. A subcommand gets its own name as argv[0] and returns the program's
- * exit status. To add one: a line in cmd/commands.h and its file.
+ * exit status. To add one: a line in cmd/commands.inc and its file.
  */
 enum { CMD_OK = 0, CMD_FAILURE = 1, CMD_USAGE = 2 };
 
 #define CMD(name, help) int cmd_##name(int argc, char **argv);
-#include "cmd/commands.h"
+#include "cmd/commands.inc"
 #undef CMD
 
 /* The program behind main(): finds the subcommand, runs it, and makes sure of its output. */

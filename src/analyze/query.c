@@ -1,0 +1,364 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#include "analyze/query.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <stdio.h>
+#include <string.h>
+#include "analyze/query_rows.h"
+#include "util/num.h"
+#include "util/text.h"
+
+#define MEMORY_MAX_BYTES ((size_t)1 << 30)
+#define IMAGES_MAX	 (1u << 20)
+#define GROUPS_MAX	 (1u << 20)
+#define PARTS_MAX	 ((size_t)1 << 22)
+#define ROWS_MAX	 ((size_t)1 << 26)
+
+int query_new(const struct query_selection *selection, enum query_group group, struct query **ret,
+	      struct diag *diag)
+{
+	struct query *q;
+
+	for (size_t i = 0; i < selection->subject_count; i++) {
+		const char *equals = strchr(selection->subjects[i], '=');
+
+		if (!equals || equals == selection->subjects[i])
+			return diag_fail(diag, EINVAL,
+					 "subject '%s' is not KEY=GLOB, as in comm=gcc*",
+					 selection->subjects[i]);
+	}
+	q = calloc(1, sizeof(*q));
+	if (!q)
+		return diag_fail(diag, ENOMEM, "out of memory");
+	q->selection = selection;
+	q->group = group;
+	q->memory = arena_new(MEMORY_MAX_BYTES);
+	q->event_keys = intern_new(QUERY_EVENTS_MAX);
+	q->image_keys = intern_new(IMAGES_MAX);
+	q->paths = intern_new(IMAGES_MAX);
+	q->groups = intern_new(GROUPS_MAX);
+	q->part_keys = map64_new(PARTS_MAX);
+	q->events = calloc(QUERY_EVENTS_MAX, sizeof(*q->events));
+	if (!q->memory || !q->event_keys || !q->image_keys || !q->paths || !q->groups ||
+	    !q->part_keys || !q->events) {
+		query_free(q);
+		return diag_fail(diag, ENOMEM, "out of memory");
+	}
+	*ret = q;
+	return 0;
+}
+
+void query_free(struct query *q)
+{
+	if (!q)
+		return;
+	for (size_t i = 0; i < q->part_count; i++)
+		free(q->parts[i].rows);
+	free(q->parts);
+	free(q->images);
+	free(q->events);
+	intern_free(q->event_keys);
+	intern_free(q->image_keys);
+	intern_free(q->paths);
+	intern_free(q->groups);
+	map64_free(q->part_keys);
+	arena_free(q->memory);
+	free(q);
+}
+
+/* The event's index; events that differ in name or period are different ones. */
+static int find_event(struct query *q, const struct db_event *event, uint32_t *ret)
+{
+	char *key = NULL;
+	uint32_t index;
+	int size, r;
+
+	size = asprintf(&key, "%llu %s", (unsigned long long)event->period, event->name);
+	if (size < 0)
+		return -ENOMEM;
+	r = intern_add(q->event_keys, key, (size_t)size, &index);
+	free(key);
+	if (r)
+		return r;
+	if (index == q->event_count) {
+		struct query_event e = {.period = event->period, .flags = event->flags};
+
+		e.name = arena_strndup(q->memory, event->name, strlen(event->name));
+		if (!e.name)
+			return -ENOMEM;
+		q->events[q->event_count++] = e;
+	}
+	q->events[index].flags &= event->flags;
+	*ret = index;
+	return 0;
+}
+
+static int find_image(struct query *q, const struct db_profile *p, uint32_t *ret)
+{
+	struct query_image *images, *image;
+	uint32_t index, path;
+	size_t room;
+	int r;
+
+	r = intern_add(q->image_keys, p->image, sizeof(*p->image), &index);
+	if (r)
+		return r;
+	if (index >= q->image_room) {
+		room = q->image_room ? 2 * q->image_room : 64;
+		images = reallocarray(q->images, room, sizeof(*images));
+		if (!images)
+			return -ENOMEM;
+		memset(images + q->image_room, 0, (room - q->image_room) * sizeof(*images));
+		q->images = images;
+		q->image_room = room;
+	}
+	/* The newest path: the likeliest to be there still. Interned, as it may go to and fro. */
+	r = intern_add(q->paths, p->image_path, p->image_path_size, &path);
+	if (r)
+		return r;
+	image = &q->images[index];
+	image->id = *p->image;
+	image->path = intern_get(q->paths, path, &image->path_size);
+	*ret = index;
+	return 0;
+}
+
+/* The group that a subject's samples go to. */
+static int find_group(struct query *q, const struct db_profile *p, uint32_t *ret)
+{
+	static const char *const keys[] = {"comm", "pid"};
+	char process[SUBJECT_MAX_BYTES];
+	struct subject_pair pairs[2];
+	size_t count = 0;
+	long size;
+
+	switch (q->group) {
+	case QUERY_SUBJECT:
+		return intern_add(q->groups, p->subject, p->subject_size, ret);
+	case QUERY_PROCESS:
+		for (size_t i = 0; i < 2; i++) {
+			struct subject_pair *pair = &pairs[count];
+
+			pair->key = keys[i];
+			pair->key_size = strlen(keys[i]);
+			pair->value = subject_get(p->subject, p->subject_size, keys[i],
+						  &pair->value_size);
+			count += pair->value != NULL;
+		}
+		size = subject_build(pairs, count, process, sizeof(process));
+		return size < 0 ? (int)size : intern_add(q->groups, process, (size_t)size, ret);
+	case QUERY_WHOLE:
+		break;
+	}
+	*ret = QUERY_NO_GROUP;
+	return 0;
+}
+
+static int find_part(struct query *q, uint32_t image, uint32_t group, bool selected, size_t *ret)
+{
+	uint64_t key = (uint64_t)image << 32 | (uint64_t)selected << 31 | group, index;
+	struct query_part *parts;
+	size_t room;
+	int r;
+
+	if (!map64_get(q->part_keys, key, &index)) {
+		*ret = (size_t)index;
+		return 0;
+	}
+	if (q->part_count == q->part_room) {
+		room = q->part_room ? 2 * q->part_room : 64;
+		parts = reallocarray(q->parts, room, sizeof(*parts));
+		if (!parts)
+			return -ENOMEM;
+		q->parts = parts;
+		q->part_room = room;
+	}
+	r = map64_put(q->part_keys, key, q->part_count);
+	if (r)
+		return r;
+	*ret = q->part_count;
+	q->parts[q->part_count++] = (struct query_part){image, group, selected};
+	return 0;
+}
+
+static bool match_image(const struct query *q, const struct db_profile *p)
+{
+	char id[IMAGE_ID_TEXT_MAX], *path;
+	bool match;
+
+	if (!q->selection->image)
+		return true;
+	path = strndup(p->image_path, p->image_path_size);
+	if (!path)
+		return false;
+	image_id_format(p->image, id);
+	match = text_match_glob(q->selection->image, path) ||
+		text_match_glob(q->selection->image, text_base_name(path)) ||
+		text_match_glob(q->selection->image, id);
+	free(path);
+	return match;
+}
+
+static bool match_subject(const struct query *q, const struct db_profile *p)
+{
+	char value[SUBJECT_MAX_BYTES + 1], key[SUBJECT_MAX_BYTES + 1];
+
+	for (size_t i = 0; i < q->selection->subject_count; i++) {
+		const char *wanted = q->selection->subjects[i], *equals = strchr(wanted, '=');
+		const char *found;
+		size_t size;
+
+		if ((size_t)(equals - wanted) > SUBJECT_MAX_BYTES)
+			return false;
+		memcpy(key, wanted, (size_t)(equals - wanted));
+		key[equals - wanted] = 0;
+		found = subject_get(p->subject, p->subject_size, key, &size);
+		if (!found || size > SUBJECT_MAX_BYTES)
+			return false;
+		memcpy(value, found, size);
+		value[size] = 0;
+		if (!text_match_glob(equals + 1, value))
+			return false;
+	}
+	return true;
+}
+
+static bool match_event(const struct query *q, const struct db_event *event)
+{
+	return !q->selection->event || text_match_glob(q->selection->event, event->name);
+}
+
+static bool is_kernel(const struct image_id *id)
+{
+	return id->kind == IMAGE_KERNEL || id->kind == IMAGE_MODULE;
+}
+
+static bool want_profile(void *arg, const struct db_profile *p)
+{
+	return match_event(arg, p->event);
+}
+
+static int add_rows(void *arg, const struct db_profile *p, const uint64_t *offsets,
+		    const uint64_t *counts, size_t n)
+{
+	struct query *q = arg;
+	bool selected = match_image(q, p) && match_subject(q, p);
+	uint32_t event, image, group = QUERY_NO_GROUP;
+	uint64_t sum = 0;
+	size_t part = 0;
+	int r;
+
+	for (size_t i = 0; i < n; i++)
+		sum = num_add_sat(sum, counts[i]);
+	r = find_event(q, p->event, &event);
+	if (r == -ENOSPC) {
+		q->refused = num_add_sat(q->refused, sum);
+		return 0;
+	}
+	if (r)
+		return r;
+	q->events[event].samples = num_add_sat(q->events[event].samples, sum);
+	if (p->image->kind == IMAGE_UNKNOWN)
+		q->events[event].unknown = num_add_sat(q->events[event].unknown, sum);
+	if (!selected && !is_kernel(p->image))
+		return 0;
+	if (selected)
+		q->events[event].selected = num_add_sat(q->events[event].selected, sum);
+	r = find_image(q, p, &image);
+	if (!r && selected)
+		r = find_group(q, p, &group);
+	if (!r)
+		r = find_part(q, image, group, selected, &part);
+	if (r)
+		return r == -ENOSPC ? -E2BIG : r;
+	q->row_total -= q->parts[part].row_count;
+	for (size_t i = 0; i < n && !r; i++)
+		r = query_rows_add(&q->parts[part], offsets[i], event, counts[i]);
+	q->row_total += q->parts[part].row_count;
+	return r ? r : q->row_total > ROWS_MAX ? -E2BIG : 0;
+}
+
+/* Sums up by name; past the last place, under the last name. */
+static int add_counter(struct query *q, struct query_counter *list, size_t *count, const char *name,
+		       uint64_t value)
+{
+	size_t i = 0;
+
+	while (i < *count && strcmp(list[i].name, name))
+		i++;
+	if (i == QUERY_COUNTERS_MAX) {
+		list[--i].name = "others";
+	} else if (i == *count) {
+		list[i].name = arena_strndup(q->memory, name, strlen(name));
+		if (!list[i].name)
+			return -ENOMEM;
+		list[i].value = 0;
+		++*count;
+	}
+	list[i].value = num_add_sat(list[i].value, value);
+	return 0;
+}
+
+static int take_counter(void *arg, const struct db_event *event, const char *name, uint64_t value)
+{
+	struct query *q = arg;
+	struct query_event none = {0}, *e = &none;
+	uint32_t index;
+	int r;
+
+	if (event && !match_event(q, event))
+		return 0;
+	if (event) {
+		r = find_event(q, event, &index);
+		if (r)
+			return r == -ENOSPC ? 0 : r;
+		e = &q->events[index];
+	}
+	if (!strcmp(name, "samples")) {
+		e->counted = num_add_sat(e->counted, value);
+	} else if (!strcmp(name, "enabled_ns")) {
+		e->enabled_ns = num_add_sat(e->enabled_ns, value);
+	} else if (!strcmp(name, "running_ns")) {
+		e->running_ns = num_add_sat(e->running_ns, value);
+	} else if (!strcmp(name, "idle")) {
+		q->idle_skipped = num_add_sat(q->idle_skipped, value);
+	} else if (!strncmp(name, "unknown.", 8)) {
+		return value ? add_counter(q, q->unknown, &q->unknown_count, name + 8, value) : 0;
+	} else if (!strncmp(name, "lost.", 5) && value) {
+		e->lost = num_add_sat(e->lost, value);
+		q->lost_samples = num_add_sat(q->lost_samples, value);
+		return add_counter(q, q->lost, &q->lost_count, name + 5, value);
+	}
+	return 0;
+}
+
+static void take_damage(void *arg, const char *what)
+{
+	struct query *q = arg;
+	const char *copy;
+
+	if (q->damage_count < QUERY_DAMAGES_MAX) {
+		copy = arena_strndup(q->memory, what, strlen(what));
+		q->damages[q->damage_count] = copy ? copy : "an unreadable part";
+	}
+	q->damage_count++;
+}
+
+struct db_visitor query_visitor(struct query *q)
+{
+	return (struct db_visitor){
+		.want = want_profile,
+		.rows = add_rows,
+		.counter = take_counter,
+		.damage = take_damage,
+		.arg = q,
+	};
+}
+
+double query_event_scale(const struct query_event *e)
+{
+	if (!e->running_ns || e->enabled_ns <= e->running_ns)
+		return 1;
+	return (double)e->enabled_ns / (double)e->running_ns;
+}

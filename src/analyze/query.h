@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#ifndef CULPRIT_ANALYZE_QUERY_H
+#define CULPRIT_ANALYZE_QUERY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "db/reader.h"
+#include "util/arena.h"
+#include "util/diag.h"
+#include "util/hash.h"
+#include "util/identity.h"
+
+/*
+ * What every report asks of a database: the samples that a selection picks, summed over files,
+ * epochs and (if wanted) subjects, by image and offset; with the totals of everything, so that a
+ * share is always a share of the whole.
+ *
+ *	query_new(&selection, group, &q, diag);
+ *	query_read(q, reader, diag);	fills it
+ */
+
+#define QUERY_EVENTS_MAX 256
+
+struct query_selection {
+	const char *event;	     /* glob on its name; NULL: all */
+	const char *image;	     /* glob on path, last component or identity; NULL: all */
+	const char *const *subjects; /* each KEY=GLOB; all of them must match */
+	size_t subject_count;
+};
+
+/* Whose samples are kept apart. */
+enum query_group {
+	QUERY_WHOLE,   /* nobody's: all subjects are summed */
+	QUERY_PROCESS, /* by command name and process */
+	QUERY_SUBJECT, /* by the whole subject */
+};
+
+struct query_event {
+	const char *name;
+	const char *label; /* the name, with the period when two events differ only in that */
+	uint64_t period;
+	uint32_t flags;	   /* DB_EVENT_... that hold for all of it */
+	uint64_t samples;  /* in the profiles, selected or not */
+	uint64_t counted;  /* by the collector: more when something is damaged */
+	uint64_t selected; /* of samples */
+	uint64_t unknown;  /* of samples: no mapping explains them */
+	uint64_t lost;
+	uint64_t enabled_ns, running_ns; /* 0: never multiplexed */
+};
+
+struct query_image {
+	struct image_id id;
+	const char *path; /* the last one seen, terminated */
+	size_t path_size;
+};
+
+struct query_row {
+	uint64_t offset, count;
+	uint32_t event; /* index in events */
+};
+
+/* The samples of one image and one group, by rising (offset, event), each pair once. */
+struct query_part {
+	uint32_t image; /* index in images */
+	uint32_t group; /* number in groups, QUERY_NO_GROUP with QUERY_WHOLE */
+	bool selected;	/* false: kernel code that was not selected, kept to tell idle from busy */
+	struct query_row *rows;
+	size_t row_count, row_room, sorted; /* sorted: leading rows that are merged already */
+};
+
+#define QUERY_NO_GROUP 0x7fffffffu
+
+struct query_counter {
+	const char *name; /* the cause, without "lost." */
+	uint64_t value;
+};
+
+#define QUERY_COUNTERS_MAX 64
+#define QUERY_DAMAGES_MAX  16
+
+/* Read only, after query_read. */
+struct query {
+	struct query_event *events; /* the clock of the machine first, then by samples */
+	size_t event_count;
+	struct query_image *images;
+	struct query_part *parts;
+	size_t part_count, part_room;
+	struct intern *groups; /* canonical subjects: comm and pid, or all */
+	struct query_counter lost[QUERY_COUNTERS_MAX], unknown[QUERY_COUNTERS_MAX];
+	size_t lost_count, unknown_count;
+	uint64_t lost_samples, idle_skipped; /* sum of lost; idle: counted but not stored */
+	uint64_t refused;		     /* samples of events past QUERY_EVENTS_MAX */
+	const char *damages[QUERY_DAMAGES_MAX];
+	size_t damage_count; /* may be more than are kept */
+
+	/* Its own business. */
+	const struct query_selection *selection;
+	enum query_group group;
+	struct arena *memory;
+	struct intern *event_keys, *image_keys, *paths;
+	struct map64 *part_keys;
+	size_t image_room, row_total;
+};
+
+/* selection must outlive the query. -EINVAL for a --subject that is not KEY=GLOB. */
+int query_new(const struct query_selection *selection, enum query_group group, struct query **ret,
+	      struct diag *diag);
+void query_free(struct query *q);
+
+/*
+ * Reads the epochs that the reader has selected. -ENOENT when no event matches (diag names those
+ * there are), -E2BIG when the selection has more rows than memory should hold.
+ */
+int query_read(struct query *q, struct db_reader *reader, struct diag *diag);
+
+/* The two halves of query_read, for sources other than a reader. */
+struct db_visitor query_visitor(struct query *q);
+int query_finish(struct query *q, struct diag *diag);
+
+/* Enabled over running time: what a multiplexed event's samples must be multiplied by; at least 1.
+ */
+double query_event_scale(const struct query_event *e);
+
+#endif

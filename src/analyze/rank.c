@@ -1,0 +1,405 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#include "analyze/rank.h"
+
+#include <errno.h>
+#include <regex.h>
+#include <stdlib.h>
+#include <string.h>
+#include "util/num.h"
+
+#define MEMORY_MAX_BYTES ((size_t)1 << 30)
+#define ROWS_MAX	 (1u << 22)
+
+/* What the rows of a part go through. */
+struct pass {
+	const struct query *query;
+	const struct rank_options *options;
+	const struct rank_source *source;
+	struct rank *rank;
+	regex_t function;
+	bool has_function;
+	struct looked_up *looked_up; /* for each image, so that each is asked for once */
+
+	/* The part at hand. */
+	const struct query_part *part;
+	const struct query_image *image;
+	const struct image_symbols *symbols; /* NULL: none, or not needed */
+	struct image_lines *lines;	     /* of kept rows, by their number; NULL: not needed */
+};
+
+struct looked_up {
+	const struct image_symbols *symbols;
+	bool done;
+};
+
+/* Rows that follow each other and are in one function. */
+struct stretch {
+	size_t begin, end;
+	const struct image_function *function; /* NULL: none */
+	bool idle, keep;
+};
+
+enum query_group rank_group(enum rank_by by)
+{
+	return by == RANK_PROCESS   ? QUERY_PROCESS
+	       : by == RANK_SUBJECT ? QUERY_SUBJECT
+				    : QUERY_WHOLE;
+}
+
+static bool is_kernel(const struct query_image *image)
+{
+	return image->id.kind == IMAGE_KERNEL || image->id.kind == IMAGE_MODULE;
+}
+
+static bool needs_lines(const struct rank_options *options)
+{
+	return options->by == RANK_FILE || options->by == RANK_LINE;
+}
+
+static bool needs_symbols(const struct pass *s)
+{
+	return s->options->by == RANK_FUNCTION || s->options->by == RANK_LINE || s->has_function ||
+	       is_kernel(s->image);
+}
+
+/* The key of a row: equal keys are one row. */
+struct key {
+	uint64_t start; /* of the function */
+	uint32_t image, group, file, line;
+};
+
+/* The row of a key, made if need be with what is shown of it. */
+static int find_row(struct rank *k, const struct query *q, const struct key *key,
+		    const struct rank_row *shown, struct rank_row **ret)
+{
+	struct rank_row *rows;
+	uint32_t index;
+	size_t room;
+	int r;
+
+	r = intern_add(k->keys, key, sizeof(*key), &index);
+	if (r)
+		return r;
+	if (index == k->row_count) {
+		if (index >= k->row_room) {
+			room = k->row_room ? 2 * k->row_room : 256;
+			rows = reallocarray(k->rows, room, sizeof(*rows));
+			if (!rows)
+				return -ENOMEM;
+			k->rows = rows;
+			k->row_room = room;
+		}
+		k->rows[index] = *shown;
+		k->rows[index].counts =
+			arena_alloc(k->memory, (q->event_count + 1) * sizeof(uint64_t));
+		if (!k->rows[index].counts)
+			return -ENOMEM;
+		k->row_count++;
+	}
+	*ret = &k->rows[index];
+	return 0;
+}
+
+static int intern_name(struct rank *k, const char *name, const char **ret, uint32_t *ret_index)
+{
+	int r = intern_add(k->names, name, strlen(name), ret_index);
+
+	if (!r)
+		*ret = intern_get(k->names, *ret_index, NULL);
+	return r;
+}
+
+/* The row for the rows of a stretch, as far as it is not by line. */
+static int place_stretch(struct pass *s, const struct stretch *t, struct key *key,
+			 struct rank_row *shown)
+{
+	bool unknown = s->image->id.kind == IMAGE_UNKNOWN;
+
+	*key = (struct key){.image = UINT32_MAX, .group = QUERY_NO_GROUP};
+	*shown = (struct rank_row){.group = QUERY_NO_GROUP};
+	if (s->options->by == RANK_PROCESS || s->options->by == RANK_SUBJECT) {
+		key->group = shown->group = s->part->group;
+		return 0;
+	}
+	shown->image = s->image;
+	/* Addresses that nothing explains are one row, whatever process they are from. */
+	key->image = unknown ? UINT32_MAX : s->part->image;
+	if (s->options->by == RANK_FUNCTION || s->options->by == RANK_LINE) {
+		key->start = t->function ? t->function->start : UINT64_MAX;
+		shown->function = unknown	? RANK_UNKNOWN
+				  : t->function ? t->function->demangled
+						: RANK_NO_SYMBOL;
+	}
+	return 0;
+}
+
+static int add_stretch(struct pass *s, const struct stretch *t)
+{
+	struct rank_row shown, *row;
+	struct key key;
+	int r;
+
+	r = place_stretch(s, t, &key, &shown);
+	if (!r)
+		r = find_row(s->rank, s->query, &key, &shown, &row);
+	for (size_t i = t->begin; i < t->end && !r; i++) {
+		const struct query_row *q = &s->part->rows[i];
+
+		row->counts[q->event] = num_add_sat(row->counts[q->event], q->count);
+	}
+	return r;
+}
+
+/* One address of a stretch by its line: where it was written, so the innermost of its frames. */
+static int add_line(struct pass *s, const struct stretch *t, const struct image_frame *frame,
+		    const struct query_row *q)
+{
+	struct rank_row shown, *row;
+	const char *function;
+	uint32_t index;
+	struct key key;
+	int r;
+
+	r = place_stretch(s, t, &key, &shown);
+	if (!r && frame && frame->file) {
+		key.start = 0;
+		key.line = shown.line = s->options->by == RANK_LINE ? frame->line : 0;
+		r = intern_name(s->rank, frame->file, &shown.file, &index);
+		key.file = index + 1;
+		if (!r && s->options->by == RANK_LINE && frame->function) {
+			r = intern_name(s->rank, frame->function, &function, &index);
+			shown.function = function;
+		}
+	}
+	if (!r)
+		r = find_row(s->rank, s->query, &key, &shown, &row);
+	if (!r)
+		row->counts[q->event] = num_add_sat(row->counts[q->event], q->count);
+	return r;
+}
+
+/* The next stretch after the row `begin`. Looks a function up once, not once a row. */
+static struct stretch next_stretch(const struct pass *s, size_t begin)
+{
+	const struct query_row *rows = s->part->rows;
+	struct stretch t = {.begin = begin, .end = s->part->row_count, .keep = true};
+
+	if (s->symbols) {
+		t.function = image_symbols_find(s->symbols, rows[begin].offset);
+		t.end = begin + 1;
+		/* Without a function, only the same address again. */
+		while (t.end < s->part->row_count &&
+		       (t.function ? rows[t.end].offset - t.function->start < t.function->size
+				   : rows[t.end].offset == rows[begin].offset))
+			t.end++;
+	}
+	t.idle = t.function && is_kernel(s->image) && rank_is_idle(t.function->name);
+	if (s->has_function)
+		t.keep = t.function && !regexec(&s->function, t.function->demangled, 0, NULL, 0);
+	return t;
+}
+
+static void add_sums(const struct pass *s, const struct stretch *t, uint64_t *sums)
+{
+	for (size_t i = t->begin; i < t->end; i++) {
+		const struct query_row *q = &s->part->rows[i];
+
+		sums[q->event] = num_add_sat(sums[q->event], q->count);
+	}
+}
+
+/* Whether the rows of the stretch are to be ranked. */
+static bool is_kept(const struct pass *s, const struct stretch *t)
+{
+	return s->part->selected && t->keep && (s->options->idle || !t->idle);
+}
+
+static int load_lines(struct pass *s)
+{
+	struct diag detail = {""};
+	uint64_t *addresses = reallocarray(NULL, s->part->row_count + 1, sizeof(*addresses));
+	size_t count = 0;
+	int r;
+
+	if (!addresses)
+		return -ENOMEM;
+	for (size_t i = 0; i < s->part->row_count;) {
+		struct stretch t = next_stretch(s, i);
+
+		for (i = t.begin; i < t.end; i++) {
+			uint64_t offset = s->part->rows[i].offset;
+
+			if (is_kept(s, &t) && (!count || addresses[count - 1] != offset))
+				addresses[count++] = offset;
+		}
+	}
+	r = count ? s->source->lines(s->source->arg, &s->image->id, s->image->path, addresses,
+				     count, &s->lines, &detail)
+		  : 0;
+	free(addresses);
+	if (r && r != -ENOMEM) {
+		if (!s->rank->images_without_lines++)
+			s->rank->lines_reason = detail;
+		s->lines = NULL;
+		r = 0;
+	}
+	return r;
+}
+
+static int add_lines(struct pass *s, const struct stretch *t, size_t *address)
+{
+	const struct query_row *rows = s->part->rows;
+	const struct image_frame *frames = NULL;
+	int r = 0;
+
+	for (size_t i = t->begin; i < t->end && !r; i++) {
+		size_t count = 0;
+
+		if (i > t->begin && rows[i].offset != rows[i - 1].offset)
+			++*address;
+		if (s->lines)
+			count = image_lines_frames(s->lines, *address, &frames);
+		r = add_line(s, t, count ? frames : NULL, &rows[i]);
+	}
+	++*address;
+	return r;
+}
+
+static int rank_rows(struct pass *s)
+{
+	size_t address = 0; /* index of the lines that were asked for */
+	int r = 0;
+
+	for (size_t i = 0; i < s->part->row_count && !r;) {
+		struct stretch t = next_stretch(s, i);
+
+		if (t.idle)
+			add_sums(s, &t, s->rank->idle);
+		if (is_kept(s, &t)) {
+			add_sums(s, &t, s->rank->ranked);
+			r = needs_lines(s->options) ? add_lines(s, &t, &address)
+						    : add_stretch(s, &t);
+		}
+		i = t.end;
+	}
+	return r;
+}
+
+/* The symbols of the image at hand; NULL when there are none. */
+static int load_symbols(struct pass *s)
+{
+	struct looked_up *known = &s->looked_up[s->part->image];
+	struct diag detail = {""};
+	int r;
+
+	if (!known->done) {
+		r = s->source->symbols(s->source->arg, &s->image->id, s->image->path,
+				       &known->symbols, &detail);
+		if (r == -ENOMEM)
+			return r;
+		if (r) {
+			known->symbols = NULL;
+			if (!s->rank->images_without_symbols++)
+				s->rank->symbols_reason = detail;
+		}
+		known->done = true;
+	}
+	s->symbols = known->symbols;
+	return 0;
+}
+
+static int rank_part(struct pass *s, const struct query_part *part)
+{
+	bool known;
+	int r = 0;
+
+	s->part = part;
+	s->image = &s->query->images[part->image];
+	s->symbols = NULL;
+	s->lines = NULL;
+	if (!part->row_count)
+		return 0;
+	known = s->image->id.kind != IMAGE_UNKNOWN;
+	if (known && needs_symbols(s))
+		r = load_symbols(s);
+	if (!r && known && needs_lines(s->options) && part->selected)
+		r = load_lines(s);
+	if (!r)
+		r = rank_rows(s);
+	image_lines_free(s->lines);
+	return r;
+}
+
+static int rank_start(struct pass *s, struct diag *diag)
+{
+	size_t events = s->query->event_count + 1;
+	struct rank *k = s->rank;
+	char reason[200];
+	int r;
+
+	s->looked_up = calloc(intern_count(s->query->image_keys) + 1, sizeof(*s->looked_up));
+	k->memory = arena_new(MEMORY_MAX_BYTES);
+	k->keys = intern_new(ROWS_MAX);
+	k->names = intern_new(ROWS_MAX);
+	if (!s->looked_up || !k->memory || !k->keys || !k->names)
+		return diag_fail(diag, ENOMEM, "out of memory");
+	k->totals = arena_alloc(k->memory, events * sizeof(uint64_t));
+	k->idle = arena_alloc(k->memory, events * sizeof(uint64_t));
+	k->ranked = arena_alloc(k->memory, events * sizeof(uint64_t));
+	if (!k->totals || !k->idle || !k->ranked)
+		return diag_fail(diag, ENOMEM, "out of memory");
+	if (!s->options->function)
+		return 0;
+	r = regcomp(&s->function, s->options->function, REG_EXTENDED | REG_NOSUB);
+	if (r) {
+		regerror(r, &s->function, reason, sizeof(reason));
+		return diag_fail(diag, EINVAL, "'%s' is not a regular expression: %s",
+				 s->options->function, reason);
+	}
+	s->has_function = true;
+	return 0;
+}
+
+int rank_new(const struct query *q, const struct rank_options *options,
+	     const struct rank_source *source, struct rank **ret, struct diag *diag)
+{
+	struct pass s = {.query = q, .options = options, .source = source};
+	int r;
+
+	s.rank = calloc(1, sizeof(*s.rank));
+	if (!s.rank)
+		return diag_fail(diag, ENOMEM, "out of memory");
+	r = rank_start(&s, diag);
+	for (size_t i = 0; i < q->part_count && !r; i++) {
+		r = rank_part(&s, &q->parts[i]);
+		if (r)
+			diag_fail(diag, -r, "%s",
+				  r == -ENOSPC ? "the report has too many rows; select less"
+					       : "out of memory");
+	}
+	free(s.looked_up);
+	if (s.has_function)
+		regfree(&s.function);
+	if (r) {
+		rank_free(s.rank);
+		return r;
+	}
+	for (size_t i = 0; i < q->event_count; i++) {
+		uint64_t idle = options->idle ? 0 : s.rank->idle[i];
+
+		s.rank->totals[i] = q->events[i].samples - idle;
+	}
+	*ret = s.rank;
+	return 0;
+}
+
+void rank_free(struct rank *k)
+{
+	if (!k)
+		return;
+	arena_free(k->memory);
+	intern_free(k->keys);
+	intern_free(k->names);
+	free(k->rows);
+	free(k);
+}

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "cmd/prof_table.h"
+#include "cmd/report.h"
+#include "util/num.h"
+
+/* culprit prof: where the time went, ranked; Figure 1 of Anderson et al., SOSP 1997. */
+
+enum { PROF_BY = REPORT_OPTION_END, PROF_SORT, PROF_IDLE };
+
+static const struct cmd_option options[] = {
+	REPORT_DB_OPTION,
+	{"by", PROF_BY, "WHAT", "function (default), image, file, line, process, subject"},
+	{"sort", PROF_SORT, "COLUMN", "an event, or a column's name; default: the first event"},
+	{"limit", 'n', "N", "only the first N rows; the rest is summed up in a note"},
+	{"idle", PROF_IDLE, NULL, "with the kernel's idle functions"},
+	REPORT_SELECTION_OPTIONS,
+	REPORT_FORM_OPTIONS,
+	{NULL},
+};
+
+static const struct cmd_spec spec = {
+	"prof",
+	"",
+	"Shows where the time went: samples, ranked. Percentages are of all samples of the "
+	"epochs,\n"
+	"idle time left out, whatever is selected.",
+	options,
+	false,
+};
+
+struct prof {
+	struct report_options report;
+	struct prof_table table;
+	struct rank_options rank;
+	struct image_finder *finder;
+	struct db_reader *reader;
+};
+
+static int take_by(struct prof *p, const char *text, struct diag *diag)
+{
+	static const char *const names[] = {
+		[RANK_FUNCTION] = "function", [RANK_IMAGE] = "image",
+		[RANK_FILE] = "file",	      [RANK_LINE] = "line",
+		[RANK_PROCESS] = "process",   [RANK_SUBJECT] = "subject",
+	};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		if (!strcmp(text, names[i])) {
+			p->rank.by = (enum rank_by)i;
+			return 0;
+		}
+	}
+	return diag_fail(diag, EINVAL,
+			 "--by '%s' is none of function, image, file, line, process, subject",
+			 text);
+}
+
+static int take_option(void *arg, int value, const char *text, struct diag *diag)
+{
+	struct prof *p = arg;
+
+	switch (value) {
+	case PROF_BY:
+		return take_by(p, text, diag);
+	case PROF_SORT:
+		p->table.sort = text;
+		return 0;
+	case PROF_IDLE:
+		p->rank.idle = true;
+		return 0;
+	case 'n':
+		if (num_parse_u64(text, &p->table.limit) || !p->table.limit)
+			return diag_fail(diag, EINVAL, "--limit '%s' is not a number from 1", text);
+		return 0;
+	}
+	return report_take_option(&p->report, value, text, diag);
+}
+
+/* Without a pid in any subject, a ranking by process would be one by command. */
+static int check_processes(const struct query *q, struct diag *diag)
+{
+	uint32_t count = intern_count(q->groups);
+	const void *subject;
+	size_t size;
+
+	for (uint32_t i = 0; i < count; i++) {
+		subject = intern_get(q->groups, i, &size);
+		if (subject_get(subject, size, "pid", NULL))
+			return 0;
+	}
+	if (!count)
+		return 0;
+	return diag_fail(
+		diag, ENODATA,
+		"this profile was not taken per process: record with --per-process, or see "
+		"--by subject for command names");
+}
+
+static int describe(struct prof *p, const struct query *q, const struct rank *k,
+		    struct report_header *h)
+{
+	const struct db_epoch *const *epochs;
+	size_t count;
+	int r;
+
+	epochs = db_reader_selected(p->reader, &count);
+	r = report_describe_epochs(h, epochs, count);
+	if (!r)
+		r = report_describe_query(h, q);
+	if (r)
+		return r;
+	for (size_t i = 0; i < q->event_count; i++)
+		h->idle = num_add_sat(h->idle, k->idle[i]);
+	if (h->idle && !p->rank.idle)
+		report_header_note(h, "idle time is left out of table and percentages (--idle)");
+	if (q->event_count && k->ranked[0] < k->totals[0])
+		report_header_note(h, "the selection has %.2f%% of the samples",
+				   100 * (double)k->ranked[0] / (double)k->totals[0]);
+	if (k->images_without_symbols)
+		report_header_note(h, "no symbols of %zu images: %s", k->images_without_symbols,
+				   k->symbols_reason.text);
+	if (k->images_without_lines)
+		report_header_note(h, "no lines of %zu images: %s", k->images_without_lines,
+				   k->lines_reason.text);
+	return 0;
+}
+
+static int show(struct prof *p, const struct query *q, const struct rank *k, struct diag *diag)
+{
+	struct report_header h = {0};
+	struct table *t = NULL;
+	int r;
+
+	r = describe(p, q, k, &h);
+	if (r)
+		diag_fail(diag, -r, "out of memory");
+	else
+		r = prof_table_make(&p->table, q, k, p->rank.by, &h, &t, diag);
+	if (!r)
+		r = report_print(t, &h, p->report.format);
+	table_free(t);
+	report_header_free(&h);
+	return r;
+}
+
+static int run(struct prof *p, struct diag *diag)
+{
+	const struct db_epoch *const *epochs;
+	struct rank_source source;
+	struct query *q = NULL;
+	struct rank *k = NULL;
+	const char *path;
+	size_t count;
+	int r;
+
+	p->rank.function = p->report.function;
+	r = query_new(&p->report.selection, rank_group(p->rank.by), &q, diag);
+	if (!r)
+		r = report_open(&p->report, &path, &p->reader, diag);
+	if (!r)
+		r = query_read(q, p->reader, diag);
+	if (!r && p->rank.by == RANK_PROCESS)
+		r = check_processes(q, diag);
+	if (!r) {
+		epochs = db_reader_selected(p->reader, &count);
+		r = image_finder_new(path, count ? epochs[0]->machine : NULL, &p->finder);
+		if (r)
+			diag_fail(diag, -r, "cannot look for symbols: %s", strerror(-r));
+	}
+	if (!r) {
+		source = report_source(p->finder);
+		r = rank_new(q, &p->rank, &source, &k, diag);
+	}
+	if (!r)
+		r = show(p, q, k, diag);
+	rank_free(k);
+	query_free(q);
+	return r;
+}
+
+int cmd_prof(int argc, char **argv)
+{
+	struct prof p = {0};
+	struct diag diag = {""};
+	int r;
+
+	r = cmd_parse(&spec, argc, argv, take_option, &p, NULL);
+	if (r >= 0)
+		return r;
+	r = run(&p, &diag);
+	image_finder_free(p.finder);
+	db_reader_free(p.reader);
+	if (r == -EINVAL)
+		return cmd_fail_usage("prof", &diag);
+	return r < 0 ? cmd_fail(&diag) : r;
+}

@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#include "cmd/prof_table.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "util/buf.h"
+
+enum sort_key { SORT_EVENT, SORT_FUNCTION, SORT_IMAGE, SORT_FILE, SORT_GROUP };
+
+struct order {
+	const struct query *query;
+	enum sort_key key;
+	size_t event;
+};
+
+/* The columns of the table that depend on what it ranks. */
+struct columns {
+	int samples, percent, cumulative;
+	int events; /* the first of the group; each but the first has a share after it */
+	int function, image, build_id, file, line, comm, pid, subject;
+};
+
+static int compare_names(const char *a, const char *b)
+{
+	return strcmp(a ? a : "", b ? b : "");
+}
+
+static int compare_groups(const struct query *q, const struct rank_row *a, const struct rank_row *b)
+{
+	size_t a_size = 0, b_size = 0;
+	const void *x = intern_get(q->groups, a->group, &a_size);
+	const void *y = intern_get(q->groups, b->group, &b_size);
+	int d = x && y ? memcmp(x, y, a_size < b_size ? a_size : b_size) : 0;
+
+	return d ? d : (a_size > b_size) - (a_size < b_size);
+}
+
+static int compare_counts(const struct rank_row *a, const struct rank_row *b, size_t event)
+{
+	return (a->counts[event] < b->counts[event]) - (a->counts[event] > b->counts[event]);
+}
+
+static int compare_places(const struct rank_row *a, const struct rank_row *b)
+{
+	int d = compare_names(a->file, b->file);
+
+	return d ? d : (a->line > b->line) - (a->line < b->line);
+}
+
+static int compare_images(const struct rank_row *a, const struct rank_row *b)
+{
+	int d;
+
+	if (!a->image || !b->image)
+		return 0;
+	d = compare_names(a->image->path, b->image->path);
+	return d ? d : memcmp(&a->image->id, &b->image->id, sizeof(a->image->id));
+}
+
+/* The key that was asked for, then everything else, so that equal input gives equal output. */
+static int compare_rows(const void *x, const void *y, void *arg)
+{
+	const struct rank_row *a = x, *b = y;
+	const struct order *o = arg;
+	int d = 0;
+
+	switch (o->key) {
+	case SORT_FUNCTION:
+		d = compare_names(a->function, b->function);
+		break;
+	case SORT_IMAGE:
+		d = compare_images(a, b);
+		break;
+	case SORT_FILE:
+		d = compare_places(a, b);
+		break;
+	case SORT_GROUP:
+		d = compare_groups(o->query, a, b);
+		break;
+	case SORT_EVENT:
+		break;
+	}
+	d = d ? d : compare_counts(a, b, o->event);
+	d = d ? d : compare_counts(a, b, 0);
+	d = d ? d : compare_names(a->function, b->function);
+	d = d ? d : compare_places(a, b);
+	d = d ? d : compare_images(a, b);
+	return d ? d : compare_groups(o->query, a, b);
+}
+
+static int find_order(const struct prof_table *p, const struct query *q, struct order *o,
+		      struct diag *diag)
+{
+	static const struct {
+		const char *name;
+		enum sort_key key;
+	} columns[] = {
+		{"samples", SORT_EVENT}, {"percent", SORT_EVENT}, {"function", SORT_FUNCTION},
+		{"image", SORT_IMAGE},	 {"file", SORT_FILE},	  {"line", SORT_FILE},
+		{"process", SORT_GROUP}, {"subject", SORT_GROUP},
+	};
+
+	*o = (struct order){q, SORT_EVENT, 0};
+	if (!p->sort)
+		return 0;
+	for (size_t i = 0; i < q->event_count; i++) {
+		if (!strcmp(p->sort, q->events[i].label)) {
+			o->event = i;
+			return 0;
+		}
+	}
+	for (size_t i = 0; i < sizeof(columns) / sizeof(columns[0]); i++) {
+		if (!strcmp(p->sort, columns[i].name)) {
+			o->key = columns[i].key;
+			return 0;
+		}
+	}
+	return diag_fail(diag, EINVAL,
+			 "--sort '%s' is neither an event of this profile nor one of samples, "
+			 "percent, function, image, file, line, process, subject",
+			 p->sort);
+}
+
+static void add_event_columns(struct table *t, const struct query *q, struct columns *c)
+{
+	const char *first = q->event_count > 1 ? q->events[0].label : "samples";
+
+	c->samples = table_add_column(t, TABLE_COUNT, "samples", first);
+	c->percent = table_add_column(t, TABLE_PERCENT, "percent", "%");
+	c->cumulative = table_add_column(t, TABLE_PERCENT, "cumulative_percent", "cum%");
+	c->events = c->cumulative + 1;
+	for (size_t i = 0; i < q->event_count; i++) {
+		table_add_group_column(t, TABLE_COUNT, "events", q->events[i].label,
+				       i ? q->events[i].label : NULL);
+		if (i)
+			table_add_column(t, TABLE_PERCENT, NULL, "%");
+	}
+}
+
+static void add_name_columns(struct table *t, enum rank_by by, struct columns *c)
+{
+	if (by == RANK_FUNCTION)
+		c->function = table_add_column(t, TABLE_NAME, "function", "function");
+	if (by == RANK_FILE || by == RANK_LINE)
+		c->file = table_add_column(t, TABLE_NAME, "file", "file");
+	if (by == RANK_LINE) {
+		c->line = table_add_column(t, TABLE_COUNT, "line", "line");
+		c->function = table_add_column(t, TABLE_NAME, "function", "function");
+	}
+	if (by == RANK_PROCESS) {
+		c->pid = table_add_column(t, TABLE_COUNT, "pid", "pid");
+		c->comm = table_add_column(t, TABLE_NAME, "comm", "command");
+	} else if (by == RANK_SUBJECT) {
+		c->subject = table_add_column(t, TABLE_NAME, "subject", "subject");
+	} else {
+		c->image = table_add_column(t, TABLE_NAME, "image", "image");
+		c->build_id = table_add_column(t, TABLE_NAME, "build_id", NULL);
+	}
+}
+
+static double share(uint64_t part, uint64_t whole)
+{
+	return whole ? 100 * (double)part / (double)whole : 0;
+}
+
+static int set_image(struct table *t, const struct columns *c, const struct rank_row *row)
+{
+	char id[IMAGE_ID_TEXT_MAX];
+	int r;
+
+	if (row->image->id.kind == IMAGE_UNKNOWN)
+		return table_set_name(t, c->image, RANK_UNKNOWN, strlen(RANK_UNKNOWN));
+	image_id_format(&row->image->id, id);
+	r = table_set_name(t, c->image, row->image->path, row->image->path_size);
+	return r ? r : table_set_name(t, c->build_id, id, strlen(id));
+}
+
+static int set_process(struct table *t, const struct columns *c, const void *subject, size_t size)
+{
+	const char *comm, *pid;
+	uint64_t number = 0;
+	size_t n;
+	int r = 0;
+
+	comm = subject_get(subject, size, "comm", &n);
+	if (comm)
+		r = table_set_name(t, c->comm, comm, n);
+	pid = subject_get(subject, size, "pid", &n);
+	if (!pid || n > 18)
+		return r;
+	for (size_t i = 0; i < n; i++)
+		number = 10 * number + (uint64_t)(pid[i] - '0') % 10;
+	table_set_count(t, c->pid, number);
+	return r;
+}
+
+/* "comm=make container=4f2a..." */
+static int set_subject(struct table *t, const struct columns *c, const void *subject, size_t size)
+{
+	struct subject_pair pair;
+	struct buf b;
+	size_t at = 0;
+	int r;
+
+	buf_init(&b, 2 * SUBJECT_MAX_BYTES + 2 * SUBJECT_MAX_PAIRS);
+	while (subject_next(subject, size, &at, &pair)) {
+		buf_append(&b, " ", b.size > 0);
+		buf_append(&b, pair.key, pair.key_size);
+		buf_append_u8(&b, '=');
+		buf_append(&b, pair.value, pair.value_size);
+	}
+	r = b.error ? b.error : table_set_name(t, c->subject, (char *)b.data, b.size);
+	buf_free(&b);
+	return r;
+}
+
+static int set_names(struct table *t, const struct columns *c, const struct query *q,
+		     enum rank_by by, const struct rank_row *row)
+{
+	size_t size = 0;
+	const void *subject = intern_get(q->groups, row->group, &size);
+	int r = 0;
+
+	if (by == RANK_PROCESS)
+		return set_process(t, c, subject, size);
+	if (by == RANK_SUBJECT)
+		return set_subject(t, c, subject, size);
+	if (row->function && (by == RANK_FUNCTION || by == RANK_LINE))
+		r = table_set_name(t, c->function, row->function, strlen(row->function));
+	if (!r && row->file)
+		r = table_set_name(t, c->file, row->file, strlen(row->file));
+	if (row->line)
+		table_set_count(t, c->line, row->line);
+	return r ? r : set_image(t, c, row);
+}
+
+static int fill(struct table *t, const struct columns *c, const struct query *q,
+		const struct rank *k, enum rank_by by, size_t limit)
+{
+	uint64_t sum = 0;
+	int r = 0, column;
+
+	for (size_t i = 0; i < limit && !r; i++) {
+		const struct rank_row *row = &k->rows[i];
+
+		r = table_add_row(t);
+		if (r)
+			return r;
+		sum += row->counts[0];
+		table_set_count(t, c->samples, row->counts[0]);
+		table_set_real(t, c->percent, share(row->counts[0], k->totals[0]));
+		table_set_real(t, c->cumulative, share(sum, k->totals[0]));
+		column = c->events;
+		for (size_t e = 0; e < q->event_count; e++) {
+			table_set_count(t, column++, row->counts[e]);
+			if (e)
+				table_set_real(t, column++, share(row->counts[e], k->totals[e]));
+		}
+		r = set_names(t, c, q, by, row);
+	}
+	return r;
+}
+
+static void note_rest(struct report_header *h, const struct rank *k, size_t limit)
+{
+	uint64_t rest = 0;
+
+	for (size_t i = limit; i < k->row_count; i++)
+		rest += k->rows[i].counts[0];
+	if (limit < k->row_count)
+		report_header_note(h, "%zu more rows, with %llu samples (%.2f%%), are not shown",
+				   k->row_count - limit, (unsigned long long)rest,
+				   share(rest, k->totals[0]));
+}
+
+int prof_table_make(const struct prof_table *p, const struct query *q, const struct rank *k,
+		    enum rank_by by, struct report_header *h, struct table **ret, struct diag *diag)
+{
+	size_t limit = p->limit && p->limit < k->row_count ? (size_t)p->limit : k->row_count;
+	struct columns c = {0};
+	struct order order;
+	struct table *t;
+	int r;
+
+	r = find_order(p, q, &order, diag);
+	if (r)
+		return r;
+	t = table_new("prof");
+	if (!t)
+		return diag_fail(diag, ENOMEM, "out of memory");
+	if (k->row_count)
+		qsort_r(k->rows, k->row_count, sizeof(*k->rows), compare_rows, &order);
+	add_event_columns(t, q, &c);
+	add_name_columns(t, by, &c);
+	note_rest(h, k, limit);
+	r = fill(t, &c, q, k, by, limit);
+	if (r) {
+		table_free(t);
+		return diag_fail(diag, -r, "out of memory");
+	}
+	*ret = t;
+	return 0;
+}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#ifndef CULPRIT_CMD_PROF_TABLE_H
+#define CULPRIT_CMD_PROF_TABLE_H
+
+#include "analyze/rank.h"
+#include "report/table.h"
+
+/* From a ranking to the table of `culprit prof`: order, limit, columns. */
+struct prof_table {
+	const char *sort; /* an event's label or a column's name; NULL: the first event */
+	uint64_t limit;	  /* rows; 0: all */
+};
+
+/* Notes in h what the limit left out. -EINVAL when there is no such column to sort by. */
+int prof_table_make(const struct prof_table *p, const struct query *q, const struct rank *k,
+		    enum rank_by by, struct report_header *h, struct table **ret,
+		    struct diag *diag);
+
+#endif

@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#include "cmd/report.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "config.h"
+#include "util/num.h"
+
+int report_take_option(struct report_options *o, int value, const char *text, struct diag *diag)
+{
+	switch (value) {
+	case 'i':
+		o->db = text;
+		return *text ? 0 : diag_fail(diag, EINVAL, "the database's name is empty");
+	case REPORT_EPOCH:
+		o->epoch = text;
+		return 0;
+	case REPORT_EVENT:
+		o->selection.event = text;
+		return 0;
+	case REPORT_IMAGE:
+		o->selection.image = text;
+		return 0;
+	case REPORT_FUNCTION:
+		o->function = text;
+		return 0;
+	case REPORT_SUBJECT:
+		if (o->selection.subject_count == REPORT_SUBJECTS_MAX)
+			return diag_fail(diag, EINVAL, "more than %d subjects",
+					 REPORT_SUBJECTS_MAX);
+		o->subjects[o->selection.subject_count++] = text;
+		o->selection.subjects = o->subjects;
+		return 0;
+	case REPORT_JSON:
+	case REPORT_CSV:
+		if (o->format != TABLE_TEXT)
+			return diag_fail(diag, EINVAL, "one of --json and --csv, once");
+		o->format = value == REPORT_JSON ? TABLE_JSON : TABLE_CSV;
+		return 0;
+	}
+	return -ENOENT;
+}
+
+int report_find_db(const char *named, const char **ret_path, struct diag *diag)
+{
+	static const char *const usual[] = {"culprit.db", CULPRIT_STATE_DIR};
+	const char *variable = getenv("CULPRIT_DB");
+	struct stat st;
+
+	if (!named && variable && *variable)
+		named = variable;
+	for (size_t i = 0; i < 2 && !named; i++) {
+		if (!stat(usual[i], &st))
+			named = usual[i];
+	}
+	if (!named)
+		return diag_fail(diag, ENOENT,
+				 "there is no database: neither ./culprit.db nor " CULPRIT_STATE_DIR
+				 " exists; make one (culprit record -a) or name one (-i DB)");
+	*ret_path = named;
+	return 0;
+}
+
+int report_open(const struct report_options *o, const char **ret_path, struct db_reader **ret,
+		struct diag *diag)
+{
+	struct db_reader *reader;
+	const char *path;
+	int r;
+
+	r = report_find_db(o->db, &path, diag);
+	if (!r)
+		r = db_reader_open(path, &io_system, &reader, diag);
+	if (r)
+		return r;
+	r = db_reader_select(reader, o->epoch ? o->epoch : "last", diag);
+	if (r) {
+		db_reader_free(reader);
+		return r;
+	}
+	*ret_path = path;
+	*ret = reader;
+	return 0;
+}
+
+static int find_symbols(void *arg, const struct image_id *id, const char *path,
+			const struct image_symbols **ret, struct diag *diag)
+{
+	return image_find_symbols(arg, id, path, ret, diag);
+}
+
+static int find_lines(void *arg, const struct image_id *id, const char *path,
+		      const uint64_t *addresses, size_t count, struct image_lines **ret,
+		      struct diag *diag)
+{
+	return image_find_lines(arg, id, path, addresses, count, ret, diag);
+}
+
+struct rank_source report_source(struct image_finder *finder)
+{
+	return (struct rank_source){find_symbols, find_lines, finder};
+}
+
+/* The name among those of the list that is split by ", ", added if it is not. */
+static int add_machine(char **list, const char *name)
+{
+	size_t size = strlen(name);
+	char *longer;
+
+	for (const char *p = *list; p && *p; p += strcspn(p, ",") + 2) {
+		if (strcspn(p, ",") == size && !strncmp(p, name, size))
+			return 0;
+		if (!p[strcspn(p, ",")])
+			break;
+	}
+	if (asprintf(&longer, "%s%s%s", *list ? *list : "", *list ? ", " : "", name) < 0)
+		return -ENOMEM;
+	free(*list);
+	*list = longer;
+	return 0;
+}
+
+int report_describe_epochs(struct report_header *h, const struct db_epoch *const *epochs,
+			   size_t count)
+{
+	h->epochs = calloc(count + 1, sizeof(*h->epochs));
+	if (!h->epochs)
+		return -ENOMEM;
+	for (size_t i = 0; i < count; i++) {
+		const struct db_epoch *e = epochs[i];
+
+		h->epochs[i] = strdup(e->name);
+		if (!h->epochs[i])
+			return -ENOMEM;
+		h->epoch_count++;
+		if (!i || e->start_ns < h->start_ns)
+			h->start_ns = e->start_ns;
+		if (e->end_ns > h->end_ns)
+			h->end_ns = e->end_ns;
+		if (add_machine(&h->machine, e->machine))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static int describe_events(struct report_header *h, const struct query *q)
+{
+	bool twins = false;
+
+	h->events = calloc(q->event_count + 1, sizeof(*h->events));
+	if (!h->events)
+		return -ENOMEM;
+	for (size_t i = 0; i < q->event_count; i++) {
+		const struct query_event *e = &q->events[i];
+
+		h->events[i] = (struct report_event){
+			.name = strdup(e->label),
+			.period = e->period,
+			.precise = e->flags & DB_EVENT_PRECISE,
+			.randomized = e->flags & DB_EVENT_RANDOMIZED,
+			.samples = e->samples,
+			.lost = e->lost,
+			.scale = query_event_scale(e),
+		};
+		if (!h->events[i].name)
+			return -ENOMEM;
+		h->event_count++;
+		h->samples = num_add_sat(h->samples, e->samples);
+		h->unknown = num_add_sat(h->unknown, e->unknown);
+		twins |= e->label != e->name;
+	}
+	if (twins)
+		report_header_note(h, "the same event was sampled with different periods: they are "
+				      "kept apart, as NAME:PERIOD");
+	return 0;
+}
+
+static int describe_losses(struct report_header *h, const struct query *q)
+{
+	h->lost = q->lost_samples;
+	h->idle = q->idle_skipped;
+	h->lost_by_cause = calloc(q->lost_count + 1, sizeof(*h->lost_by_cause));
+	if (!h->lost_by_cause)
+		return -ENOMEM;
+	for (size_t i = 0; i < q->lost_count; i++) {
+		h->lost_by_cause[i].name = strdup(q->lost[i].name);
+		h->lost_by_cause[i].value = q->lost[i].value;
+		if (!h->lost_by_cause[i].name)
+			return -ENOMEM;
+		h->lost_causes++;
+	}
+	return 0;
+}
+
+int report_describe_query(struct report_header *h, const struct query *q)
+{
+	int r = describe_events(h, q);
+
+	if (!r)
+		r = describe_losses(h, q);
+	if (r)
+		return r;
+	for (size_t i = 0; i < q->unknown_count; i++)
+		report_header_note(h, "unknown, by cause: %s %llu", q->unknown[i].name,
+				   (unsigned long long)q->unknown[i].value);
+	for (size_t i = 0; i < q->damage_count && i < QUERY_DAMAGES_MAX; i++)
+		report_header_note(h, "damaged: %s", q->damages[i]);
+	if (q->damage_count > QUERY_DAMAGES_MAX)
+		report_header_note(h, "damaged: %zu more places (see: culprit db verify)",
+				   q->damage_count - QUERY_DAMAGES_MAX);
+	for (size_t i = 0; i < q->event_count && q->damage_count; i++) {
+		if (q->events[i].counted > q->events[i].samples)
+			report_header_note(
+				h, "%s: %llu samples were taken that are not here",
+				q->events[i].label,
+				(unsigned long long)(q->events[i].counted - q->events[i].samples));
+	}
+	if (q->refused)
+		report_header_note(h, "%llu samples of events past the first %d are left out",
+				   (unsigned long long)q->refused, QUERY_EVENTS_MAX);
+	return 0;
+}
+
+/* 0 when stdout is no terminal. */
+static int terminal_width(void)
+{
+	const char *columns = getenv("COLUMNS");
+	struct winsize size;
+	uint64_t n;
+
+	if (!isatty(STDOUT_FILENO))
+		return 0;
+	if (columns && !num_parse_u64(columns, &n) && n && n < 10000)
+		return (int)n;
+	if (!ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) && size.ws_col)
+		return size.ws_col;
+	return 80;
+}
+
+int report_print(const struct table *t, const struct report_header *h, enum table_format format)
+{
+	struct diag diag;
+	int r;
+
+	if (format == TABLE_CSV)
+		report_header_print(h, stderr);
+	r = table_print(t, h, format, stdout, format == TABLE_TEXT ? terminal_width() : 0);
+	if (r == -ENOMEM) {
+		diag_fail(&diag, ENOMEM, "out of memory");
+		return cmd_fail(&diag);
+	}
+	/* Other errors are of stdout; whoever flushes it tells. */
+	return r ? CMD_FAILURE : CMD_OK;
+}

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#ifndef CULPRIT_CMD_REPORT_H
+#define CULPRIT_CMD_REPORT_H
+
+#include "analyze/query.h"
+#include "analyze/rank.h"
+#include "cmd/cmd.h"
+#include "db/reader.h"
+#include "image/find.h"
+#include "report/table.h"
+
+/* What all reports share: which database, which samples, which form. */
+
+#define REPORT_SUBJECTS_MAX 16
+
+struct report_options {
+	const char *db;	   /* NULL: as report_find_db says */
+	const char *epoch; /* NULL: last */
+	const char *function;
+	struct query_selection selection; /* its subjects are the ones below */
+	const char *subjects[REPORT_SUBJECTS_MAX];
+	enum table_format format;
+};
+
+enum {
+	REPORT_EPOCH = CMD_LONG,
+	REPORT_EVENT,
+	REPORT_IMAGE,
+	REPORT_FUNCTION,
+	REPORT_SUBJECT,
+	REPORT_JSON,
+	REPORT_CSV,
+	REPORT_OPTION_END, /* the first value for a report's own options */
+};
+
+/* clang-format off */
+/* For a report's list of options: where it reads, which form it has, and what it is about. */
+#define REPORT_DB_OPTION                                                                           \
+	{"input", 'i', "DB", "database; default: $CULPRIT_DB, ./culprit.db or /var/lib/culprit"}
+#define REPORT_FORM_OPTIONS                                                                        \
+	{"json", REPORT_JSON, NULL, "one JSON object"},                                            \
+	{"csv", REPORT_CSV, NULL, "comma-separated values; header and notes go to stderr"}
+#define REPORT_SELECTION_OPTIONS                                                                   \
+	{"epoch", REPORT_EPOCH, "EPOCHS", "last (default), all, NAME or its beginning, FROM..TO"},  \
+	{"event", REPORT_EVENT, "GLOB", "events by name"},                                         \
+	{"image", REPORT_IMAGE, "GLOB", "images by path, file name or build-id"},                  \
+	{"function", REPORT_FUNCTION, "REGEX", "functions by (demangled) name"},                   \
+	{"subject", REPORT_SUBJECT, "KEY=GLOB", "comm, cgroup, container, pid or label.NAME; may be repeated"}
+/* clang-format on */
+
+/* Takes one of the options above. 0, -EINVAL, or -ENOENT when it is none of them. */
+int report_take_option(struct report_options *o, int value, const char *text, struct diag *diag);
+
+/* The database that was meant. -ENOENT when none was named and none of the usual ones exists. */
+int report_find_db(const char *named, const char **ret_path, struct diag *diag);
+/* Opens it and chooses the epochs. */
+int report_open(const struct report_options *o, const char **ret_path, struct db_reader **ret,
+		struct diag *diag);
+
+/* Symbols and lines through the finder, as a ranking wants them. */
+struct rank_source report_source(struct image_finder *finder);
+
+/* Fills the header with what a query and its reader say: events, losses, epochs, damage. */
+int report_describe_epochs(struct report_header *h, const struct db_epoch *const *epochs,
+			   size_t count);
+int report_describe_query(struct report_header *h, const struct query *q);
+
+/* Prints to stdout; for CSV the header goes to stderr. Returns an exit status. */
+int report_print(const struct table *t, const struct report_header *h, enum table_format format);
+
+#endif
