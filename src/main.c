@@ -4,6 +4,7 @@
 
 int main(int argc, char **argv)
 {
+	/* Before anything else: in the child that parses foreign files this is all there is. */
 	image_worker_dispatch(argc, argv);
 	return cmd_main(argc, argv);
 }
