@@ -9,7 +9,11 @@
 /*
  * Symbols of code made at run time, as its process writes them: /tmp/perf-PID.map (text: start size
  * name, hex) and jitdump files (binary, by the format of the kernel's jitdump specification). Both
- * are hostile input. fd must be a regular file; at most max_bytes of it are read.
+ * are hostile input and may be read while they are written: what is not whole at their end is left
+ * out. Later code replaces earlier code where it begins. At most max_bytes are read (of a jitdump
+ * the heads of its records, not the code), and names are cut at 4 KiB; what was left out after the
+ * limit, or because records made no sense, image_symbols_source() says. fd must be a regular file.
+ * -EBADMSG: not such a file, or of the other byte order.
  */
 int image_perf_map_read(int fd, size_t max_bytes, struct image_symbols **ret, struct diag *diag);
 int image_jitdump_read(int fd, size_t max_bytes, struct image_symbols **ret, struct diag *diag);

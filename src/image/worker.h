@@ -58,6 +58,9 @@ int image_worker_lines(struct image_worker *w, int fd, int debug_fd, const uint6
 /* As image_debug_link_read(). */
 int image_worker_debug_link(struct image_worker *w, int fd, struct image_debug_link *ret,
 			    struct diag *diag);
+/* image_perf_map_read(), or image_jitdump_read() when is_jitdump. */
+int image_worker_jit(struct image_worker *w, int fd, bool is_jitdump, size_t max_bytes,
+		     struct image_symbols **ret, struct diag *diag);
 /* As image_code_read(). */
 int image_worker_code(struct image_worker *w, int fd, uint64_t address, size_t size,
 		      uint8_t **ret_data, size_t *ret_size, struct diag *diag);

@@ -11,6 +11,7 @@
 #include <sys/socket.h>
 #include <sys/time.h>
 #include "image/code.h"
+#include "image/jit.h"
 #include "image/worker_wire.h"
 #include "util/num.h"
 
@@ -86,8 +87,15 @@ static int do_facts(const struct child *c, struct buf *out, struct diag *diag)
 static int do_symbols(const struct child *c, struct buf *out, struct diag *diag)
 {
 	struct image_symbols *symbols;
-	int r = image_symbols_read(c->files[0], c->files[1], (size_t)c->request.arguments[0],
-				   &symbols, diag);
+	size_t max_bytes = (size_t)c->request.arguments[0];
+	int r;
+
+	if (c->request.kind == WORKER_PERF_MAP)
+		r = image_perf_map_read(c->files[0], max_bytes, &symbols, diag);
+	else if (c->request.kind == WORKER_JITDUMP)
+		r = image_jitdump_read(c->files[0], max_bytes, &symbols, diag);
+	else
+		r = image_symbols_read(c->files[0], c->files[1], max_bytes, &symbols, diag);
 	if (r)
 		return r;
 	r = image_symbols_save(symbols, out);
@@ -136,6 +144,8 @@ static int child_do(const struct child *c, struct buf *out, struct diag *diag)
 	case WORKER_FACTS:
 		return do_facts(c, out, diag);
 	case WORKER_SYMBOLS:
+	case WORKER_PERF_MAP:
+	case WORKER_JITDUMP:
 		return do_symbols(c, out, diag);
 	case WORKER_LINES:
 		return do_lines(c, out, diag);

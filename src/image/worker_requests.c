@@ -52,13 +52,13 @@ out:
 	return r;
 }
 
-int image_worker_symbols(struct image_worker *w, int fd, int debug_fd, size_t max_bytes,
-			 struct image_symbols **ret, struct diag *diag)
+/* For the kinds of requests that read within max_bytes and answer with symbols. */
+static int request_symbols(struct image_worker *w, enum worker_kind kind, int fd, int debug_fd,
+			   size_t max_bytes, struct image_symbols **ret, struct diag *diag)
 {
 	int files[] = {fd, debug_fd};
-	struct worker_request request = {.kind = WORKER_SYMBOLS,
-					 .file_count = debug_fd < 0 ? 1 : 2,
-					 .arguments = {max_bytes}};
+	struct worker_request request = {
+		.kind = kind, .file_count = debug_fd < 0 ? 1 : 2, .arguments = {max_bytes}};
 	uint64_t max = worker_memory_bytes(w);
 	struct buf reply;
 
@@ -70,6 +70,19 @@ int image_worker_symbols(struct image_worker *w, int fd, int debug_fd, size_t ma
 		r = worker_refuse(w, diag);
 	buf_free(&reply);
 	return r;
+}
+
+int image_worker_symbols(struct image_worker *w, int fd, int debug_fd, size_t max_bytes,
+			 struct image_symbols **ret, struct diag *diag)
+{
+	return request_symbols(w, WORKER_SYMBOLS, fd, debug_fd, max_bytes, ret, diag);
+}
+
+int image_worker_jit(struct image_worker *w, int fd, bool is_jitdump, size_t max_bytes,
+		     struct image_symbols **ret, struct diag *diag)
+{
+	return request_symbols(w, is_jitdump ? WORKER_JITDUMP : WORKER_PERF_MAP, fd, -1, max_bytes,
+			       ret, diag);
 }
 
 int image_worker_lines(struct image_worker *w, int fd, int debug_fd, const uint64_t *addresses,

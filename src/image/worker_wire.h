@@ -19,7 +19,15 @@
 #define WORKER_REASON_MAX  1024
 #define WORKER_EXIT_UNSAFE 100 /* and more: the step of the confinement that failed */
 
-enum worker_kind { WORKER_FACTS = 1, WORKER_SYMBOLS, WORKER_LINES, WORKER_CODE, WORKER_DEBUG_LINK };
+enum worker_kind {
+	WORKER_FACTS = 1,
+	WORKER_SYMBOLS,
+	WORKER_LINES,
+	WORKER_CODE,
+	WORKER_DEBUG_LINK,
+	WORKER_PERF_MAP,
+	WORKER_JITDUMP,
+};
 
 struct worker_request {
 	uint64_t serial;
