@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <zstd.h>
+#include "db/blob_name.h"
 #include "db/chunk.h"
 #include "db/layout.h"
 #include "util/buf.h"
@@ -19,7 +20,6 @@
 #define BLOB_HEADER_SIZE 32
 #define BLOB_LEVEL	 6
 #define BLOB_STORED_MAX	 ((size_t)1 << 30)
-#define BLOB_NAME_MAX	 (IMAGE_ID_TEXT_MAX + 32)
 
 static int blob_name(const struct image_id *image, const char *kind, char out[BLOB_NAME_MAX],
 		     struct diag *diag)
@@ -146,6 +146,24 @@ static int blob_load(const struct io *io, int fd, size_t max_bytes, void **ret_d
 		r = blob_decode(&file, max_bytes, ret_data, ret_size);
 	}
 	buf_free(&file);
+	return r;
+}
+
+int blob_check(const struct io *io, int images_fd, const char *name, uint64_t *bytes)
+{
+	int fd = io->open(io->arg, images_fd, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK, 0), r;
+	struct stat st;
+	void *data;
+	size_t size;
+
+	if (fd < 0)
+		return fd;
+	r = blob_load(io, fd, BLOB_STORED_MAX, &data, &size);
+	if (r == 0)
+		free(data);
+	if (io->stat(io->arg, fd, &st) == 0)
+		*bytes += (uint64_t)st.st_size;
+	io->close(io->arg, fd);
 	return r;
 }
 

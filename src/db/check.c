@@ -146,8 +146,8 @@ int check_pack(const struct pack *p, pack_damage_fn *damage, void *arg, bool *re
 		}
 	}
 	if (r == 0)
-		pack_verify_frame(p, check_told, c);
-	if (r == 0 && (c->damaged || !p->index_end))
+		r = pack_verify_frame(p, check_told, c);
+	if (r == 0 && c->damaged)
 		r = -EBADMSG;
 	if (ret && (r == 0 || r == -EBADMSG))
 		*ret = c->totals;

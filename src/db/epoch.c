@@ -238,7 +238,7 @@ static int attempt_confirm(const struct attempt *t)
 		return 0;
 	r = epoch_list(t->io, t->fd, &now);
 	if (r < 0)
-		return r;
+		return diag_fail(t->diag, -r, "cannot list epoch %s: %s", t->name, strerror(-r));
 	changed = now.base_count && (!t->listing.base_count ||
 				     now.bases[0].generation > t->listing.bases[0].generation);
 	epoch_listing_free(&now);

@@ -89,7 +89,7 @@ void pack_tell(const struct pack *p, const struct catalog_entry *e, pack_damage_
 
 /*
  * That header, chunks, index and trailer are all there is; with this, pack_open and pack_read_chunk
- * have checked every byte. 0 or -EBADMSG (told).
+ * have checked every byte. 0, -EBADMSG (told), or why it could not be read.
  */
 int pack_verify_frame(const struct pack *p, pack_damage_fn *damage, void *arg);
 

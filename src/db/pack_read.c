@@ -384,6 +384,7 @@ int pack_verify_frame(const struct pack *p, pack_damage_fn *damage, void *arg)
 {
 	uint64_t at = PACK_HEADER_SIZE;
 	struct catalog_entry index;
+	int r;
 
 	if (!p->index_end) /* told when it was opened */
 		return -EBADMSG;
@@ -392,7 +393,10 @@ int pack_verify_frame(const struct pack *p, pack_damage_fn *damage, void *arg)
 			break;
 		at += entry_size(&p->catalog.entries[i]);
 	}
-	if (entry_at(p, at, &index) < 0 || at + entry_size(&index) != p->index_end ||
+	r = entry_at(p, at, &index);
+	if (r < 0 && r != -EBADMSG)
+		return r;
+	if (r < 0 || at + entry_size(&index) != p->index_end ||
 	    p->index_end + PACK_TRAILER_SIZE != p->size) {
 		pack_tell(p, NULL, damage, arg, "the index does not account for every byte");
 		return -EBADMSG;

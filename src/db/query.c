@@ -210,10 +210,11 @@ static int show_epoch(struct db_reader *r, struct query *q, const struct db_epoc
 	int fd = layout_open_dir(r->io, r->db_fd, epoch->machine), err;
 
 	q->epoch = epoch->name;
-	err = fd < 0 ? fd
-		     : epoch_open(r->io, fd, epoch->name, &epoch_whole, query_tell, q, &e, diag);
-	if (fd >= 0)
-		r->io->close(r->io->arg, fd);
+	if (fd < 0)
+		return diag_fail(diag, -fd, "cannot open %s/%s: %s", r->path, epoch->machine,
+				 strerror(-fd));
+	err = epoch_open(r->io, fd, epoch->name, &epoch_whole, query_tell, q, &e, diag);
+	r->io->close(r->io->arg, fd);
 	if (err == -ENOENT) {
 		snprintf(text, sizeof(text), "epoch %s was removed while it was being read",
 			 epoch->name);

@@ -306,14 +306,9 @@ unsigned db_writer_segments(const struct db_writer *w)
 	return w->last_segment - w->upto;
 }
 
-static int add_row(void *arg, const struct db_row *row)
+struct catalog writer_batch_catalog(const struct db_batch *batch)
 {
-	return pack_add_row(arg, row);
-}
-
-int db_writer_flush(struct db_writer *w, const struct db_batch *batch, struct diag *diag)
-{
-	struct catalog head = {
+	return (struct catalog){
 		.start_ns = batch->start_ns,
 		.end_ns = batch->end_ns,
 		.samples = batch->samples,
@@ -324,6 +319,16 @@ int db_writer_flush(struct db_writer *w, const struct db_batch *batch, struct di
 		.facts = batch->fact_list,
 		.fact_count = batch->facts ? intern_count(batch->facts) : 0,
 	};
+}
+
+static int add_row(void *arg, const struct db_row *row)
+{
+	return pack_add_row(arg, row);
+}
+
+int db_writer_flush(struct db_writer *w, const struct db_batch *batch, struct diag *diag)
+{
+	struct catalog head = writer_batch_catalog(batch);
 	struct pack_writer *p;
 	char name[LAYOUT_NAME_MAX];
 	uint64_t bytes;

@@ -2,10 +2,11 @@
 #ifndef CULPRIT_DB_WRITER_STATE_H
 #define CULPRIT_DB_WRITER_STATE_H
 
+#include "db/catalog.h"
 #include "db/layout.h"
 #include "db/writer.h"
 
-/* The inside of the writer, for writer.c, clean.c, compact.c and retain.c only. */
+/* The inside of the writer, for writer.c, clean.c, compact.c, retain.c and orphans.c only. */
 struct db_writer {
 	const struct io *io;
 	char *path, *machine;
@@ -17,6 +18,9 @@ struct db_writer {
 	uint32_t upto;	       /* what the base covers */
 };
 
+/* What a pack of this batch says of itself; refers to the batch. */
+struct catalog writer_batch_catalog(const struct db_batch *batch);
+
 /*
  * Removes from an epoch what a crash left and what the newest base covers. A covered pack that is
  * damaged is set aside under another name instead.
@@ -26,5 +30,7 @@ int writer_clean_epoch(struct db_writer *w, int epoch_fd, const char *name, stru
 int writer_remove_dir(struct db_writer *w, const char *name, struct diag *diag);
 /* Takes an epoch out of sight at once, then removes it. */
 int writer_remove_epoch(struct db_writer *w, const char *name, struct diag *diag);
+/* Removes blobs (see blob.h) of images that no epoch has any more. */
+int writer_remove_orphans(struct db_writer *w, uint64_t now_ns, struct diag *diag);
 
 #endif

@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "db/check.h"
+#include "db/epoch.h"
+#include "db/merge.h"
+#include "db/writer_state.h"
+#include "util/num.h"
+
+/*
+ * Compaction: the base and the segments after it become the next base. Two passes: the first reads
+ * everything and learns what is damaged, the second merges what is sound, so that the new base can
+ * say at its start what it holds. At most FAN_IN packs at once, which bounds memory (one chunk
+ * each); more segments than that take several rounds.
+ */
+#define FAN_IN 32
+
+struct compaction {
+	struct db_writer *w;
+	int epoch_fd;
+	const char *name;
+	struct epoch epoch;
+	struct merge_input inputs[FAN_IN];
+	struct db_batch *sums; /* counters, facts and events of all inputs; no rows */
+	uint64_t samples, lost_samples;
+	struct diag *diag;
+};
+
+/* Adds what a pack says of itself: counters add up, the last fact of a name stays. */
+static int sum_catalog(struct compaction *c, const struct catalog *t, uint64_t *start_ns,
+		       uint64_t *end_ns)
+{
+	uint32_t event = 0;
+	int r = 0;
+
+	if (t->start_ns || t->end_ns) {
+		if (!*start_ns || t->start_ns < *start_ns)
+			*start_ns = t->start_ns;
+		if (t->end_ns > *end_ns)
+			*end_ns = t->end_ns;
+	}
+	for (uint32_t i = 0; i < t->event_count && r == 0; i++)
+		r = db_batch_event(c->sums, &t->events[i], &event);
+	for (uint32_t i = 0; i < t->counter_count && r == 0; i++) {
+		const struct db_counter *n = &t->counters[i];
+
+		event = DB_EVENT_NONE;
+		if (n->event != DB_EVENT_NONE)
+			r = db_batch_event(c->sums, &t->events[n->event], &event);
+		if (r == 0)
+			r = db_batch_count(c->sums, event, n->name, n->value);
+	}
+	for (uint32_t i = 0; i < t->fact_count && r == 0; i++)
+		r = db_batch_fact(c->sums, t->facts[i].name, t->facts[i].value);
+	return r;
+}
+
+/* The first pass. */
+static int inspect(struct compaction *c)
+{
+	uint64_t start_ns = 0, end_ns = 0;
+	struct check_totals totals;
+	int r = 0;
+
+	c->sums = db_batch_new(0);
+	if (!c->sums)
+		return -ENOMEM;
+	for (size_t i = 0; i < c->epoch.pack_count && r == 0; i++) {
+		const struct pack *p = c->epoch.packs[i];
+		bool *good = calloc(p->catalog.entry_count + 1, sizeof(*good));
+
+		if (!good)
+			return -ENOMEM;
+		c->inputs[i] = (struct merge_input){p, good};
+		r = check_pack(p, NULL, NULL, good, &totals);
+		if (r == -EBADMSG)
+			r = 0;
+		if (r < 0)
+			return r;
+		c->samples = num_add_sat(c->samples, totals.samples);
+		c->lost_samples =
+			num_add_sat(c->lost_samples, totals.lost_samples + p->lost_samples);
+		r = sum_catalog(c, &p->catalog, &start_ns, &end_ns);
+	}
+	if (r == 0 && c->lost_samples)
+		r = db_batch_count(c->sums, DB_EVENT_NONE, "lost.damaged", c->lost_samples);
+	db_batch_interval(c->sums, start_ns, end_ns);
+	return r;
+}
+
+static int add_row(void *arg, const struct db_row *row)
+{
+	return pack_add_row(arg, row);
+}
+
+/* Chunks of types that this version does not know go along as they are. */
+static int carry_unknown(const struct compaction *c, struct pack_writer *out)
+{
+	struct buf whole;
+	int r = 0;
+
+	buf_init(&whole, CHUNK_HEADER_SIZE + CHUNK_PAYLOAD_MAX);
+	for (size_t i = 0; i < c->epoch.pack_count && r == 0; i++) {
+		const struct catalog *t = &c->inputs[i].pack->catalog;
+
+		for (uint32_t n = 0; n < t->entry_count && r == 0; n++) {
+			const struct catalog_entry *e = &t->entries[n];
+
+			if (e->chunk.type <= CHUNK_INDEX || !c->inputs[i].good[n])
+				continue;
+			r = pack_read_chunk(c->inputs[i].pack, e, &whole, NULL, NULL);
+			if (r == 0)
+				r = pack_add_chunk(out, &e->chunk, whole.data);
+		}
+	}
+	buf_free(&whole);
+	return r;
+}
+
+/* The second pass. */
+static int write_base(struct compaction *c, uint32_t generation)
+{
+	struct catalog head = writer_batch_catalog(c->sums);
+	char name[LAYOUT_NAME_MAX];
+	struct pack_writer *out;
+	uint64_t bytes;
+	int r;
+
+	head.samples = c->samples;
+	layout_base_name(generation, c->epoch.last_segment, name);
+	r = pack_create(c->w->io, c->epoch_fd, name, &head, PACK_LEVEL_BASE, &out, c->diag);
+	if (r < 0)
+		return r;
+	r = merge_rows(c->inputs, c->epoch.pack_count, add_row, out);
+	if (r == 0)
+		r = carry_unknown(c, out);
+	if (r < 0) {
+		pack_abandon(out);
+		return diag_fail(c->diag, -r, "cannot compact epoch %s: %s", c->name, strerror(-r));
+	}
+	return pack_finish(out, &bytes, c->diag);
+}
+
+static int next_generation(const struct compaction *c, uint32_t *ret)
+{
+	struct epoch_listing l;
+	int r = epoch_list(c->w->io, c->epoch_fd, &l);
+
+	if (r < 0)
+		return r;
+	if (l.base_count && l.bases[0].generation == UINT32_MAX)
+		r = -EOVERFLOW;
+	else
+		*ret = l.base_count ? l.bases[0].generation + 1 : 1;
+	epoch_listing_free(&l);
+	return r;
+}
+
+/* One round. 1 when it made a base, 0 when there was nothing to do. */
+static int compact_round(struct compaction *c, const struct epoch_limit *limit)
+{
+	uint32_t generation = 0;
+	int r = epoch_open(c->w->io, c->w->machine_fd, c->name, limit, NULL, NULL, &c->epoch,
+			   c->diag);
+
+	if (r < 0)
+		return r;
+	if (c->epoch.unread)
+		return diag_fail(c->diag, -c->epoch.unread,
+				 "epoch %s has a pack that cannot be read now: not compacted",
+				 c->name);
+	if (c->epoch.pack_count < 2)
+		return 0;
+	r = inspect(c);
+	if (r == 0)
+		r = next_generation(c, &generation);
+	if (r < 0)
+		return diag_fail(c->diag, -r, "cannot compact epoch %s: %s", c->name, strerror(-r));
+	r = write_base(c, generation);
+	return r < 0 ? r : 1;
+}
+
+static void round_end(struct compaction *c)
+{
+	for (size_t i = 0; i < FAN_IN; i++)
+		free((bool *)c->inputs[i].good);
+	db_batch_free(c->sums);
+	epoch_close(&c->epoch);
+}
+
+int db_writer_compact(struct db_writer *w, const char *epoch, struct diag *diag)
+{
+	bool is_current = w->epoch_fd >= 0 && (!epoch || strcmp(epoch, w->epoch) == 0);
+	struct epoch_limit limit = {is_current ? w->last_segment : UINT32_MAX, FAN_IN};
+	const char *name = epoch ? epoch : w->epoch;
+	int fd, cleaned, r = 1;
+
+	if (!epoch && !is_current)
+		return diag_fail(diag, EINVAL, "no epoch was begun in %s", w->path);
+	if (!layout_is_epoch(name))
+		return diag_fail(diag, EINVAL, "'%s' is not the name of an epoch", name);
+	fd = layout_open_dir(w->io, w->machine_fd, name);
+	if (fd < 0)
+		return diag_fail(diag, -fd, "cannot open epoch %s of %s: %s", name, w->path,
+				 strerror(-fd));
+	while (r == 1) {
+		struct compaction c = {.w = w, .epoch_fd = fd, .name = name, .diag = diag};
+
+		r = compact_round(&c, &limit);
+		if (r == 1 && is_current)
+			w->upto = c.epoch.last_segment;
+		round_end(&c);
+		if (r == 1) {
+			cleaned = writer_clean_epoch(w, fd, name, diag);
+			r = cleaned < 0 ? cleaned : r;
+		}
+	}
+	w->io->close(w->io->arg, fd);
+	return r;
+}

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include "db/epoch.h"
+#include "db/writer_state.h"
+#include "util/hash.h"
+
+/* Blobs of images whose last samples retention has removed. */
+
+#define ORPHAN_IMAGES_MAX (1u << 20)
+#define ORPHAN_ARENA_MAX  ((size_t)256 << 20)
+/* A younger blob may belong to samples that are not flushed yet. */
+#define ORPHAN_AGE_NS (24 * 3600 * 1000000000ull)
+
+static int collect_chunk(const struct pack *p, const struct catalog_entry *e, struct buf *whole,
+			 struct buf *raw, struct intern *ids)
+{
+	struct db_bytes streams[CHUNK_STREAMS_MAX];
+	char text[IMAGE_ID_TEXT_MAX];
+	struct arena *a = arena_new(ORPHAN_ARENA_MAX);
+	struct rows_chunk t;
+	uint32_t index;
+	int r = a ? pack_read_chunk(p, e, whole, NULL, NULL) : -ENOMEM;
+
+	if (r == 0)
+		r = chunk_open(whole->data + CHUNK_HEADER_SIZE, e->chunk.payload_size, raw,
+			       streams);
+	if (r == 0)
+		r = rows_chunk_open(streams, e->chunk.rows, a, &t);
+	for (uint32_t i = 0; r == 0 && i < t.image_count; i++) {
+		image_id_format(&t.images[i], text);
+		r = intern_add(ids, text, strlen(text), &index);
+	}
+	arena_free(a);
+	return r == -EBADMSG ? 0 : r; /* what is lost needs no blob */
+}
+
+static int collect_epoch(struct db_writer *w, const char *name, struct intern *ids,
+			 struct diag *diag)
+{
+	struct buf whole, raw;
+	struct epoch e;
+	int r = epoch_open(w->io, w->machine_fd, name, &epoch_whole, NULL, NULL, &e, diag);
+
+	if (r < 0)
+		return r;
+	buf_init(&whole, CHUNK_HEADER_SIZE + CHUNK_PAYLOAD_MAX);
+	buf_init(&raw, CHUNK_RAW_MAX + 1);
+	/* Not knowing all that is in use, nothing may be removed. */
+	r = e.unread;
+	for (size_t i = 0; i < e.pack_count && r == 0; i++) {
+		const struct catalog *c = &e.packs[i]->catalog;
+
+		for (uint32_t n = 0; n < c->entry_count && r == 0; n++)
+			if (c->entries[n].chunk.type == CHUNK_ROWS)
+				r = collect_chunk(e.packs[i], &c->entries[n], &whole, &raw, ids);
+	}
+	buf_free(&whole);
+	buf_free(&raw);
+	epoch_close(&e);
+	if (r < 0)
+		diag_fail(diag, -r, "cannot read epoch %s: %s", name, strerror(-r));
+	return r;
+}
+
+static bool is_old(const struct io *io, int fd, const char *name, uint64_t now_ns)
+{
+	int file = io->open(io->arg, fd, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK, 0);
+	struct stat st;
+	bool old = false;
+
+	if (file < 0)
+		return false;
+	if (io->stat(io->arg, file, &st) == 0)
+		old = (uint64_t)st.st_mtim.tv_sec * 1000000000u + ORPHAN_AGE_NS < now_ns;
+	io->close(io->arg, file);
+	return old;
+}
+
+static int remove_blobs(struct db_writer *w, const struct intern *ids, uint64_t now_ns)
+{
+	const struct io *io = w->io;
+	int fd = layout_open_dir(io, w->machine_fd, LAYOUT_IMAGES), r;
+	uint32_t index;
+	char **names;
+	size_t count;
+
+	if (fd < 0)
+		return fd == -ENOENT ? 0 : fd;
+	r = layout_list(io, fd, &names, &count);
+	if (r == 0) {
+		for (size_t i = 0; i < count && r == 0; i++)
+			if (intern_find(ids, names[i], strcspn(names[i], "."), &index) < 0 &&
+			    is_old(io, fd, names[i], now_ns))
+				r = io->unlink(io->arg, fd, names[i], 0);
+		free(names);
+	}
+	io->close(io->arg, fd);
+	return r == -ENOENT ? 0 : r;
+}
+
+int writer_remove_orphans(struct db_writer *w, uint64_t now_ns, struct diag *diag)
+{
+	struct intern *ids = intern_new(ORPHAN_IMAGES_MAX);
+	char **names;
+	size_t count;
+	int r = ids ? layout_list_epochs(w->io, w->machine_fd, &names, &count) : -ENOMEM;
+
+	if (r < 0) {
+		intern_free(ids);
+		return diag_fail(diag, -r, "cannot list the epochs of %s: %s", w->path,
+				 strerror(-r));
+	}
+	for (size_t i = 0; i < count && r == 0; i++)
+		r = collect_epoch(w, names[i], ids, diag);
+	free(names);
+	if (r == 0) {
+		r = remove_blobs(w, ids, now_ns);
+		if (r < 0)
+			diag_fail(diag, -r, "cannot tidy %s/%s/" LAYOUT_IMAGES ": %s", w->path,
+				  w->machine, strerror(-r));
+	}
+	intern_free(ids);
+	return r;
+}

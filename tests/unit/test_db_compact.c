@@ -1,0 +1,345 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <setjmp.h>
+#include <cmocka.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <time.h>
+#include "db/blob.h"
+#include "db_help.h"
+
+#define HOUR_NS 3600000000000ull
+
+static int make_place(void **state)
+{
+	static struct help_place p;
+
+	help_place_make(&p);
+	*state = &p;
+	return 0;
+}
+
+static int remove_place(void **state)
+{
+	help_place_remove(*state);
+	return 0;
+}
+
+static struct db_writer *open_writer(const struct help_place *p)
+{
+	struct db_writer *w;
+	struct diag diag = {0};
+
+	if (db_writer_open(p->db, TEST_MACHINE, &io_system, &w, &diag) < 0)
+		fail_msg("%s", diag.text);
+	return w;
+}
+
+static void flush_random(struct db_writer *w, struct help_digest *d, uint64_t seed, unsigned count)
+{
+	struct db_batch *b = db_batch_new(1u << 20);
+	struct diag diag = {0};
+
+	assert_int_equal(help_fill(b, d, seed, count), 0);
+	assert_int_equal(db_batch_fact(b, "kernel", "6.18"), 0);
+	db_batch_interval(b, TEST_TIME_NS + seed, TEST_TIME_NS + seed + 1000);
+	if (db_writer_flush(w, b, &diag) < 0)
+		fail_msg("%s", diag.text);
+	db_batch_free(b);
+}
+
+static void compact(struct db_writer *w, const char *epoch)
+{
+	struct diag diag = {0};
+
+	if (db_writer_compact(w, epoch, &diag) < 0)
+		fail_msg("%s", diag.text);
+}
+
+static void expect_digest(const struct help_place *p, const struct help_digest *expected)
+{
+	struct help_digest got;
+	struct diag diag = {0};
+
+	if (help_read(p->db, &io_system, "all", &got, &diag) < 0)
+		fail_msg("%s", diag.text);
+	if (got.damages)
+		fail_msg("%s", got.last_damage);
+	assert_true(got.samples == expected->samples);
+	assert_true(got.weighted == expected->weighted);
+	assert_true(got.counted == expected->counted);
+}
+
+/* The names in an epoch, sorted, with a blank after each. */
+static void list_epoch(const struct help_place *p, const char *epoch, char *out, size_t room)
+{
+	struct dirent **names;
+	char path[192];
+	int count;
+
+	snprintf(path, sizeof(path), "%s/" TEST_MACHINE "/%s", p->db, epoch);
+	count = scandir(path, &names, NULL, alphasort);
+	assert_true(count >= 0);
+	*out = 0;
+	for (int i = 0; i < count; i++) {
+		if (names[i]->d_name[0] != '.')
+			snprintf(out + strlen(out), room - strlen(out), "%s ", names[i]->d_name);
+		free(names[i]);
+	}
+	free(names);
+}
+
+static void a_base_takes_the_place_of_its_segments(void **state)
+{
+	struct help_place *p = *state;
+	struct help_digest d = {0};
+	struct db_writer *w = open_writer(p);
+	char names[512];
+
+	assert_int_equal(db_writer_begin_epoch(w, TEST_TIME_NS, NULL), 0);
+	flush_random(w, &d, 1, 300);
+	compact(w, NULL);
+	list_epoch(p, db_writer_epoch(w), names, sizeof(names));
+	assert_string_equal(names, "seg-00000001 "); /* one file is as good as one base */
+	flush_random(w, &d, 2, 40000);
+	flush_random(w, &d, 3, 300);
+	compact(w, NULL);
+	list_epoch(p, db_writer_epoch(w), names, sizeof(names));
+	assert_string_equal(names, "base-00000001-00000003 ");
+	assert_int_equal(db_writer_segments(w), 0);
+	expect_digest(p, &d);
+	flush_random(w, &d, 4, 70000);
+	assert_int_equal(db_writer_segments(w), 1);
+	expect_digest(p, &d);
+	assert_int_equal(db_writer_close(w, NULL), 0);
+	/* A sealed epoch may still be compacted. */
+	w = open_writer(p);
+	compact(w, "20261118T110640Z");
+	list_epoch(p, "20261118T110640Z", names, sizeof(names));
+	assert_string_equal(names, "SEALED base-00000002-00000004 ");
+	db_writer_free(w);
+	expect_digest(p, &d);
+}
+
+static void equal_rows_of_many_segments_are_added_up(void **state)
+{
+	struct help_place *p = *state;
+	struct help_digest d = {0}, got;
+	struct db_writer *w = open_writer(p);
+	char names[512];
+
+	assert_int_equal(db_writer_begin_epoch(w, TEST_TIME_NS, NULL), 0);
+	for (unsigned i = 0; i < 100; i++) /* more than one round takes */
+		flush_random(w, &d, i % 3, 200);
+	compact(w, NULL);
+	list_epoch(p, db_writer_epoch(w), names, sizeof(names));
+	assert_int_equal(strncmp(names, "base-", 5), 0);
+	assert_non_null(strstr(names, "-00000100 "));
+	expect_digest(p, &d);
+	assert_int_equal(help_read(p->db, &io_system, "all", &got, NULL), 0);
+	assert_true(got.rows <= 600);
+	assert_int_equal(got.facts, 1);
+	db_writer_free(w);
+}
+
+static void damaged_segments_are_set_aside_and_counted(void **state)
+{
+	struct help_place *p = *state;
+	struct help_digest a = {0}, b = {0}, got;
+	struct db_writer *w = open_writer(p);
+	struct db_verify_totals totals;
+	char path[192], names[512];
+	int fd;
+
+	assert_int_equal(db_writer_begin_epoch(w, TEST_TIME_NS, NULL), 0);
+	flush_random(w, &a, 1, 300);
+	flush_random(w, &b, 2, 300);
+	snprintf(path, sizeof(path), "%s/" TEST_MACHINE "/%s/seg-00000002", p->db,
+		 db_writer_epoch(w));
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	assert_int_equal(pwrite(fd, "xxxx", 4, 700), 4); /* in the rows */
+	close(fd);
+	compact(w, NULL);
+	list_epoch(p, db_writer_epoch(w), names, sizeof(names));
+	assert_string_equal(names, "base-00000001-00000002 damaged-seg-00000002 ");
+	assert_int_equal(help_read(p->db, &io_system, "all", &got, NULL), 0);
+	assert_true(got.samples == a.samples && got.weighted == a.weighted);
+	/* The counters of the damaged segment are still known, and the loss is one more. */
+	assert_true(got.counted == a.counted + b.counted + b.samples);
+	assert_int_equal(got.damages, 1);
+	assert_non_null(strstr(got.last_damage, "damaged-seg-00000002"));
+	assert_int_equal(db_verify(p->db, &io_system, NULL, NULL, &totals, NULL), -EBADMSG);
+	assert_int_equal(totals.damaged, 1);
+	assert_true(totals.samples == a.samples);
+	db_writer_free(w);
+}
+
+static unsigned count_epochs(const struct help_place *p)
+{
+	const struct db_epoch *epochs;
+	struct db_reader *r;
+	size_t count;
+
+	assert_int_equal(db_reader_open(p->db, &io_system, &r, NULL), 0);
+	assert_int_equal(db_reader_epochs(r, &epochs, &count, NULL), 0);
+	db_reader_free(r);
+	return (unsigned)count;
+}
+
+static void retention_keeps_the_newest_three(void **state)
+{
+	struct help_place *p = *state;
+	struct help_digest d[6] = {0};
+	struct db_writer *w = open_writer(p);
+	uint64_t now_ns = TEST_TIME_NS + 10 * HOUR_NS;
+	unsigned removed;
+
+	for (unsigned i = 0; i < 6; i++) {
+		assert_int_equal(db_writer_begin_epoch(w, TEST_TIME_NS + i * HOUR_NS, NULL), 0);
+		flush_random(w, &d[i], i * HOUR_NS, 300);
+	}
+	assert_int_equal(db_writer_retain(w, now_ns, 0, 0, &removed, NULL), 0);
+	assert_int_equal(removed, 0);
+	assert_int_equal(
+		db_writer_retain(w, now_ns, 10 * HOUR_NS - HOUR_NS / 2, 1u << 30, &removed, NULL),
+		0);
+	assert_int_equal(removed, 1);
+	assert_int_equal(count_epochs(p), 5);
+	assert_int_equal(db_writer_retain(w, now_ns, 1, 0, &removed, NULL), 0);
+	assert_int_equal(removed, 2);
+	assert_int_equal(db_writer_retain(w, now_ns, 1, 1, &removed, NULL), 0);
+	assert_int_equal(removed, 0);
+	assert_int_equal(count_epochs(p), 3);
+	expect_digest(
+		p, &(struct help_digest){.samples = d[3].samples + d[4].samples + d[5].samples,
+					 .weighted = d[3].weighted + d[4].weighted + d[5].weighted,
+					 .counted = d[3].counted + d[4].counted + d[5].counted});
+	db_writer_free(w);
+}
+
+static void retention_by_size_removes_the_oldest_only(void **state)
+{
+	struct help_place *p = *state;
+	struct help_digest d = {0};
+	struct db_writer *w = open_writer(p);
+	const struct db_epoch *epochs;
+	struct db_reader *r;
+	uint64_t bytes = 0;
+	unsigned removed;
+	size_t count;
+
+	for (unsigned i = 0; i < 6; i++) {
+		assert_int_equal(db_writer_begin_epoch(w, TEST_TIME_NS + i * HOUR_NS, NULL), 0);
+		flush_random(w, &d, i, 300);
+	}
+	assert_int_equal(db_reader_open(p->db, &io_system, &r, NULL), 0);
+	assert_int_equal(db_reader_epochs(r, &epochs, &count, NULL), 0);
+	for (size_t i = 0; i < count; i++)
+		bytes += epochs[i].bytes;
+	db_reader_free(r);
+	assert_int_equal(db_writer_retain(w, TEST_TIME_NS, 0, bytes - 1, &removed, NULL), 0);
+	assert_int_equal(removed, 1);
+	db_writer_free(w);
+}
+
+static void blobs_go_with_the_last_epoch_of_their_image(void **state)
+{
+	static const struct image_id stranger = {.kind = IMAGE_CONTENT, .size = 2, .bytes = {7}};
+	struct image_id known = {.kind = IMAGE_BUILD_ID, .size = 20, .bytes = {0, 1, 2, 3}};
+	struct help_place *p = *state;
+	struct help_digest d = {0};
+	struct db_writer *w = open_writer(p);
+	uint64_t now_ns = (uint64_t)time(NULL) * 1000000000u + 48 * HOUR_NS;
+	unsigned removed;
+	void *data;
+	size_t size;
+
+	for (unsigned i = 0; i < 4; i++) {
+		assert_int_equal(db_writer_begin_epoch(w, TEST_TIME_NS + i * HOUR_NS, NULL), 0);
+		flush_random(w, &d, i, 300);
+	}
+	assert_int_equal(
+		db_blob_write(p->db, TEST_MACHINE, &io_system, &known, "symbols", "abc", 3, NULL),
+		0);
+	assert_int_equal(db_blob_write(p->db, TEST_MACHINE, &io_system, &stranger, "symbols", "abc",
+				       3, NULL),
+			 0);
+	assert_int_equal(db_writer_retain(w, now_ns, 1, 0, &removed, NULL), 0);
+	assert_int_equal(removed, 1);
+	assert_int_equal(
+		db_blob_read(p->db, NULL, &io_system, &known, "symbols", 100, &data, &size, NULL),
+		0);
+	assert_int_equal(size, 3);
+	free(data);
+	assert_int_equal(db_blob_read(p->db, NULL, &io_system, &stranger, "symbols", 100, &data,
+				      &size, NULL),
+			 -ENOENT);
+	db_writer_free(w);
+}
+
+static void blobs_are_bounded_and_checked(void **state)
+{
+	struct image_id id = {.kind = IMAGE_KERNEL, .size = 20, .bytes = {1}};
+	struct help_place *p = *state;
+	struct db_writer *w = open_writer(p);
+	struct db_verify_totals totals;
+	char text[1000], path[256], name[IMAGE_ID_TEXT_MAX];
+	void *data;
+	size_t size;
+	int fd;
+
+	memset(text, 'x', sizeof(text));
+	image_id_format(&id, name);
+	snprintf(path, sizeof(path), "%s/" TEST_MACHINE "/images/%s.code", p->db, name);
+	assert_int_equal(db_blob_write(p->db, TEST_MACHINE, &io_system, &id, "code", text,
+				       sizeof(text), NULL),
+			 0);
+	assert_int_equal(
+		db_blob_write(p->db, TEST_MACHINE, &io_system, &id, "../code", "", 0, NULL),
+		-EINVAL);
+	assert_int_equal(
+		db_blob_read(p->db, TEST_MACHINE, &io_system, &id, "code", 999, &data, &size, NULL),
+		-EFBIG);
+	assert_int_equal(db_blob_read(p->db, TEST_MACHINE, &io_system, &id, "code", 1000, &data,
+				      &size, NULL),
+			 0);
+	assert_memory_equal(data, text, sizeof(text));
+	free(data);
+	assert_int_equal(db_verify(p->db, &io_system, NULL, NULL, &totals, NULL), 0);
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	for (off_t at = lseek(fd, 0, SEEK_END); at-- > 0;) {
+		char byte, flipped;
+
+		assert_int_equal(pread(fd, &byte, 1, at), 1);
+		flipped = (char)~byte;
+		assert_int_equal(pwrite(fd, &flipped, 1, at), 1);
+		assert_int_equal(db_blob_read(p->db, TEST_MACHINE, &io_system, &id, "code", 1000,
+					      &data, &size, NULL),
+				 -EBADMSG);
+		assert_int_equal(db_verify(p->db, &io_system, NULL, NULL, &totals, NULL), -EBADMSG);
+		assert_int_equal(pwrite(fd, &byte, 1, at), 1);
+	}
+	close(fd);
+	db_writer_free(w);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, make_place, remove_place)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(a_base_takes_the_place_of_its_segments),
+		TEST(equal_rows_of_many_segments_are_added_up),
+		TEST(damaged_segments_are_set_aside_and_counted),
+		TEST(retention_keeps_the_newest_three),
+		TEST(retention_by_size_removes_the_oldest_only),
+		TEST(blobs_go_with_the_last_epoch_of_their_image),
+		TEST(blobs_are_bounded_and_checked),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

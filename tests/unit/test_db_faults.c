@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <setjmp.h>
+#include <cmocka.h>
+#include <errno.h>
+#include "db_help.h"
+
+/*
+ * Each I/O call failing in turn. The same work is done again and again, and each time the next call
+ * fails, once or from then on; no acknowledged flush may be lost or counted twice.
+ */
+struct fault {
+	struct io io;
+	long left;	 /* calls that still succeed; negative: all do */
+	bool persistent; /* once it fails it goes on failing */
+	bool short_writes;
+	int error;
+	bool hit;
+	long open_count; /* descriptors */
+};
+
+static int fault_check(struct fault *f)
+{
+	if (f->left < 0)
+		return 0;
+	if (f->left-- > 0)
+		return 0;
+	f->hit = true;
+	if (f->persistent)
+		f->left = 0;
+	return -f->error;
+}
+
+static int fault_open(void *arg, int dirfd, const char *path, int flags, mode_t mode)
+{
+	struct fault *f = arg;
+	int r = fault_check(f);
+
+	if (r == 0)
+		r = io_system.open(NULL, dirfd, path, flags, mode);
+	f->open_count += r >= 0;
+	return r;
+}
+
+static ssize_t fault_read(void *arg, int fd, void *data, size_t size, uint64_t offset)
+{
+	int r = fault_check(arg);
+
+	return r < 0 ? r : io_system.read(NULL, fd, data, size, offset);
+}
+
+static ssize_t fault_write(void *arg, int fd, const void *data, size_t size)
+{
+	struct fault *f = arg;
+	int r = fault_check(f);
+
+	if (r < 0) /* as a full disk does: a part is written */
+		return io_system.write(NULL, fd, data, size / 2) < 0 ? -EIO : r;
+	return io_system.write(NULL, fd, data, f->short_writes && size > 7 ? 7 : size);
+}
+
+static int fault_stat(void *arg, int fd, struct stat *ret)
+{
+	int r = fault_check(arg);
+
+	return r < 0 ? r : io_system.stat(NULL, fd, ret);
+}
+
+static int fault_sync_data(void *arg, int fd)
+{
+	int r = fault_check(arg);
+
+	(void)fd; /* the disk is not what is tested */
+	return r;
+}
+
+static int fault_rename(void *arg, int dirfd, const char *from, const char *to)
+{
+	int r = fault_check(arg);
+
+	return r < 0 ? r : io_system.rename(NULL, dirfd, from, to);
+}
+
+static int fault_unlink(void *arg, int dirfd, const char *path, int flags)
+{
+	int r = fault_check(arg);
+
+	return r < 0 ? r : io_system.unlink(NULL, dirfd, path, flags);
+}
+
+static int fault_mkdir(void *arg, int dirfd, const char *path, mode_t mode)
+{
+	int r = fault_check(arg);
+
+	return r < 0 ? r : io_system.mkdir(NULL, dirfd, path, mode);
+}
+
+static int fault_list(void *arg, int fd, char **ret_names, size_t *ret_count)
+{
+	int r = fault_check(arg);
+
+	return r < 0 ? r : io_system.list(NULL, fd, ret_names, ret_count);
+}
+
+static int fault_lock(void *arg, int fd)
+{
+	int r = fault_check(arg);
+
+	return r < 0 ? r : io_system.lock(NULL, fd);
+}
+
+/* A failing close has closed all the same. */
+static int fault_close(void *arg, int fd)
+{
+	struct fault *f = arg;
+	int r = fault_check(f), closed = io_system.close(NULL, fd);
+
+	f->open_count--;
+	return r < 0 ? r : closed;
+}
+
+static void fault_init(struct fault *f)
+{
+	*f = (struct fault){.left = -1};
+	f->io = (struct io){fault_open,
+			    fault_read,
+			    fault_write,
+			    fault_stat,
+			    fault_sync_data,
+			    fault_sync_data,
+			    fault_rename,
+			    fault_unlink,
+			    fault_mkdir,
+			    fault_list,
+			    fault_lock,
+			    fault_close,
+			    f};
+}
+
+/* What was asked for, what was acknowledged, and what was tried last without being acknowledged. */
+struct run {
+	struct help_place place;
+	struct fault fault;
+	struct db_writer *w;
+	struct help_digest acknowledged, failed;
+	unsigned step;
+	bool insist; /* after a failure, the same again */
+};
+
+static void flush_step(struct run *run, uint64_t seed, int *ret)
+{
+	struct db_batch *b = db_batch_new(10000);
+	struct help_digest d = {0};
+
+	assert_int_equal(help_fill(b, &d, seed, 30), 0);
+	*ret = db_writer_flush(run->w, b, NULL);
+	if (*ret < 0 && run->insist)
+		*ret = db_writer_flush(run->w, b, NULL);
+	if (*ret == 0) {
+		run->acknowledged.samples += d.samples;
+		run->acknowledged.weighted += d.weighted;
+		run->acknowledged.counted += d.counted;
+	} else {
+		run->failed = d;
+	}
+	db_batch_free(b);
+}
+
+/* The steps of the work, each of which may be repeated after it failed. */
+static int run_step(struct run *run, unsigned step)
+{
+	unsigned removed;
+	struct diag diag;
+	int r = 0;
+
+	switch (step) {
+	case 0:
+		return db_writer_open(run->place.db, TEST_MACHINE, &run->fault.io, &run->w, &diag);
+	case 1:
+	case 5:
+	case 7:
+	case 9:
+	case 11:
+		return db_writer_begin_epoch(run->w, TEST_TIME_NS + step * 1000000000u, &diag);
+	case 2:
+	case 3:
+	case 6:
+	case 8:
+	case 10:
+	case 12:
+		flush_step(run, step, &r);
+		return r;
+	case 4:
+		return db_writer_compact(run->w, NULL, &diag);
+	case 13:
+		return db_writer_retain(run->w, TEST_TIME_NS, 0, 1u << 30, &removed, &diag);
+	}
+	return -ENOENT;
+}
+
+#define STEPS 14
+
+/* Does the work with the nth call failing. Returns whether that call was reached. */
+static bool run_with_fault(long n, int error, bool persistent, bool insist)
+{
+	struct run run = {.insist = insist};
+	struct help_digest got;
+	bool also_failed;
+	int r = 0;
+
+	help_place_make(&run.place);
+	fault_init(&run.fault);
+	run.fault.left = n;
+	run.fault.error = error;
+	run.fault.persistent = persistent;
+	for (unsigned step = 0; step < STEPS && r == 0; step++) {
+		r = run_step(&run, step);
+		if (r < 0 && insist)
+			r = run_step(&run, step);
+	}
+	if (insist)
+		assert_int_equal(r, 0);
+	db_writer_free(run.w);
+	run.fault.left = -1;
+	assert_int_equal(run.fault.open_count, 0);
+	if (help_read(run.place.db, &io_system, "all", &got, NULL) < 0)
+		memset(&got, 0, sizeof(got));
+	if (got.damages)
+		fail_msg("call %ld: %s", n, got.last_damage);
+	/* A flush that was not acknowledged may be there, but only whole, and only that. */
+	also_failed = !insist && got.samples == run.acknowledged.samples + run.failed.samples;
+	if (got.samples != run.acknowledged.samples + (also_failed ? run.failed.samples : 0) ||
+	    got.weighted != run.acknowledged.weighted + (also_failed ? run.failed.weighted : 0) ||
+	    got.counted != run.acknowledged.counted + (also_failed ? run.failed.counted : 0))
+		fail_msg("call %ld: %llu samples acknowledged, %llu read", n,
+			 (unsigned long long)run.acknowledged.samples,
+			 (unsigned long long)got.samples);
+	/* The next writer cleans up after it. */
+	run.w = NULL;
+	assert_int_equal(run_step(&run, 0), 0);
+	assert_int_equal(db_writer_close(run.w, NULL), 0);
+	help_place_remove(&run.place);
+	return run.fault.hit;
+}
+
+static void fail_each_call(int error, bool persistent, bool insist)
+{
+	long n = 0;
+
+	while (run_with_fault(n, error, persistent, insist))
+		n++;
+	assert_true(n > 150); /* the work does make calls */
+}
+
+static void one_call_fails_and_is_tried_again(void **state)
+{
+	(void)state;
+	fail_each_call(EIO, false, true);
+}
+
+static void from_one_call_on_all_fail(void **state)
+{
+	(void)state;
+	fail_each_call(ENOSPC, true, false);
+}
+
+static void writes_are_short(void **state)
+{
+	struct run run = {0};
+	struct help_digest got;
+
+	(void)state;
+	help_place_make(&run.place);
+	fault_init(&run.fault);
+	run.fault.short_writes = true;
+	for (unsigned step = 0; step < STEPS; step++)
+		assert_int_equal(run_step(&run, step), 0);
+	assert_int_equal(db_writer_close(run.w, NULL), 0);
+	assert_int_equal(help_read(run.place.db, &io_system, "all", &got, NULL), 0);
+	assert_true(got.samples == run.acknowledged.samples);
+	assert_int_equal(got.damages, 0);
+	help_place_remove(&run.place);
+}
+
+/* Readers too: an error of the medium is told, and costs what it touches. */
+static void reading_fails_at_each_call(void **state)
+{
+	struct help_place place;
+	struct help_digest whole, got;
+	struct run run = {0};
+	struct fault f;
+	int r;
+
+	(void)state;
+	help_place_make(&place);
+	run.place = place;
+	fault_init(&run.fault);
+	for (unsigned step = 0; step < STEPS; step++)
+		assert_int_equal(run_step(&run, step), 0);
+	assert_int_equal(db_writer_close(run.w, NULL), 0);
+	assert_int_equal(help_read(place.db, &io_system, "all", &whole, NULL), 0);
+	for (long n = 0;; n++) {
+		struct diag diag = {0};
+
+		fault_init(&f);
+		f.left = n;
+		f.error = EIO;
+		r = help_read(place.db, &f.io, "all", &got, &diag);
+		assert_int_equal(f.open_count, 0);
+		if (!f.hit)
+			break;
+		/* Either the query says that it failed, or what is missing was told. */
+		if (r < 0 ? !diag.text[0] : got.samples != whole.samples && !got.damages)
+			fail_msg("call %ld: a loss was not told (%d)", n, r);
+	}
+	help_place_remove(&place);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(one_call_fails_and_is_tried_again),
+		cmocka_unit_test(from_one_call_on_all_fail),
+		cmocka_unit_test(writes_are_short),
+		cmocka_unit_test(reading_fails_at_each_call),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
