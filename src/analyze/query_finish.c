@@ -114,10 +114,18 @@ static bool list_profile(void *arg, const struct db_profile *p)
 	return false;
 }
 
+static int skip_rows(void *arg, const struct db_profile *p, const uint64_t *offsets,
+		     const uint64_t *counts, size_t n)
+{
+	(void)arg, (void)p, (void)offsets, (void)counts, (void)n;
+	return 0;
+}
+
 static int fail_no_event(const struct query *q, struct db_reader *reader, struct diag *diag)
 {
 	struct buf names;
-	struct db_visitor list = {.want = list_profile, .counter = list_event, .arg = &names};
+	struct db_visitor list = {
+		.want = list_profile, .rows = skip_rows, .counter = list_event, .arg = &names};
 	int r;
 
 	buf_init(&names, 500);

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+/*
+ * Makes a database of what stdin says, for the test scripts: mkdb DB MACHINE. One thing a line,
+ * fields between tabs, with \xNN, \n and \t in them for what a line cannot hold:
+ *
+ *	epoch START_S END_S
+ *	sample KIND ID PATH EVENT PERIOD OFFSET COUNT [KEY=VALUE...]
+ *	counter EVENT PERIOD NAME VALUE		(EVENT -: of no event)
+ *	many IMAGES ROWS			(ROWS samples in each of IMAGES images)
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "db/writer.h"
+
+#define FIELDS_MAX 64
+
+struct maker {
+	struct db_writer *writer;
+	struct db_batch *batch;
+	struct diag diag;
+	uint64_t start_ns, end_ns;
+};
+
+static void stop(const char *what, const struct diag *diag)
+{
+	fprintf(stderr, "mkdb: %s: %s\n", what, diag ? diag->text : "");
+	exit(1);
+}
+
+static void unescape(char *text)
+{
+	char *to = text;
+	unsigned byte;
+
+	for (; *text; text++) {
+		if (text[0] != '\\') {
+			*to++ = *text;
+		} else if (text[1] == 'x' && sscanf(text + 2, "%2x", &byte) == 1) {
+			*to++ = (char)byte;
+			text += 3;
+		} else {
+			text++;
+			*to++ = *text == 'n' ? '\n' : *text == 't' ? '\t' : *text;
+		}
+	}
+	*to = 0;
+}
+
+static uint64_t number(const char *text)
+{
+	return text ? strtoull(text, NULL, 0) : 0;
+}
+
+static void flush(struct maker *m)
+{
+	if (!db_batch_rows(m->batch))
+		return;
+	db_batch_interval(m->batch, m->start_ns, m->end_ns);
+	if (db_writer_flush(m->writer, m->batch, &m->diag))
+		stop("flush", &m->diag);
+	db_batch_clear(m->batch);
+}
+
+static void begin_epoch(struct maker *m, char **field)
+{
+	flush(m);
+	m->start_ns = number(field[1]) * 1000000000;
+	m->end_ns = number(field[2]) * 1000000000;
+	if (db_writer_begin_epoch(m->writer, m->start_ns, &m->diag))
+		stop("epoch", &m->diag);
+}
+
+static uint32_t find_event(struct maker *m, const char *name, const char *period)
+{
+	struct db_event event = {name, number(period), DB_EVENT_KERNEL | DB_EVENT_USER};
+	uint32_t index;
+
+	if (!strcmp(name, "-"))
+		return DB_EVENT_NONE;
+	if (db_batch_event(m->batch, &event, &index))
+		stop("event", NULL);
+	return index;
+}
+
+static void add_sample(struct maker *m, char **field, size_t count)
+{
+	struct subject_pair pairs[FIELDS_MAX];
+	struct image_id id = {.kind = (uint8_t)number(field[1])};
+	char subject[SUBJECT_MAX_BYTES];
+	uint32_t image, owner, profile;
+	unsigned byte;
+	long size;
+
+	for (const char *hex = field[2]; sscanf(hex, "%2x", &byte) == 1; hex += 2)
+		id.bytes[id.size++] = (uint8_t)byte;
+	for (size_t i = 8; i < count; i++) {
+		char *value = strchr(field[i], '=') + 1;
+
+		pairs[i - 8] = (struct subject_pair){field[i], value,
+						     (size_t)(value - field[i] - 1), strlen(value)};
+	}
+	size = subject_build(pairs, count - 8, subject, sizeof(subject));
+	if (size < 0 || db_batch_image(m->batch, &id, field[3], strlen(field[3]), &image) ||
+	    db_batch_subject(m->batch, subject, (size_t)size, &owner) ||
+	    db_batch_profile(m->batch, image, find_event(m, field[4], field[5]), owner, &profile) ||
+	    db_batch_add(m->batch, profile, number(field[6]), number(field[7])))
+		stop("sample", NULL);
+}
+
+static void add_many(struct maker *m, uint64_t images, uint64_t rows)
+{
+	char i_text[24], path[64], id[24], offset[24];
+	char *field[] = {"sample", "1", id, path, "cycles", "1000", offset, i_text, "comm=many"};
+	uint64_t at;
+
+	for (uint64_t i = 0; i < images; i++) {
+		snprintf(path, sizeof(path), "/opt/many/image-%llu", (unsigned long long)i);
+		snprintf(id, sizeof(id), "%08llx", (unsigned long long)i);
+		at = 0x1000;
+		for (uint64_t row = 0; row < rows; row++) {
+			at += 4 + (i * 7 + row * 13) % 23;
+			snprintf(offset, sizeof(offset), "%llu", (unsigned long long)at);
+			snprintf(i_text, sizeof(i_text), "%llu", (unsigned long long)(row % 9 + 1));
+			char comm[] = "comm=many";
+
+			field[8] = comm;
+			add_sample(m, field, 9);
+		}
+	}
+}
+
+static void take_line(struct maker *m, char *line)
+{
+	char *field[FIELDS_MAX] = {NULL}, *one;
+	size_t count = 0;
+
+	line[strcspn(line, "\n")] = 0;
+	while (count < FIELDS_MAX - 1 && (one = strsep(&line, "\t"))) {
+		unescape(one);
+		field[count++] = one;
+	}
+	if (!strcmp(field[0], "epoch") && count == 3)
+		begin_epoch(m, field);
+	else if (!strcmp(field[0], "sample") && count >= 8)
+		add_sample(m, field, count);
+	else if (!strcmp(field[0], "many") && count == 3)
+		add_many(m, number(field[1]), number(field[2]));
+	else if (!strcmp(field[0], "counter") && count == 5)
+		db_batch_count(m->batch, find_event(m, field[1], field[2]), field[3],
+			       number(field[4]));
+	else
+		stop(field[0], NULL);
+}
+
+int main(int argc, char **argv)
+{
+	struct maker m = {.batch = db_batch_new(1 << 22)};
+	char *line = NULL;
+	size_t room = 0;
+
+	if (argc != 3 || !m.batch)
+		return 2;
+	if (db_writer_open(argv[1], argv[2], &io_system, &m.writer, &m.diag))
+		stop("open", &m.diag);
+	while (getline(&line, &room, stdin) > 0)
+		take_line(&m, line);
+	flush(&m);
+	if (db_writer_close(m.writer, &m.diag))
+		stop("close", &m.diag);
+	db_batch_free(m.batch);
+	free(line);
+	return 0;
+}

@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
+# shellcheck shell=bash
+# culprit prof and culprit epochs on made databases: numbers, selection, forms, hostile names.
+. "$(dirname "$0")/../tap.sh"
+mkdb=$build/tests/cli/mkdb
+unset CULPRIT_DB DEBUGINFOD_URLS COLUMNS
+
+# python STATEMENTS: with the JSON in out as j, and its rows as rows.
+python() {
+	python3 -c 'import csv, io, json, sys
+j = json.load(open("out")); rows = j["rows"]
+'"$1"
+}
+
+# A program with two functions, whose samples are placed by its own symbol table.
+cat >app.c <<'C'
+volatile int x;
+__attribute__((noinline)) void hot(void)
+{
+	for (int i = 0; i < 100; i++)
+		x += i;
+}
+int main(void)
+{
+	hot();
+	return 0;
+}
+C
+cc -g -O1 -Wl,--build-id -o app app.c
+hot=0x$(nm app | sed -n 's/ T hot$//p')
+main=0x$(nm app | sed -n 's/ T main$//p')
+id=$(readelf -n app | sed -n 's/.*Build ID: //p')
+sample() { # EVENT OFFSET COUNT COMM PID
+	printf 'sample\t1\t%s\t%s\t%s\t1000\t%d\t%d\tcomm=%s\tpid=%d\tlabel.team=a\n' "$id" "$PWD/app" "$@"
+}
+{
+	printf 'epoch\t1700000000\t1700000060\n'
+	sample cycles $((hot)) 60 app 7
+	sample cycles $((hot + 4)) 10 app 8
+	sample cycles $((main)) 20 app 7
+	sample cache-misses $((main)) 5 app 7
+	printf 'sample\t9\t01\t\tcycles\t1000\t%d\t10\tcomm=app\tpid=8\n' $((0xdead))
+	printf 'counter\tcycles\t1000\tsamples\t100\n'
+	printf 'counter\tcycles\t1000\tlost.ring\t3\n'
+	printf 'counter\tcycles\t1000\tenabled_ns\t400\n'
+	printf 'counter\tcycles\t1000\trunning_ns\t100\n'
+	printf 'counter\t-\t0\tunknown.process\t10\n'
+} | "$mkdb" a.db m1 || fail "mkdb"
+
+check_status "prof" 0 "$culprit" prof -i a.db
+check_match "tells the event and its period" out '^cycles: 100 samples, one in 1000'
+check_match "tells multiplexing" out 'counting 25.0% of the time'
+check_match "tells what was lost and unknown" out '^lost 3 \(ring 3\), unknown 10 \(9\.524%\)'
+check_match "ranks the hot function first, with both events" out "^ +70 +70.00 +70.00 +0 +0.00  hot +$PWD/app"
+check_match "accumulates" out "^ +20 +20.00 +90.00 +5 +100.00  main"
+check_match "keeps what is unknown" out '^ +10 +10.00 +100.00 +0 +0.00  \[unknown\]'
+check_status "CULPRIT_DB names the database too" 0 env CULPRIT_DB=a.db "$culprit" prof
+
+check_status "prof --json" 0 "$culprit" prof -i a.db --json
+check "is JSON" python3 -m json.tool out
+check "with the header" python 'assert j["report"] == "prof" and j["samples"] == 105 and j["lost"] == 3
+assert j["lost_by_cause"] == {"ring": 3} and j["unknown"] == 10 and j["machine"] == "m1"
+assert j["epochs"] == ["20231114T221320Z"], j
+e = j["events"][0]
+assert (e["name"], e["period"], e["precise"], e["samples"], e["scale"]) == ("cycles", 1000, False, 100, 4)'
+check "and the rows" python 'r = rows[0]
+assert r["function"] == "hot" and r["image"].endswith("/app") and r["samples"] == 70, r
+assert r["events"] == {"cycles": 70, "cache-misses": 0} and r["percent"] == 70 and r["build_id"] == "'"$id"'", r
+assert [r["samples"] for r in rows] == [70, 20, 10]'
+
+check_status "prof --csv" 0 "$culprit" prof -i a.db --csv
+check "is CSV with CRLF" python3 -c 'import csv
+data = open("out", newline="").read()
+assert data.count("\r\n") == data.count("\n") == 4
+rows = list(csv.DictReader(open("out", newline="")))
+assert [r["samples"] for r in rows] == ["70", "20", "10"] and rows[0]["events.cycles"] == "70"'
+check_match "with the header on stderr" err '^lost 3'
+
+by() { # NAME WHAT ASSERTION [OPTION...]
+	local name=$1 what=$2 assertion=$3
+	shift 3
+	check_status "$name" 0 "$culprit" prof -i a.db --json --by "$what" "$@"
+	check "$name: rows" python "$assertion"
+}
+by "by image" image 'assert [r["samples"] for r in rows] == [90, 10] and rows[1]["image"] == "[unknown]"'
+by "by line" line 'assert rows[0]["file"].endswith("app.c") and rows[0]["line"] in (3, 4, 5) and rows[0]["function"] == "hot", rows'
+by "by file" file 'assert rows[0]["file"].endswith("app.c") and rows[0]["samples"] == 90, rows'
+by "by process" process 'assert [(r["comm"], r["pid"], r["samples"]) for r in rows] == [("app", 7, 80), ("app", 8, 20)], rows'
+by "by subject" subject 'assert rows[0]["subject"] == "comm=app label.team=a pid=7", rows'
+by "one function" function 'assert [r["function"] for r in rows] == ["hot"] and rows[0]["percent"] == 70' --function '^h.t$'
+by "one image" function 'assert [r["function"] for r in rows] == ["hot", "main"]' --image app
+by "one event" function 'assert rows[0]["events"] == {"cache-misses": 5} and len(rows) == 1' --event 'cache*'
+by "one process" function 'assert [r["samples"] for r in rows] == [10, 10], rows' --subject pid=8
+by "sorted by another event" function 'assert rows[0]["function"] == "main"' --sort cache-misses
+by "sorted by name" function 'assert [r["function"] for r in rows] == ["[unknown]", "hot", "main"]' --sort function
+by "limited" function 'assert len(rows) == 1 and any("2 more rows, with 30 samples (30.00%)" in n for n in j["notes"]), j["notes"]' --limit 1
+by "selection is noted" function 'assert any("selection has 20.00%" in n for n in j["notes"]), j["notes"]' --function main
+
+refuse() { # NAME STATUS REGEX ARGUMENT...
+	local name=$1 status=$2 regex=$3
+	shift 3
+	check_status "$name" "$status" "$culprit" prof "$@"
+	check_match "$name: message" err "$regex"
+	check "$name: in one line, nothing on stdout" test "$(wc -l <err)" = 1 -a ! -s out
+}
+refuse "no database" 1 'there is no database' -i none.db
+refuse "no usual database" 1 'culprit' --limit 3
+refuse "unknown --by" 2 "'colour'" -i a.db --by colour
+refuse "bad limit" 2 "'-3'" -i a.db --limit -3
+refuse "no limit" 2 "'0'" -i a.db --limit 0
+refuse "bad regex" 2 'regular expression' -i a.db --function '('
+refuse "bad subject" 2 'KEY=GLOB' -i a.db --subject comm
+refuse "bad sort" 2 "'taste'" -i a.db --sort taste
+refuse "no such event" 1 'there are: .*cycles' -i a.db --event nope
+refuse "no such epoch" 1 '.' -i a.db --epoch 1999
+refuse "two forms" 2 'once' -i a.db --json --csv
+refuse "operand" 2 'one word too many' -i a.db hot
+check_status "a full disk is an error" 1 sh -c '"$1" prof -i a.db >/dev/full' - "$culprit"
+check_match "and says so, once" err '^culprit: cannot write'
+check "once" test "$(wc -l <err)" = 1
+
+# Idle functions of a kernel whose symbols are nowhere are not guessed.
+printf 'epoch\t1\t2\nsample\t4\tabcd\t[kernel.kallsyms]\tcpu-clock\t1000\t0x10\t5\tcomm=swapper\n' | "$mkdb" k.db m1
+check_status "a kernel that is not ours" 0 "$culprit" prof -i k.db --json
+check "is one row" python 'assert len(rows) == 1 and rows[0]["samples"] == 5 and j["idle"] == 0'
+refuse "not taken per process" 1 'per.process' -i k.db --by process
+
+# Two epochs, the second with another period; two versions of one path.
+{
+	printf 'epoch\t1700000000\t1700000060\nsample\t1\t11\t/x\tcycles\t1000\t16\t4\tcomm=x\n'
+	printf 'epoch\t1700000100\t1700000160\nsample\t1\t22\t/x\tcycles\t5000\t16\t6\tcomm=x\n'
+} | "$mkdb" two.db m1
+check_status "the last epoch is the default" 0 "$culprit" prof -i two.db --json
+check "only the last" python 'assert [r["samples"] for r in rows] == [6]'
+check_status "--epoch all" 0 "$culprit" prof -i two.db --epoch all --json
+check "keeps periods and versions apart" python 'assert len(rows) == 2 and set(rows[0]["events"]) == {"cycles:1000", "cycles:5000"}, rows
+assert len({r["build_id"] for r in rows}) == 2 and any("different periods" in n for n in j["notes"])'
+check_status "epochs" 0 "$culprit" epochs -i two.db
+check_match "lists them" out '^20231114T221320Z +2023-11-14T22:13:20Z +60\.00 +4 '
+check_status "epochs --json" 0 "$culprit" epochs -i two.db --json
+check "in order" python 'assert [r["samples"] for r in rows] == [4, 6] and rows[0]["sealed"] == 1 and rows[0]["events"] == "cycles" and rows[0]["machine"] == "m1", rows'
+check_status "epochs --csv" 0 "$culprit" epochs -i two.db --csv
+check_status "epochs of nothing" 1 "$culprit" epochs -i none.db
+check_status "epochs of a file" 1 "$culprit" epochs -i app
+
+# Names that bite.
+long=$(printf 'n%.0s' {1..4000})
+{
+	printf 'epoch\t1\t2\n'
+	printf 'sample\t1\t01\t/tmp/\\x1b[31mred\\n\\xff,"\\xe2\\x80\\xae\tcycles\t1000\t16\t4\tcomm=a\\nb\\x07\n'
+	printf 'sample\t1\t02\t/%s\tcycles\t1000\t16\t3\tcomm=c\n' "$long"
+} | "$mkdb" evil.db $'m1'
+check_status "hostile names" 0 "$culprit" prof -i evil.db
+check "reach no terminal" python3 -c 'data = open("out", "rb").read()
+assert all(32 <= b < 127 or b == 10 for b in data), data
+assert b"\\x1b[31mred\\n\\xff" in data and b"'"$long"'" in data'
+check_status "hostile names --csv" 0 "$culprit" prof -i evil.db --csv --by image
+check "are CSV" python3 -c 'import csv
+rows = list(csv.DictReader(open("out", newline="")))
+assert len(rows) == 2 and rows[0]["image"].startswith("/tmp/\\x1b[31mred\\n\\xff,\"\\xe2"), rows'
+check_status "hostile names --json" 0 "$culprit" prof -i evil.db --json --by subject
+check "are JSON" python 'assert rows[0]["subject"] == "comm=a\nb\x07", rows'
+
+: >empty.txt
+"$mkdb" empty.db m1 <empty.txt
+check_status "a database without epochs" 1 "$culprit" prof -i empty.db
+check "in one line" test "$(wc -l <err)" = 1
+tap_end
