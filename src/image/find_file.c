@@ -40,7 +40,7 @@ static int reopen(struct found_file *file, struct diag *diag)
 {
 	struct stat now;
 	if (!file->path)
-		return diag_fail(diag, ENOENT, "%s", file->why.text);
+		return diag_fail(diag, file->error ? -file->error : ENOENT, "%s", file->why.text);
 	int fd = open_regular(file->path, &now, diag);
 	if (fd >= 0 && !same_file(&now, &file->stat)) {
 		close(fd);
@@ -175,12 +175,14 @@ static int find_file(struct image_finder *f, struct found_image *im)
 		return fd;
 	/* What the recorded path says is the reason that matters, not these. */
 	struct diag why = im->file.why;
+	int error = fd;
 	fd = try_build_id(f, &im->id, &im->file, "");
 	if (fd < 0)
 		fd = try_remote(f, &im->id, &im->file, false);
-	if (fd < 0 && why.text[0])
-		im->file.why = why;
-	return fd;
+	if (fd >= 0 || !why.text[0])
+		return fd;
+	im->file.why = why;
+	return error;
 }
 
 int finder_open_file(struct image_finder *f, struct found_image *im, struct diag *diag)
@@ -189,8 +191,10 @@ int finder_open_file(struct image_finder *f, struct found_image *im, struct diag
 		return reopen(&im->file, diag);
 	im->file.tried = true;
 	int fd = find_file(f, im);
-	if (fd < 0)
+	if (fd < 0) {
+		im->file.error = fd;
 		diag_fail(diag, -fd, "%s", im->file.why.text);
+	}
 	return fd;
 }
 

@@ -18,7 +18,8 @@
 /* A file whose identity was checked; opened anew for each use, as there may be thousands. */
 struct found_file {
 	bool tried;
-	char *path; /* NULL: not found, and why says so */
+	char *path; /* NULL: not found, and error and why say so */
+	int error;
 	struct stat stat;
 	uint16_t machine; /* ELF's EM_... */
 	unsigned bits;

@@ -51,13 +51,18 @@ static int add_column(struct table *t, const struct table_column *column)
 
 int table_add_column(struct table *t, enum table_type type, const char *key, const char *heading)
 {
-	return add_column(t, &(struct table_column){type, NULL, key, heading});
+	return add_column(t, &(struct table_column){type, NULL, key, heading, false});
+}
+
+int table_add_text_column(struct table *t, const char *key, const char *heading)
+{
+	return add_column(t, &(struct table_column){TABLE_NAME, NULL, key, heading, true});
 }
 
 int table_add_group_column(struct table *t, enum table_type type, const char *group,
 			   const char *name, const char *heading)
 {
-	struct table_column column = {type, group, NULL, NULL};
+	struct table_column column = {type, group, NULL, NULL, false};
 
 	column.key = arena_strndup(t->names, name, strlen(name));
 	column.heading = heading ? arena_strndup(t->names, heading, strlen(heading)) : NULL;

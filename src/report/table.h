@@ -36,6 +36,10 @@ int table_add_column(struct table *t, enum table_type type, const char *key, con
 int table_add_group_column(struct table *t, enum table_type type, const char *group,
 			   const char *name, const char *heading);
 
+/* A TABLE_NAME column of text that is no name, like source code: in the text form backslashes stay
+ * single. Otherwise as table_add_column. */
+int table_add_text_column(struct table *t, const char *key, const char *heading);
+
 int table_add_row(struct table *t); /* 0 or -ENOMEM; cells start absent (JSON null, text empty) */
 /* Each sets a cell of the last row. Names are copied; in JSON one that is not UTF-8 is escaped. */
 int table_set_name(struct table *t, int column, const char *name, size_t size);

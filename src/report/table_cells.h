@@ -12,6 +12,7 @@ struct table_column {
 	const char *group;   /* NULL: none */
 	const char *key;     /* NULL: in text only */
 	const char *heading; /* NULL: not in text */
+	bool plain;	     /* TABLE_NAME: backslashes stay single in text */
 };
 
 struct table_cell {

@@ -10,6 +10,23 @@
 #define NAME_MIN       8  /* a name column is never cut below this */
 #define NAME_ALIGN_MAX 60 /* off a terminal one long name does not push all others to the right */
 
+/* The escaped form of a name, or of text that is none. */
+static size_t escape_into(bool plain, char *out, size_t room, const char *name, size_t size)
+{
+	return plain ? text_escape_controls(out, room, name, size)
+		     : text_escape(out, room, name, size);
+}
+
+static char *escape(bool plain, const char *name, size_t size)
+{
+	size_t room = escape_into(plain, NULL, 0, name, size) + 1;
+	char *out = malloc(room);
+
+	if (out)
+		escape_into(plain, out, room, name, size);
+	return out;
+}
+
 /* The widths of all columns; 0: not shown. */
 struct layout {
 	size_t *widths;
@@ -42,7 +59,7 @@ static int cell_width(const struct table *t, size_t row, int column, size_t *ret
 	*ret = 0;
 	if (!cell->present)
 		return 0;
-	name = table_escape(cell->name, cell->size);
+	name = escape(t->columns[column].plain, cell->name, cell->size);
 	if (!name)
 		return -ENOMEM;
 	*ret = text_width(name);
@@ -114,19 +131,21 @@ static void print_spaces(FILE *out, size_t count)
 }
 
 /* Cuts an escaped form to the width, with an ellipsis, from the raw name: no escape is split. */
-static void cut_name(const char *name, size_t size, char *out, size_t room, size_t width)
+static void cut_name(bool plain, const char *name, size_t size, char *out, size_t room,
+		     size_t width)
 {
 	for (size_t bytes = room - 3; bytes; bytes--) {
-		text_escape(out, bytes, name, size);
+		escape_into(plain, out, bytes, name, size);
 		if (text_width(out) < width)
 			break;
 	}
 	strcat(out, "\xe2\x80\xa6");
 }
 
-static int print_name(const struct layout *l, int column, const char *name, size_t size, FILE *out)
+static int print_name(const struct layout *l, int column, bool plain, const char *name, size_t size,
+		      FILE *out)
 {
-	char *text = table_escape(name, size);
+	char *text = escape(plain, name, size);
 	size_t width, room;
 
 	if (!text)
@@ -141,7 +160,7 @@ static int print_name(const struct layout *l, int column, const char *name, size
 		text = malloc(room);
 		if (!text)
 			return -ENOMEM;
-		cut_name(name, size, text, room, l->widths[column]);
+		cut_name(plain, name, size, text, room, l->widths[column]);
 		width = text_width(text);
 	}
 	fputs(text, out);
@@ -183,7 +202,7 @@ static int print_headings(const struct table *t, const struct layout *l, FILE *o
 		r = print_name(
 			&(struct layout){.widths = l->widths,
 					 .last = t->columns[c].type == TABLE_NAME ? l->last : c},
-			c, heading, strlen(heading), out);
+			c, false, heading, strlen(heading), out);
 		if (t->columns[c].type != TABLE_NAME && c != l->last)
 			print_spaces(out, GAP);
 	}
@@ -204,7 +223,7 @@ static int print_row(const struct table *t, const struct layout *l, size_t row, 
 		if (t->columns[c].type != TABLE_NAME)
 			print_number(l, c, cell_number(cell, t->columns[c].type, number), out);
 		else
-			r = print_name(l, c, cell->present ? cell->name : "",
+			r = print_name(l, c, t->columns[c].plain, cell->present ? cell->name : "",
 				       cell->present ? cell->size : 0, out);
 	}
 	putc('\n', out);

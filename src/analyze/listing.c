@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#include "analyze/listing.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "analyze/listing_state.h"
+
+void listing_free(struct listing *l)
+{
+	if (!l)
+		return;
+	free(l->items);
+	free(l->rows);
+	image_lines_free(l->lines);
+	sources_free(l->sources);
+	arena_free(l->arena);
+	free(l);
+}
+
+const struct listing_row *listing_rows(const struct listing *l, size_t *ret_count)
+{
+	*ret_count = l->row_count;
+	return l->rows;
+}
+
+const char *listing_note(const struct listing *l, size_t index)
+{
+	return index < l->note_count ? l->notes[index] : NULL;
+}
+
+void listing_add_note(struct listing *l, const char *text)
+{
+	for (size_t i = 0; i < l->note_count; i++)
+		if (strcmp(l->notes[i], text) == 0)
+			return;
+	if (l->note_count == LISTING_NOTES_MAX)
+		return;
+	const char *copy = arena_strndup(l->arena, text, strlen(text));
+	if (copy)
+		l->notes[l->note_count++] = copy;
+}
+
+uint64_t *listing_zero_counts(struct listing *l)
+{
+	return arena_alloc(l->arena, (l->event_count + 1) * sizeof(uint64_t));
+}
+
+int listing_add_row(struct listing *l, const struct listing_row *row)
+{
+	if (l->row_count == l->row_room) {
+		size_t room = l->row_room ? l->row_room * 2 : 256;
+		struct listing_row *more = reallocarray(l->rows, room, sizeof(*more));
+		if (!more)
+			return -ENOMEM;
+		l->rows = more;
+		l->row_room = room;
+	}
+	l->rows[l->row_count++] = *row;
+	return 0;
+}
+
+/* Source positions of all items. Without them, a note and no positions. */
+static int read_lines(struct listing *l, const struct listing_request *q)
+{
+	struct diag diag = {""};
+	uint64_t *addresses = reallocarray(NULL, l->item_count + 1, sizeof(*addresses));
+	if (!addresses)
+		return -ENOMEM;
+	for (size_t i = 0; i < l->item_count; i++)
+		addresses[i] = l->items[i].address;
+	int err = image_find_lines(q->finder, q->image, q->image_path, addresses, l->item_count,
+				   &l->lines, &diag);
+	free(addresses);
+	if (err < 0) {
+		char note[sizeof(diag.text) + 32];
+		snprintf(note, sizeof(note), "no source: %s", diag.text);
+		listing_add_note(l, note);
+		return 0;
+	}
+	for (size_t i = 0; i < l->item_count; i++) {
+		const struct image_frame *frames;
+		size_t n = image_lines_frames(l->lines, i, &frames);
+		if (n)
+			l->items[i].frame = frames[0];
+		l->items[i].inlined = n > 1;
+	}
+	return 0;
+}
+
+static int make_assembly(struct listing *l)
+{
+	int err = 0;
+	for (size_t i = 0; i < l->item_count && !err; i++) {
+		const struct listing_item *item = &l->items[i];
+		struct listing_row row = {
+			.kind = LISTING_INSTRUCTION,
+			.address = item->address,
+			.line = item->frame.line,
+			.file = item->frame.file,
+			.function = item->frame.function,
+			.text = item->text,
+			.counts = item->counts,
+		};
+		err = listing_add_row(l, &row);
+	}
+	return err;
+}
+
+int listing_new(const struct listing_request *q, struct listing **ret, struct diag *diag)
+{
+	if (q->size > LISTING_MAX_BYTES)
+		return diag_fail(diag, EFBIG, "0x%llx bytes of code are too much for one listing",
+				 (unsigned long long)q->size);
+	struct listing *l = calloc(1, sizeof(*l));
+	int err = l ? 0 : -ENOMEM;
+	if (!err) {
+		l->event_count = q->event_count;
+		l->arena = arena_new(LISTING_TEXT_MAX);
+		l->sources = sources_new();
+		err = l->arena && l->sources ? listing_read_code(l, q, diag) : -ENOMEM;
+	}
+	if (!err)
+		err = read_lines(l, q);
+	if (!err && (q->form == LISTING_ASSEMBLY || !l->lines))
+		err = q->form == LISTING_BY_LINE ? 0 : make_assembly(l);
+	else if (!err)
+		err = q->form == LISTING_BOTH ? listing_make_both(l) : listing_make_by_line(l);
+	if (err < 0) {
+		listing_free(l);
+		return err == -ESTALE ? err : diag_fail(diag, -err, "out of memory for a listing");
+	}
+	*ret = l;
+	return 0;
+}

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#include "cmd/list_table.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct columns {
+	int samples, percent, address, kind, line, text, function, file, image, build_id;
+	int events; /* the first of the group */
+};
+
+static double share(uint64_t part, uint64_t whole)
+{
+	return whole ? 100 * (double)part / (double)whole : 0;
+}
+
+static void add_counts(struct table *t, const struct query *q, struct columns *c)
+{
+	c->samples = table_add_column(t, TABLE_COUNT, "samples",
+				      q->event_count > 1 ? q->events[0].label : "samples");
+	c->percent = table_add_column(t, TABLE_PERCENT, "percent", "%");
+	c->events = c->percent + 1;
+	for (size_t i = 0; i < q->event_count; i++) {
+		table_add_group_column(t, TABLE_COUNT, "events", q->events[i].label,
+				       i ? q->events[i].label : NULL);
+		if (i)
+			table_add_column(t, TABLE_PERCENT, NULL, "%");
+	}
+}
+
+/* In text a row without samples has empty cells: the eye shall find those that have some. */
+static void set_counts(struct table *t, const struct query *q, const struct columns *c,
+		       const uint64_t *counts, const uint64_t *totals, bool zeros)
+{
+	int column = c->events;
+	if (counts[0] || zeros) {
+		table_set_count(t, c->samples, counts[0]);
+		table_set_real(t, c->percent, share(counts[0], totals[0]));
+	}
+	for (size_t e = 0; e < q->event_count; e++) {
+		int count = column++, percent = e ? column++ : -1;
+		if (!counts[e] && !zeros)
+			continue;
+		table_set_count(t, count, counts[e]);
+		if (percent >= 0)
+			table_set_real(t, percent, share(counts[e], totals[e]));
+	}
+}
+
+static int set_text(struct table *t, int column, const char *text)
+{
+	return text ? table_set_name(t, column, text, strlen(text)) : 0;
+}
+
+/* Instructions stand to the right of the source lines that they belong to. */
+static int set_instruction(struct table *t, const struct columns *c, const struct listing_row *row,
+			   bool indent)
+{
+	char *text;
+	table_set_address(t, c->address, row->address);
+	if (!row->text)
+		return 0;
+	if (asprintf(&text, "%s%s", indent ? "        " : "", row->text) < 0)
+		return -ENOMEM;
+	int err = set_text(t, c->text, text);
+	free(text);
+	return err;
+}
+
+static int add_row(struct table *t, const struct query *q, const struct columns *c,
+		   const struct function_hit *hit, const struct listing_row *row, bool for_people,
+		   bool indent)
+{
+	bool source = row->kind == LISTING_SOURCE;
+	if (row->kind == LISTING_FILE && !for_people)
+		return 0;
+	int err = table_add_row(t);
+	if (err < 0)
+		return err;
+	if (row->counts)
+		set_counts(t, q, c, row->counts, hit->counts, !for_people);
+	if (row->kind == LISTING_INSTRUCTION)
+		err = set_instruction(t, c, row, indent && for_people);
+	else
+		err = set_text(t, c->text, row->text);
+	if (!err)
+		err = set_text(t, c->kind, source ? "source" : "instruction");
+	if (row->line && (source || !for_people))
+		table_set_count(t, c->line, row->line);
+	if (!err)
+		err = set_text(t, c->function, row->function);
+	return err ? err : set_text(t, c->file, row->file);
+}
+
+int list_table_make(const struct query *q, const struct function_hit *hit, const struct listing *l,
+		    enum table_format format, struct table **ret)
+{
+	struct table *t = table_new("list");
+	struct columns c = {0};
+	size_t count;
+	const struct listing_row *rows = listing_rows(l, &count);
+	bool addresses = false, sources = false;
+	if (!t)
+		return -ENOMEM;
+	for (size_t i = 0; i < count; i++) {
+		addresses |= rows[i].kind == LISTING_INSTRUCTION;
+		sources |= rows[i].kind == LISTING_SOURCE;
+	}
+	add_counts(t, q, &c);
+	c.kind = table_add_column(t, TABLE_NAME, "kind", NULL);
+	c.address = table_add_column(t, TABLE_ADDRESS, "address", addresses ? "address" : NULL);
+	c.line = table_add_column(t, TABLE_COUNT, "line", sources ? "line" : NULL);
+	c.text = table_add_text_column(t, "text", sources ? "source" : "instruction");
+	c.function = table_add_column(t, TABLE_NAME, "function", NULL);
+	c.file = table_add_column(t, TABLE_NAME, "file", NULL);
+	int err = 0;
+	for (size_t i = 0; i < count && !err; i++)
+		err = add_row(t, q, &c, hit, &rows[i], format == TABLE_TEXT, sources);
+	if (err < 0) {
+		table_free(t);
+		return err;
+	}
+	*ret = t;
+	return 0;
+}
+
+/* Shares are of all selected samples here. */
+static int add_choice(struct table *t, const struct query *q, const struct columns *c,
+		      const struct function_hit *hit, const uint64_t *totals)
+{
+	char id[IMAGE_ID_TEXT_MAX];
+	const char *name = hit->demangled ? hit->demangled : "[no symbol]";
+	int err = table_add_row(t);
+	if (err < 0)
+		return err;
+	set_counts(t, q, c, hit->counts, totals, true);
+	table_set_address(t, c->address, hit->start);
+	image_id_format(&hit->image->id, id);
+	err = set_text(t, c->function, name);
+	if (!err)
+		err = table_set_name(t, c->image, hit->image->path, hit->image->path_size);
+	return err ? err : set_text(t, c->build_id, id);
+}
+
+int list_table_choices(const struct query *q, const struct functions *f, struct table **ret)
+{
+	struct table *t = table_new("list-choices");
+	uint64_t *totals = calloc(q->event_count + 1, sizeof(*totals));
+	struct columns c = {0};
+	int err = t && totals ? 0 : -ENOMEM;
+	if (err < 0)
+		goto out;
+	for (size_t e = 0; e < q->event_count; e++)
+		totals[e] = q->events[e].selected;
+	add_counts(t, q, &c);
+	c.address = table_add_column(t, TABLE_ADDRESS, "address", "address");
+	c.function = table_add_column(t, TABLE_NAME, "function", "function");
+	c.image = table_add_column(t, TABLE_NAME, "image", "image");
+	c.build_id = table_add_column(t, TABLE_NAME, "build_id", "build-id");
+	for (size_t i = 0; i < f->count && !err; i++)
+		err = add_choice(t, q, &c, &f->list[i], totals);
+out:
+	free(totals);
+	if (err < 0)
+		table_free(t);
+	else
+		*ret = t;
+	return err;
+}
