@@ -1,10 +1,309 @@
 // SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
+/*
+ * The sampling interrupt. Runs on every overflow of every event on every CPU, so it does one thing:
+ * count (process, PC, event) in this CPU's active table. See wire.h for the memory and its rules.
+ */
 #include <linux/bpf.h>
+#include <linux/bpf_perf_event.h>
+#include <stdbool.h>
+#include "wire.h"
 #include <bpf/bpf_helpers.h>
+#include <bpf/bpf_tracing.h>
+#include <bpf/bpf_core_read.h>
+
+/* The parts of the kernel's structures that are used; CO-RE finds them in the running kernel. */
+struct cgroup;
+struct css_set {
+	struct cgroup *dfl_cgrp;
+} __attribute__((preserve_access_index));
+
+struct task_struct {
+	int pid, tgid;
+	__u64 self_exec_id;
+	__u64 start_boottime;
+	struct task_struct *group_leader;
+	struct css_set *cgroups;
+} __attribute__((preserve_access_index));
+
+/* Set before loading. */
+const volatile bool scoped = false; /* only processes in the scope map and their children */
+
+/* The collector gives all three their real sizes before loading. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct wire_cpu);
+} cpus SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 2);
+	__type(key, __u32);
+	__type(value, struct wire_table);
+} tables SEC(".maps");
+
+/* tgid -> start time of the process, or 0 for one that the collector put in by its number. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u64);
+} scope SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 65536);
+} notices SEC(".maps");
+
+/* By event, for tracepoints only. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, WIRE_EVENTS);
+	__type(key, __u32);
+	__type(value, struct wire_period);
+} tracepoints SEC(".maps");
+
+/* Forks that could not be taken into a full scope map; notices that found the ring full. */
+__u64 scope_refused, notices_lost;
+
+static __always_inline bool in_scope(__u32 tgid, __u64 start_boottime)
+{
+	__u64 *started = bpf_map_lookup_elem(&scope, &tgid);
+
+	return started && (*started == 0 || *started == start_boottime);
+}
+
+/* An evicted entry leaves its bucket for the spill. */
+static __always_inline void spill(struct wire_cpu *cpu, struct wire_table *t,
+				  const struct wire_entry *e)
+{
+	__u32 n = t->spill_count;
+
+	cpu->evictions++;
+	if (n >= WIRE_SPILL) {
+		cpu->lost_spill += e->tally & WIRE_COUNT_MASK;
+		return;
+	}
+	t->spill[n & (WIRE_SPILL - 1)] = *e;
+	t->spill_count = n + 1;
+}
+
+static __always_inline void touch(struct wire_table *t, __u32 index)
+{
+	__u32 n = t->touched_count;
+
+	if (n < WIRE_BUCKETS) {
+		t->touched[n & (WIRE_BUCKETS - 1)] = index;
+		t->touched_count = n + 1;
+	}
+}
+
+/* The last way leaves, the others move back by one, the front is free. */
+static __always_inline void insert(struct wire_cpu *cpu, struct wire_table *t, __u32 index,
+				   const struct wire_entry *e)
+{
+	struct wire_bucket *b = &t->bucket[index];
+
+	if (b->way[0].tally == 0)
+		touch(t, index);
+	if (b->way[WIRE_WAYS - 1].tally != 0)
+		spill(cpu, t, &b->way[WIRE_WAYS - 1]);
+#pragma unroll
+	for (int i = WIRE_WAYS - 1; i > 0; i--)
+		b->way[i] = b->way[i - 1];
+	b->way[0] = *e;
+	b->way[0].first = (bpf_ktime_get_ns() - t->start_ns) >> 10;
+}
+
+static __always_inline bool same_key(const struct wire_entry *a, const struct wire_entry *b)
+{
+	return a->pc_low == b->pc_low && a->process == b->process && a->pc_high == b->pc_high &&
+	       a->tally >> WIRE_COUNT_BITS == b->tally >> WIRE_COUNT_BITS;
+}
+
+/* Counts in way i, which is a constant here, and moves it to the front. */
+static __always_inline bool count(struct wire_bucket *b, const int i)
+{
+	struct wire_entry found = b->way[i];
+
+	/* A count that is full makes a second entry of the same key; the drain adds them. */
+	if ((found.tally & WIRE_COUNT_MASK) == WIRE_COUNT_MASK)
+		return false;
+	found.tally++;
+	if (i >= 5)
+		b->way[5] = b->way[4];
+	if (i >= 4)
+		b->way[4] = b->way[3];
+	if (i >= 3)
+		b->way[3] = b->way[2];
+	if (i >= 2)
+		b->way[2] = b->way[1];
+	if (i >= 1)
+		b->way[1] = b->way[0];
+	b->way[0] = found;
+	return true;
+}
+
+/* Counts the sample if its entry is there. */
+static __always_inline bool hit(struct wire_bucket *b, const struct wire_entry *e)
+{
+	if (same_key(&b->way[0], e))
+		return count(b, 0);
+	if (same_key(&b->way[1], e))
+		return count(b, 1);
+	if (same_key(&b->way[2], e))
+		return count(b, 2);
+	if (same_key(&b->way[3], e))
+		return count(b, 3);
+	if (same_key(&b->way[4], e))
+		return count(b, 4);
+	if (same_key(&b->way[5], e))
+		return count(b, 5);
+	return false;
+}
+
+static __always_inline __u32 bucket_of(const struct wire_entry *e)
+{
+	/* Fibonacci hashing; the high bits of the product depend on all bits of the key. */
+	__u64 key = ((__u64)e->pc_high << 32 | e->pc_low) + ((__u64)e->process << 20) +
+		    ((__u64)e->tally << 7);
+
+	return (key * 0x9e3779b97f4a7c15ull) >> 40 & (WIRE_BUCKETS - 1);
+}
+
+/* Counts one sample of the current task. */
+static __always_inline void take(__u64 pc, __u32 event)
+{
+	__u32 cpu_index = bpf_get_smp_processor_id();
+	struct wire_cpu *cpu = bpf_map_lookup_elem(&cpus, &cpu_index);
+
+	if (!cpu)
+		return;
+
+	struct task_struct *task = (void *)bpf_get_current_task_btf();
+	__u64 start = task->group_leader->start_boottime;
+	__u32 tgid = task->tgid;
+
+	cpu->idle += tgid == 0;
+	if (scoped && !in_scope(tgid, start)) {
+		cpu->outside++;
+		return;
+	}
+
+	__u32 row = 2 * cpu->slot + (*(volatile __u32 *)&cpu->active & 1);
+	struct wire_table *t = bpf_map_lookup_elem(&tables, &row);
+
+	cpu->samples++;
+	if (!t) {
+		cpu->lost_spill++;
+		return;
+	}
+
+	/* Consecutive generations always differ: exec adds 1, a reused PID has another start. */
+	__u32 generation = (__u32)(start >> 10) * 0x61 + (__u32)task->self_exec_id;
+	struct wire_entry e = {
+		.pc_low = pc,
+		.pc_high = pc >> 32,
+		.process = (tgid & WIRE_TGID_MASK) | generation << WIRE_TGID_BITS,
+		.tally = (event + 1) << WIRE_COUNT_BITS | 1,
+	};
+	__u32 index = bucket_of(&e);
+
+	if (hit(&t->bucket[index & (WIRE_BUCKETS - 1)], &e))
+		cpu->hits++;
+	else
+		insert(cpu, t, index & (WIRE_BUCKETS - 1), &e);
+}
 
 SEC("perf_event")
-int sample(void *ctx)
+int sample(struct bpf_perf_event_data *ctx)
 {
+	take(PT_REGS_IP(&ctx->regs), bpf_get_attach_cookie(ctx));
+	return 0;
+}
+
+/*
+ * Tracepoints: the kernel runs this at every hit, on every CPU, whatever the event's period, so one
+ * in so many is taken here. The place is the one in the kernel that has the tracepoint, as perf
+ * says.
+ */
+SEC("tracepoint")
+int sample_tracepoint(void *ctx)
+{
+	__u32 event = bpf_get_attach_cookie(ctx);
+	struct wire_period *p = bpf_map_lookup_elem(&tracepoints, &event);
+	__u64 pc = 0;
+
+	if (!p)
+		return 0;
+	if (p->left > 1) {
+		p->left--;
+		return 0;
+	}
+	p->left = p->low + (p->span ? bpf_get_prandom_u32() % p->span : 0);
+	if (bpf_get_stack(ctx, &pc, sizeof(pc), 0) > 0)
+		take(pc, event);
+	return 0;
+}
+
+/* For the benchmark and the governor: what an interrupt costs with a handler that does nothing. */
+SEC("perf_event")
+int sample_nothing(void *ctx)
+{
+	return 0;
+}
+
+static __always_inline void notice(__u32 tgid)
+{
+	struct wire_notice *n = bpf_ringbuf_reserve(&notices, sizeof(*n), 0);
+
+	if (!n) {
+		__sync_fetch_and_add(&notices_lost, 1);
+		return;
+	}
+	n->tgid = tgid;
+	n->unused = 0;
+	n->time_ns = bpf_ktime_get_ns();
+	/* The collector looks at every drain; waking it would cost more than the notice. */
+	bpf_ringbuf_submit(n, BPF_RB_NO_WAKEUP);
+}
+
+SEC("tp_btf/sched_process_fork")
+int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
+{
+	__u32 from = parent->tgid, to = child->tgid;
+
+	if (from == to)
+		return 0; /* a thread */
+	if (parent->cgroups->dfl_cgrp != child->cgroups->dfl_cgrp)
+		notice(to);
+	if (scoped && in_scope(from, parent->group_leader->start_boottime)) {
+		__u64 start = child->start_boottime;
+
+		if (bpf_map_update_elem(&scope, &to, &start, BPF_ANY))
+			__sync_fetch_and_add(&scope_refused, 1);
+	}
+	return 0;
+}
+
+/* Not at exit: what the kernel does to take the process down is still its own. */
+SEC("tp_btf/sched_process_free")
+int BPF_PROG(on_free, struct task_struct *task)
+{
+	__u32 tgid = task->tgid;
+
+	if (scoped && task->pid == task->tgid && in_scope(tgid, task->start_boottime))
+		bpf_map_delete_elem(&scope, &tgid);
+	return 0;
+}
+
+SEC("tp_btf/cgroup_attach_task")
+int BPF_PROG(on_cgroup_attach, struct cgroup *to, const char *path, struct task_struct *task)
+{
+	notice(task->tgid);
 	return 0;
 }
 

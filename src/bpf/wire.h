@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#ifndef CULPRIT_BPF_WIRE_H
+#define CULPRIT_BPF_WIRE_H
+
+/*
+ * The memory that the in-kernel program and the collector share. The collector maps it; nothing is
+ * copied between them.
+ *
+ * Each CPU has two tables (DCPI, section 4.2.1): the program counts in the active one, the
+ * collector reads the other. A table is set-associative, keyed by (process, PC, event); an entry
+ * that leaves a full bucket goes to the table's spill. The program is the only writer of the active
+ * table, the collector the only one of the other, and the collector flips them. After a flip it
+ * waits for an RCU grace period (a program runs with preemption off), so neither side needs a lock,
+ * an atomic operation or a barrier on the sampling path.
+ */
+
+#ifdef __bpf__
+typedef __u8 wire_u8;
+typedef __u16 wire_u16;
+typedef __u32 wire_u32;
+typedef __u64 wire_u64;
+#else
+#include <stdint.h>
+typedef uint8_t wire_u8;
+typedef uint16_t wire_u16;
+typedef uint32_t wire_u32;
+typedef uint64_t wire_u64;
+#endif
+
+#define WIRE_WAYS    6
+#define WIRE_BUCKETS 2048 /* a power of two */
+#define WIRE_SPILL   8192 /* a power of two */
+#define WIRE_EVENTS  64
+
+/* The kernel's PID_MAX_LIMIT is 2^22. */
+#define WIRE_TGID_BITS	     22
+#define WIRE_TGID_MASK	     ((1u << WIRE_TGID_BITS) - 1)
+#define WIRE_GENERATION_MASK ((1u << (32 - WIRE_TGID_BITS)) - 1)
+
+#define WIRE_COUNT_BITS 24
+#define WIRE_COUNT_MASK ((1u << WIRE_COUNT_BITS) - 1)
+
+/*
+ * 20 bytes, so that six ways fill two cache lines and the front three the first of them. first is
+ * what lets the collector resolve an entry exactly although the process may since have mapped
+ * something else, called exec or died: an entry never spans two generations of a process.
+ */
+struct wire_entry {
+	wire_u32 pc_low, pc_high;
+	/* tgid, and above it a generation: differs between an exec or a reuse of the PID and the
+	 * next, so that their samples never share an entry. */
+	wire_u32 process;
+	/* Count, and above it the event's index + 1. 0: an empty entry. */
+	wire_u32 tally;
+	/* When it was first hit: units of 1024 ns since the table's start_ns. */
+	wire_u32 first;
+};
+
+struct wire_bucket {
+	struct wire_entry way[WIRE_WAYS];
+	wire_u32 unused[2];
+};
+
+/* A multiple of the page size, so that tables of different CPUs share no page. */
+struct wire_table {
+	struct wire_bucket bucket[WIRE_BUCKETS];
+	struct wire_entry spill[WIRE_SPILL];
+	wire_u16 touched[WIRE_BUCKETS]; /* buckets in use, so that a drain visits no other */
+	wire_u64 start_ns;		/* CLOCK_MONOTONIC at the flip to this table */
+	wire_u32 touched_count, spill_count;
+	wire_u8 unused[4096 - 16];
+};
+
+/* A CPU's private state: one cache line, as in the paper's section 4.2.2. */
+struct wire_cpu {
+	wire_u32 active; /* written by the collector only: which of the two tables */
+	wire_u32 slot;	 /* written by the collector only: tables 2 * slot and 2 * slot + 1 */
+	/* Written by the program only. */
+	wire_u64 samples; /* of the chosen scope: hits + inserts + lost */
+	wire_u64 hits;
+	wire_u64 evictions;
+	wire_u64 lost_spill; /* samples of evicted entries that found the spill full */
+	wire_u64 outside;    /* interrupts outside the chosen scope */
+	wire_u64 idle;	     /* interrupts of the idle task */
+	wire_u64 unused;
+};
+
+/* Of a CPU that has no tables. Twice this and 1 is still no index of one. */
+#define WIRE_NO_SLOT 0x7fffffffu
+
+/* The period of a tracepoint, which the program keeps itself: uniform in low..low + span - 1. */
+struct wire_period {
+	wire_u32 left, low, span;
+};
+
+/* Sent through the notices ring: the process's cgroup is no longer its parent's or its former one.
+ */
+struct wire_notice {
+	wire_u32 tgid;
+	wire_u32 unused;
+	wire_u64 time_ns;
+};
+
+#endif
