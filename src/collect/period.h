@@ -9,7 +9,7 @@
 #define PERIOD_WIDTH_MAX     0.5
 /* A period is kept for about this many samples, but not redrawn more often than this. */
 #define PERIOD_SAMPLES_PER_DRAW 64
-#define PERIOD_DRAW_MIN_NS	100000000
+#define PERIOD_DRAW_MIN_NS	250000000
 
 /* Random sampling periods of one event on one CPU; why and how is told in period.c. */
 struct period {

@@ -1,0 +1,603 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#include "collect/sampler.h"
+
+#include <errno.h>
+#include <linux/membarrier.h>
+#include <sched.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+
+#include "bpf/sample.skel.h"
+#include "bpf/wire.h"
+#include "collect/cpus.h"
+#include "collect/period.h"
+
+_Static_assert(sizeof(struct wire_cpu) == 64, "one cache line");
+_Static_assert(sizeof(struct wire_bucket) == 128, "two cache lines");
+_Static_assert(sizeof(struct wire_table) % 4096 == 0, "tables share no page");
+
+#define SCOPE_MAX 65536
+
+struct sampler {
+	struct sample_bpf *bpf;
+	struct ring_buffer *notices;
+	struct wire_cpu *state;	   /* by CPU number */
+	struct wire_table *tables; /* two a slot */
+	size_t state_bytes, tables_bytes;
+	struct cpu_list cpus; /* by slot: the CPU's number */
+	size_t event_count;
+	/* By slot * event_count + event. */
+	int *fds, *links; /* -1 where not open */
+	struct period *periods;
+	double width; /* of the range of periods; 0: fixed */
+	uint64_t seed, next_redraw_ns;
+	uint64_t *busy; /* by slot: samples of other than the idle task, at the last redraw */
+	bool tracepoint[WIRE_EVENTS], clock[WIRE_EVENTS];
+	void (*changed)(void *arg, pid_t tgid);
+	void *changed_arg;
+};
+
+/* libbpf explains a failure in many lines; the last warning is the one that says why. */
+static char libbpf_said[256];
+
+static int on_libbpf_print(enum libbpf_print_level level, const char *format, va_list args)
+{
+	if (level == LIBBPF_WARN) {
+		vsnprintf(libbpf_said, sizeof(libbpf_said), format, args);
+		libbpf_said[strcspn(libbpf_said, "\n")] = 0;
+	}
+	return 0;
+}
+
+static uint64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static int explain_load_failure(int err, struct diag *diag)
+{
+	if (access("/sys/kernel/btf/vmlinux", R_OK))
+		return diag_fail(diag, EOPNOTSUPP,
+				 "this kernel has no BTF (/sys/kernel/btf/vmlinux); it needs "
+				 "CONFIG_DEBUG_INFO_BTF=y");
+	if (err == -EPERM || err == -EACCES)
+		return diag_fail(diag, EPERM,
+				 "not allowed to load the sampling program (%s); run as root or "
+				 "give CAP_BPF and CAP_PERFMON: see 'culprit doctor'",
+				 libbpf_said[0] ? libbpf_said : strerror(-err));
+	if (err == -ENOSYS)
+		return diag_fail(diag, EOPNOTSUPP,
+				 "this kernel has no BPF; it needs CONFIG_BPF_SYSCALL=y");
+	return diag_fail(diag, -err, "cannot load the sampling program: %s (%s)", strerror(-err),
+			 libbpf_said);
+}
+
+static int load_program(struct sampler *s, const struct sampler_config *config, struct diag *diag)
+{
+	int possible, r;
+
+	libbpf_set_print(on_libbpf_print);
+	libbpf_said[0] = 0;
+	possible = libbpf_num_possible_cpus();
+	if (possible < 0)
+		return diag_fail(diag, -possible, "cannot count the CPUs: %s", strerror(-possible));
+
+	s->bpf = sample_bpf__open();
+	if (!s->bpf)
+		return diag_fail(diag, ENOMEM, "cannot open the sampling program: %s",
+				 strerror(errno));
+	s->bpf->rodata->scoped = config->scoped;
+	bpf_map__set_max_entries(s->bpf->maps.cpus, (uint32_t)possible);
+	bpf_map__set_max_entries(s->bpf->maps.tables, 2 * s->cpus.count);
+	bpf_map__set_max_entries(s->bpf->maps.scope, config->scoped ? SCOPE_MAX : 1);
+	r = sample_bpf__load(s->bpf);
+	if (r)
+		return explain_load_failure(r, diag);
+
+	s->state_bytes = sizeof(struct wire_cpu) * (size_t)possible;
+	s->tables_bytes = sizeof(struct wire_table) * 2 * s->cpus.count;
+	return 0;
+}
+
+static int map_tables(struct sampler *s, struct diag *diag)
+{
+	void *p;
+
+	p = mmap(NULL, s->state_bytes, PROT_READ | PROT_WRITE, MAP_SHARED,
+		 bpf_map__fd(s->bpf->maps.cpus), 0);
+	if (p == MAP_FAILED)
+		goto fail;
+	s->state = p;
+	p = mmap(NULL, s->tables_bytes, PROT_READ | PROT_WRITE, MAP_SHARED,
+		 bpf_map__fd(s->bpf->maps.tables), 0);
+	if (p == MAP_FAILED)
+		goto fail;
+	s->tables = p;
+
+	/* CPUs without tables, such as ones that come online later, find none and count as lost. */
+	for (size_t i = 0; i < s->state_bytes / sizeof(*s->state); i++)
+		s->state[i].slot = WIRE_NO_SLOT;
+	for (unsigned slot = 0; slot < s->cpus.count; slot++)
+		s->state[s->cpus.number[slot]].slot = slot;
+	return 0;
+fail:
+	return diag_fail(diag, errno, "cannot map the sampling tables: %s", strerror(errno));
+}
+
+static int on_notice(void *arg, void *data, size_t size)
+{
+	struct sampler *s = arg;
+	const struct wire_notice *n = data;
+
+	if (size >= sizeof(*n) && s->changed)
+		s->changed(s->changed_arg, (pid_t)n->tgid);
+	return 0;
+}
+
+/* Fork, free and cgroup tracepoints. All at once: without them a scope or a subject would be wrong.
+ */
+static int attach_tracepoints(struct sampler *s, struct diag *diag)
+{
+	struct bpf_program *const programs[] = {s->bpf->progs.on_fork, s->bpf->progs.on_free,
+						s->bpf->progs.on_cgroup_attach};
+	struct bpf_link **const links[] = {&s->bpf->links.on_fork, &s->bpf->links.on_free,
+					   &s->bpf->links.on_cgroup_attach};
+
+	for (size_t i = 0; i < sizeof(programs) / sizeof(programs[0]); i++) {
+		*links[i] = bpf_program__attach(programs[i]);
+		if (!*links[i])
+			return diag_fail(diag, errno,
+					 "cannot attach to the kernel's tracepoints: %s",
+					 strerror(errno));
+	}
+	s->notices = ring_buffer__new(bpf_map__fd(s->bpf->maps.notices), on_notice, s, NULL);
+	if (!s->notices)
+		return diag_fail(diag, errno, "cannot map the notices ring: %s", strerror(errno));
+	return 0;
+}
+
+/* Tells the program the range of a tracepoint's periods, on all CPUs. */
+static int set_tracepoint_period(struct sampler *s, uint32_t event, const struct period *p)
+{
+	int cpus = libbpf_num_possible_cpus();
+	size_t stride = (sizeof(struct wire_period) + 7) / 8 * 8; /* as the kernel lays it out */
+	struct wire_period value = {
+		.left = 1,
+		.low = (uint32_t)(p->low < UINT32_MAX ? p->low : UINT32_MAX),
+		.span = (uint32_t)(p->high - p->low < UINT32_MAX ? p->high - p->low + 1
+								 : UINT32_MAX),
+	};
+	char *bytes = cpus > 0 ? malloc(stride * (size_t)cpus) : NULL;
+	int r = bytes ? 0 : -ENOMEM;
+
+	for (int i = 0; !r && i < cpus; i++)
+		memcpy(bytes + stride * (size_t)i, &value, sizeof(value));
+	if (!r)
+		r = bpf_map_update_elem(bpf_map__fd(s->bpf->maps.tracepoints), &event, bytes,
+					BPF_ANY);
+	free(bytes);
+	return r;
+}
+
+static int attach_program(const struct bpf_program *p, int perf_fd, size_t event, struct diag *diag)
+{
+	LIBBPF_OPTS(bpf_link_create_opts, opts, .perf_event.bpf_cookie = event);
+	int link = bpf_link_create(bpf_program__fd(p), perf_fd, BPF_PERF_EVENT, &opts);
+
+	if (link < 0)
+		return diag_fail(diag, -link,
+				 "cannot attach the sampling program to an event: %s; it needs "
+				 "Linux 5.15 or newer",
+				 strerror(-link));
+	return link;
+}
+
+int sampler_attach(struct sampler *s, int perf_fd, bool nothing, struct diag *diag)
+{
+	return attach_program(nothing ? s->bpf->progs.sample_nothing : s->bpf->progs.sample,
+			      perf_fd, 0, diag);
+}
+
+/* A file descriptor for each event and CPU, and one for each link: more than the usual soft limit.
+ */
+static void raise_file_limit(void)
+{
+	struct rlimit l;
+
+	if (!getrlimit(RLIMIT_NOFILE, &l) && l.rlim_cur < l.rlim_max) {
+		l.rlim_cur = l.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &l);
+	}
+}
+
+/* One event on one CPU. A CPU that does not have the event is left out. */
+static int open_event(struct sampler *s, const struct event *e, size_t event, unsigned slot,
+		      uint64_t period, struct diag *diag)
+{
+	size_t i = slot * s->event_count + event;
+	int fd = event_open(e, (int)s->cpus.number[slot], period, -1, diag);
+	const struct bpf_program *program = s->bpf->progs.sample;
+
+	if (fd == -ENODEV)
+		return 0;
+	if (fd < 0)
+		return fd;
+	s->fds[i] = fd;
+	s->tracepoint[event] = event_is_tracepoint(e);
+	if (s->tracepoint[event]) {
+		/* Attached once, it runs on all CPUs. */
+		if (slot > 0)
+			return 0;
+		program = s->bpf->progs.sample_tracepoint;
+	}
+	s->links[i] = attach_program(program, fd, event, diag);
+	return s->links[i] < 0 ? s->links[i] : 0;
+}
+
+static int open_events(struct sampler *s, const struct sampler_config *config, struct diag *diag)
+{
+	size_t n = s->cpus.count * s->event_count;
+	int r = 0;
+
+	raise_file_limit();
+	s->fds = malloc(n * sizeof(*s->fds));
+	s->links = malloc(n * sizeof(*s->links));
+	s->periods = calloc(n, sizeof(*s->periods));
+	s->busy = calloc(s->cpus.count, sizeof(*s->busy));
+	if (!s->fds || !s->links || !s->periods || !s->busy)
+		return diag_fail(diag, ENOMEM, "out of memory");
+	memset(s->fds, 0xff, n * sizeof(*s->fds));
+	memset(s->links, 0xff, n * sizeof(*s->links));
+	for (unsigned slot = 0; slot < s->cpus.count; slot++)
+		for (size_t e = 0; !r && e < s->event_count; e++)
+			r = open_event(s, &config->events[e], e, slot, config->periods[e], diag);
+	return r;
+}
+
+int sampler_new(const struct sampler_config *config, struct sampler **ret, struct diag *diag)
+{
+	struct sampler *s;
+	int r;
+
+	if (config->event_count == 0 || config->event_count > WIRE_EVENTS)
+		return diag_fail(diag, EINVAL, "%zu events asked for; 1 to %d are possible",
+				 config->event_count, WIRE_EVENTS);
+	s = calloc(1, sizeof(*s));
+	if (!s)
+		return diag_fail(diag, ENOMEM, "out of memory");
+	s->event_count = config->event_count;
+	s->width = config->randomize ? PERIOD_WIDTH_DEFAULT : 0;
+	s->seed = config->seed;
+	for (size_t i = 0; i < s->event_count; i++)
+		s->clock[i] = event_is_clock(&config->events[i]);
+	r = cpus_read_online(&s->cpus, diag);
+	if (!r)
+		r = load_program(s, config, diag);
+	if (!r)
+		r = map_tables(s, diag);
+	if (!r)
+		r = attach_tracepoints(s, diag);
+	if (!r)
+		r = open_events(s, config, diag);
+	if (!r)
+		sampler_set_periods(s, config->periods);
+	if (r) {
+		sampler_free(s);
+		return r;
+	}
+	*ret = s;
+	return 0;
+}
+
+void sampler_free(struct sampler *s)
+{
+	if (!s)
+		return;
+	for (size_t i = 0; s->fds && s->links && i < s->cpus.count * s->event_count; i++) {
+		if (s->links[i] >= 0)
+			close(s->links[i]);
+		if (s->fds[i] >= 0)
+			close(s->fds[i]);
+	}
+	free(s->fds);
+	free(s->links);
+	free(s->periods);
+	free(s->busy);
+	ring_buffer__free(s->notices);
+	if (s->state)
+		munmap(s->state, s->state_bytes);
+	if (s->tables)
+		munmap(s->tables, s->tables_bytes);
+	sample_bpf__destroy(s->bpf);
+	free(s);
+}
+
+static struct wire_cpu *cpu_of(const struct sampler *s, unsigned slot)
+{
+	return &s->state[s->cpus.number[slot]];
+}
+
+static struct wire_table *table_of(const struct sampler *s, unsigned slot, bool active)
+{
+	uint32_t index = __atomic_load_n(&cpu_of(s, slot)->active, __ATOMIC_RELAXED) & 1;
+
+	return &s->tables[2 * slot + (active ? index : !index)];
+}
+
+/* While no program runs, both sides of the memory are ours. */
+static void forget_all(struct sampler *s)
+{
+	for (unsigned slot = 0; slot < s->cpus.count; slot++) {
+		struct wire_cpu *cpu = cpu_of(s, slot);
+
+		memset(&s->tables[2 * slot], 0, 2 * sizeof(struct wire_table));
+		s->tables[2 * slot].start_ns = now_ns();
+		*cpu = (struct wire_cpu){.slot = slot};
+	}
+}
+
+int sampler_start(struct sampler *s, struct diag *diag)
+{
+	forget_all(s);
+	for (size_t i = 0; i < s->cpus.count * s->event_count; i++)
+		if (s->fds[i] >= 0 && ioctl(s->fds[i], PERF_EVENT_IOC_ENABLE, 0))
+			return diag_fail(diag, errno, "cannot start an event: %s", strerror(errno));
+	return 0;
+}
+
+void sampler_stop(struct sampler *s)
+{
+	for (size_t i = 0; i < s->cpus.count * s->event_count; i++)
+		if (s->fds[i] >= 0)
+			ioctl(s->fds[i], PERF_EVENT_IOC_DISABLE, 0);
+}
+
+int sampler_scope_add(struct sampler *s, pid_t tgid, struct diag *diag)
+{
+	uint32_t key = (uint32_t)tgid;
+	uint64_t any_start = 0;
+	int r = bpf_map_update_elem(bpf_map__fd(s->bpf->maps.scope), &key, &any_start, BPF_ANY);
+
+	return r ? diag_fail(diag, -r, "cannot follow process %d: %s", (int)tgid, strerror(-r)) : 0;
+}
+
+static void apply_periods(struct sampler *s, unsigned slot)
+{
+	for (size_t e = 0; e < s->event_count; e++) {
+		size_t i = slot * s->event_count + e;
+		uint64_t period = period_draw(&s->periods[i]);
+
+		if (s->fds[i] >= 0 && !s->tracepoint[e])
+			ioctl(s->fds[i], PERF_EVENT_IOC_PERIOD, &period);
+	}
+}
+
+void sampler_set_periods(struct sampler *s, const uint64_t *means)
+{
+	for (size_t i = 0; i < s->cpus.count * s->event_count; i++) {
+		size_t e = i % s->event_count;
+		/* Other events' rates are not known; clocks have the one of their period. */
+		double hz = s->clock[e] && means[e] ? 1e9 / (double)means[e] : 0;
+
+		period_init(&s->periods[i], means[e], hz, s->width, s->seed, i);
+		if (s->tracepoint[e] && i < s->event_count)
+			set_tracepoint_period(s, (uint32_t)e, &s->periods[i]);
+	}
+	for (unsigned slot = 0; slot < s->cpus.count; slot++)
+		apply_periods(s, slot);
+}
+
+/* Whether a CPU did anything but idle since the last time. To wake one up that is idle would cost
+ * most, and nobody is charged wrongly there. */
+static bool was_busy(struct sampler *s, unsigned slot)
+{
+	const volatile struct wire_cpu *cpu = cpu_of(s, slot);
+	uint64_t busy = cpu->samples + cpu->outside - cpu->idle;
+	bool grew = busy != s->busy[slot];
+
+	s->busy[slot] = busy;
+	return grew;
+}
+
+void sampler_redraw(struct sampler *s, uint64_t time_ns)
+{
+	if (s->width <= 0 || time_ns < s->next_redraw_ns)
+		return;
+	for (unsigned slot = 0; slot < s->cpus.count; slot++)
+		if (was_busy(s, slot))
+			apply_periods(s, slot);
+	s->next_redraw_ns = time_ns + period_draw_interval_ns(&s->periods[0]);
+}
+
+unsigned sampler_cpus(const struct sampler *s)
+{
+	return s->cpus.count;
+}
+
+double sampler_pressure(const struct sampler *s)
+{
+	uint32_t most = 0;
+
+	for (unsigned slot = 0; slot < s->cpus.count; slot++) {
+		uint32_t n =
+			__atomic_load_n(&table_of(s, slot, true)->spill_count, __ATOMIC_RELAXED);
+
+		most = n > most ? n : most;
+	}
+	return (double)most / WIRE_SPILL;
+}
+
+uint64_t sampler_oldest_ns(const struct sampler *s)
+{
+	uint64_t oldest = UINT64_MAX;
+
+	for (unsigned slot = 0; slot < s->cpus.count; slot++) {
+		uint64_t start = table_of(s, slot, true)->start_ns;
+
+		oldest = start < oldest ? start : oldest;
+	}
+	return oldest;
+}
+
+/* Where membarrier is refused (nohz_full kernels): a handler that ran on a CPU is done once this
+ * thread has run there. */
+static int visit_cpus(const struct sampler *s, unsigned first, unsigned count, struct diag *diag)
+{
+	cpu_set_t before, *set;
+	size_t size = CPU_ALLOC_SIZE(s->cpus.number[s->cpus.count - 1] + 1);
+	int r = 0;
+
+	set = CPU_ALLOC(s->cpus.number[s->cpus.count - 1] + 1);
+	if (!set || sched_getaffinity(0, sizeof(before), &before)) {
+		CPU_FREE(set);
+		return diag_fail(diag, ENOMEM, "cannot wait for the sampling program");
+	}
+	for (unsigned slot = first; slot < first + count && !r; slot++) {
+		CPU_ZERO_S(size, set);
+		CPU_SET_S(s->cpus.number[slot], size, set);
+		if (sched_setaffinity(0, size, set))
+			r = diag_fail(diag, errno, "cannot run on CPU %u: %s", s->cpus.number[slot],
+				      strerror(errno));
+	}
+	sched_setaffinity(0, sizeof(before), &before);
+	CPU_FREE(set);
+	return r;
+}
+
+int sampler_flip(struct sampler *s, unsigned first, unsigned count, struct diag *diag)
+{
+	for (unsigned slot = first; slot < first + count; slot++) {
+		struct wire_cpu *cpu = cpu_of(s, slot);
+
+		table_of(s, slot, false)->start_ns = now_ns();
+		__atomic_store_n(&cpu->active, !(cpu->active & 1), __ATOMIC_RELEASE);
+	}
+	/* An RCU grace period, asleep. The handler runs in one RCU reader from end to end. */
+	if (syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0) == 0)
+		return 0;
+	return visit_cpus(s, first, count, diag);
+}
+
+static void take_entry(const struct wire_table *t, const struct wire_entry *w,
+		       void (*take)(void *arg, const struct sampler_entry *e), void *arg)
+{
+	struct sampler_entry e = {
+		.pc = (uint64_t)w->pc_high << 32 | w->pc_low,
+		.first_ns = t->start_ns + ((uint64_t)w->first << 10),
+		.tgid = w->process & WIRE_TGID_MASK,
+		.event = (w->tally >> WIRE_COUNT_BITS) - 1,
+		.count = w->tally & WIRE_COUNT_MASK,
+		.generation = (uint16_t)(w->process >> WIRE_TGID_BITS),
+	};
+
+	take(arg, &e);
+}
+
+static void drain_table(struct wire_table *t,
+			void (*take)(void *arg, const struct sampler_entry *e), void *arg)
+{
+	for (uint32_t i = 0; i < t->touched_count && i < WIRE_BUCKETS; i++) {
+		struct wire_bucket *b = &t->bucket[t->touched[i] & (WIRE_BUCKETS - 1)];
+
+		for (int way = 0; way < WIRE_WAYS && b->way[way].tally; way++)
+			take_entry(t, &b->way[way], take, arg);
+		memset(b, 0, sizeof(*b));
+	}
+	for (uint32_t i = 0; i < t->spill_count && i < WIRE_SPILL; i++)
+		take_entry(t, &t->spill[i], take, arg);
+	t->touched_count = 0;
+	t->spill_count = 0;
+}
+
+void sampler_drain(struct sampler *s, unsigned first, unsigned count,
+		   void (*take)(void *arg, const struct sampler_entry *e), void *arg)
+{
+	for (unsigned slot = first; slot < first + count; slot++)
+		drain_table(table_of(s, slot, false), take, arg);
+}
+
+void sampler_cgroup_changes(struct sampler *s, void (*changed)(void *arg, pid_t tgid), void *arg)
+{
+	s->changed = changed;
+	s->changed_arg = arg;
+	ring_buffer__consume(s->notices);
+	s->changed = NULL;
+}
+
+void sampler_read_counters(const struct sampler *s, struct sampler_counters *ret)
+{
+	struct sampler_counters c = {0};
+
+	for (unsigned slot = 0; slot < s->cpus.count; slot++) {
+		const volatile struct wire_cpu *cpu = cpu_of(s, slot);
+
+		c.samples += cpu->samples;
+		c.hits += cpu->hits;
+		c.evictions += cpu->evictions;
+		c.lost_spill += cpu->lost_spill;
+		c.outside += cpu->outside;
+	}
+	c.inserts = c.samples > c.hits ? c.samples - c.hits : 0;
+	c.scope_refused = s->bpf->bss->scope_refused;
+	c.notices_lost = s->bpf->bss->notices_lost;
+	*ret = c;
+}
+
+int sampler_read_event(const struct sampler *s, size_t event, struct sampler_event_times *ret)
+{
+	struct sampler_event_times sum = {0};
+
+	for (unsigned slot = 0; slot < s->cpus.count; slot++) {
+		uint64_t v[3];
+
+		if (s->fds[slot * s->event_count + event] < 0)
+			continue;
+		if (read(s->fds[slot * s->event_count + event], v, sizeof(v)) != sizeof(v))
+			return errno ? -errno : -EIO;
+		sum.value += v[0];
+		sum.enabled_ns += v[1];
+		sum.running_ns += v[2];
+	}
+	*ret = sum;
+	return 0;
+}
+
+int sampler_nothing(struct sampler *s, struct diag *diag)
+{
+	for (size_t i = 0; i < s->cpus.count * s->event_count; i++) {
+		if (s->links[i] < 0)
+			continue;
+		close(s->links[i]);
+		s->links[i] = attach_program(s->bpf->progs.sample_nothing, s->fds[i], 0, diag);
+		if (s->links[i] < 0)
+			return s->links[i];
+	}
+	return 0;
+}
+
+int sampler_read_cost(const struct sampler *s, bool nothing, uint64_t *ret_ns, uint64_t *ret_runs)
+{
+	const struct bpf_program *p = nothing ? s->bpf->progs.sample_nothing : s->bpf->progs.sample;
+	struct bpf_prog_info info = {0};
+	uint32_t size = sizeof(info);
+	int r = bpf_obj_get_info_by_fd(bpf_program__fd(p), &info, &size);
+
+	if (r)
+		return r;
+	*ret_ns = info.run_time_ns;
+	*ret_runs = info.run_cnt;
+	return 0;
+}

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#ifndef CULPRIT_COLLECT_SAMPLER_H
+#define CULPRIT_COLLECT_SAMPLER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include "collect/event.h"
+#include "util/diag.h"
+
+/*
+ * The in-kernel program on its perf events: loading, attaching, flipping and draining the per-CPU
+ * tables, drawing the periods anew. Knows nothing of images or processes beyond the numbers that
+ * the program keyed by. src/bpf/wire.h has the memory's layout and rules.
+ */
+struct sampler;
+
+struct sampler_config {
+	const struct event *events; /* with attr and name; borrowed for sampler_new only */
+	const uint64_t *periods;    /* mean period of each, in its units */
+	size_t event_count;
+	bool scoped; /* only processes added by sampler_scope_add, and their children */
+	bool randomize;
+	uint64_t seed; /* of the periods */
+};
+
+/*
+ * Loads the program and opens every event on every CPU that is online, stopped. -EPERM, -EACCES:
+ * what right is missing; -ENOSYS, -EOPNOTSUPP: the kernel cannot (no BPF, no BTF); with the mending
+ * line.
+ */
+int sampler_new(const struct sampler_config *config, struct sampler **ret, struct diag *diag);
+void sampler_free(struct sampler *s);
+
+/* Forgets what was counted before and starts all events. */
+int sampler_start(struct sampler *s, struct diag *diag);
+void sampler_stop(struct sampler *s);
+
+int sampler_scope_add(struct sampler *s, pid_t tgid, struct diag *diag);
+
+/* Sets the mean period of each event, before or after the start. */
+void sampler_set_periods(struct sampler *s, const uint64_t *means);
+/*
+ * Draws the period of every event anew on every CPU that is not idle (DCPI, section 4.1.1), when it
+ * is time: several times a second, at random times (see period.c for why). time_ns:
+ * CLOCK_MONOTONIC.
+ */
+void sampler_redraw(struct sampler *s, uint64_t time_ns);
+
+unsigned sampler_cpus(const struct sampler *s);
+/* How full the fullest spill of an active table is, 0 to 1. Reads shared memory only. */
+double sampler_pressure(const struct sampler *s);
+
+/* One drained entry: count samples of an event at a PC of a process. */
+struct sampler_entry {
+	uint64_t pc;
+	uint64_t first_ns; /* CLOCK_MONOTONIC of the first of them, to about 1 us */
+	uint32_t tgid;
+	uint32_t event; /* index in the configuration */
+	uint32_t count;
+	uint16_t generation; /* differs between two lives of one tgid that follow each other */
+};
+
+/*
+ * Flips the tables of CPUs [first, first + count) and waits until no handler uses the old ones:
+ * some milliseconds asleep. After it the old tables hold still until the next flip.
+ */
+int sampler_flip(struct sampler *s, unsigned first, unsigned count, struct diag *diag);
+/* Hands each entry of the CPUs' inactive tables to take and empties them. Follows a flip. */
+void sampler_drain(struct sampler *s, unsigned first, unsigned count,
+		   void (*take)(void *arg, const struct sampler_entry *e), void *arg);
+/* Start of the oldest table that is not drained yet: history before it is of no more use. */
+uint64_t sampler_oldest_ns(const struct sampler *s);
+
+/* Processes whose cgroup changed since the last call, from the kernel's tracepoints. */
+void sampler_cgroup_changes(struct sampler *s, void (*changed)(void *arg, pid_t tgid), void *arg);
+
+struct sampler_counters {
+	uint64_t samples, hits, inserts, evictions;
+	uint64_t lost_spill;	/* samples lost to a full spill */
+	uint64_t outside;	/* interrupts outside the scope */
+	uint64_t scope_refused; /* processes not followed: scope map full */
+	uint64_t notices_lost;	/* cgroup changes not noticed */
+};
+void sampler_read_counters(const struct sampler *s, struct sampler_counters *ret);
+
+/* Units counted and times of one event, summed over the CPUs, since the start. */
+struct sampler_event_times {
+	uint64_t value, enabled_ns, running_ns;
+};
+int sampler_read_event(const struct sampler *s, size_t event, struct sampler_event_times *ret);
+
+/*
+ * Attaches the program, or the one that does nothing, to a perf event of the caller's, for the
+ * governor's and the benchmark's measurements before the start. The link, a descriptor to close.
+ */
+int sampler_attach(struct sampler *s, int perf_fd, bool nothing, struct diag *diag);
+/* For the benchmark: before the start, gives every event the program that does nothing instead. */
+int sampler_nothing(struct sampler *s, struct diag *diag);
+/* Total run time and runs of the sampling program or the one that does nothing, while the kernel
+ * keeps BPF statistics. */
+int sampler_read_cost(const struct sampler *s, bool nothing, uint64_t *ret_ns, uint64_t *ret_runs);
+
+#endif
