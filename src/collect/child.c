@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#include "collect/child.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* Never returns. Both pipes close at the exec. */
+static void run_child(char *const argv[], int go, int said)
+{
+	sigset_t none;
+	char byte;
+	ssize_t n;
+
+	do
+		n = read(go, &byte, 1);
+	while (n < 0 && errno == EINTR);
+	if (n == 1) {
+		sigemptyset(&none);
+		sigprocmask(SIG_SETMASK, &none, NULL);
+		execvp(argv[0], argv);
+		int err = errno;
+
+		n = write(said, &err, sizeof(err));
+	}
+	_exit(127);
+}
+
+int child_start(char *const argv[], struct child *ret, struct diag *diag)
+{
+	int go[2], said[2];
+	struct child c;
+
+	if (pipe2(go, O_CLOEXEC))
+		return diag_fail(diag, errno, "cannot start %s: %s", argv[0], strerror(errno));
+	if (pipe2(said, O_CLOEXEC)) {
+		close(go[0]);
+		close(go[1]);
+		return diag_fail(diag, errno, "cannot start %s: %s", argv[0], strerror(errno));
+	}
+	c.pid = fork();
+	if (c.pid == 0) {
+		close(go[1]);
+		run_child(argv, go[0], said[1]);
+	}
+	close(go[0]);
+	close(said[1]);
+	c.go = go[1];
+	c.said = said[0];
+	c.pidfd = c.pid > 0 ? (int)syscall(SYS_pidfd_open, c.pid, 0) : -1;
+	if (c.pidfd < 0) {
+		int err = errno;
+
+		close(c.go);
+		close(c.said);
+		if (c.pid > 0)
+			waitpid(c.pid, NULL, 0);
+		return diag_fail(diag, err, "cannot start %s: %s", argv[0], strerror(err));
+	}
+	*ret = c;
+	return 0;
+}
+
+int child_release(struct child *c, struct diag *diag)
+{
+	int err = 0;
+	ssize_t n;
+
+	/* The child may have been killed meanwhile; then it has ended, which is no failure of ours.
+	 */
+	if (write(c->go, "g", 1) != 1 && errno != EPIPE)
+		return diag_fail(diag, errno, "cannot release the command: %s", strerror(errno));
+	close(c->go);
+	c->go = -1;
+	do
+		n = read(c->said, &err, sizeof(err));
+	while (n < 0 && errno == EINTR);
+	close(c->said);
+	c->said = -1;
+	if (n != sizeof(err))
+		return 0;
+	child_reap(c);
+	return diag_fail(diag, err, "cannot run the command: %s", strerror(err));
+}
+
+int child_reap(struct child *c)
+{
+	int status = 0;
+	pid_t r;
+
+	do
+		r = waitpid(c->pid, &status, 0);
+	while (r < 0 && errno == EINTR);
+	close(c->pidfd);
+	if (r < 0)
+		return 127;
+	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+void child_cancel(struct child *c)
+{
+	close(c->go);
+	close(c->said);
+	child_reap(c);
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#ifndef CULPRIT_COLLECT_CHILD_H
+#define CULPRIT_COLLECT_CHILD_H
+
+#include <sys/types.h>
+#include "util/diag.h"
+
+/*
+ * A command to be sampled: started but held just before its exec until sampling is on, so that
+ * nothing of it is missed.
+ */
+struct child {
+	pid_t pid;
+	int pidfd;    /* readable when it has ended */
+	int go, said; /* pipes: to release it, and from it when exec fails */
+};
+
+int child_start(char *const argv[], struct child *ret, struct diag *diag);
+/* Lets it run. When its exec fails: -errno, with the reason in diag; the child is gone then. */
+int child_release(struct child *c, struct diag *diag);
+/* Reaps it, waiting if need be. Its exit status, or 128 + the signal that ended it. */
+int child_reap(struct child *c);
+/* Before it was released: makes it go away without running anything. */
+void child_cancel(struct child *c);
+
+#endif

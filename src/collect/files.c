@@ -1,0 +1,392 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#include "collect/files.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "util/buf.h"
+#include "util/hash.h"
+
+#define FILES_MAX    65536
+#define TABLE_SIZE   4096 /* chains */
+#define ATTEMPTS_MAX 3	  /* different processes through which a file is tried */
+#define DELETED	     " (deleted)"
+
+struct files {
+	struct image_worker *worker;
+	struct mapped_file *chains[TABLE_SIZE];
+	struct files_counters counters;
+};
+
+struct files *files_new(struct image_worker *worker)
+{
+	struct files *f = calloc(1, sizeof(*f));
+
+	if (f)
+		f->worker = worker;
+	return f;
+}
+
+static void free_file(struct mapped_file *file)
+{
+	free((void *)file->path);
+	free(file->segments);
+	free(file);
+}
+
+void files_free(struct files *f)
+{
+	if (!f)
+		return;
+	for (size_t i = 0; i < TABLE_SIZE; i++) {
+		for (struct mapped_file *file = f->chains[i], *next; file; file = next) {
+			next = file->next;
+			free_file(file);
+		}
+	}
+	free(f);
+}
+
+static uint64_t key_of(const struct file_name *n)
+{
+	uint64_t numbers[4] = {hash_bytes(n->path, n->path_size),
+			       hash_bytes(n->build_id, n->build_id_size),
+			       (uint64_t)n->device_major << 32 | n->device_minor,
+			       n->inode ^ n->inode_generation << 40};
+
+	return hash_bytes(numbers, sizeof(numbers));
+}
+
+static bool same_name(const struct file_name *a, const struct file_name *b)
+{
+	return a->path_size == b->path_size && !memcmp(a->path, b->path, a->path_size) &&
+	       a->build_id_size == b->build_id_size &&
+	       !memcmp(a->build_id, b->build_id, a->build_id_size) &&
+	       a->device_major == b->device_major && a->device_minor == b->device_minor &&
+	       a->inode == b->inode && a->inode_generation == b->inode_generation;
+}
+
+static bool name_starts(const struct file_name *n, const char *prefix)
+{
+	size_t size = strlen(prefix);
+
+	return n->path_size >= size && !memcmp(n->path, prefix, size);
+}
+
+/* Names the kernel gives to memory that is no file; a memfd may hold a program, so it is tried. */
+static enum file_state first_state(const struct file_name *n)
+{
+	if (n->path_size == 6 && name_starts(n, "[vdso]"))
+		return FILE_VDSO;
+	if (n->build_id_size || name_starts(n, "/memfd:"))
+		return FILE_UNRESOLVED;
+	if (!name_starts(n, "/") || name_starts(n, "//") || name_starts(n, "/dev/zero") ||
+	    name_starts(n, "/SYSV") || name_starts(n, "/[aio]"))
+		return FILE_ANON;
+	return FILE_UNRESOLVED;
+}
+
+/* The vDSO is the same in every 64-bit process, so this process's own is read. */
+static void identify_vdso(struct image_id *ret)
+{
+	const char *base = (const char *)getauxval(AT_SYSINFO_EHDR);
+
+	*ret = (struct image_id){.kind = IMAGE_VDSO};
+	for (size_t at = 0; base && at < 2048; at += 4) {
+		static const char note[] = "\x04\0\0\0\x14\0\0\0\x03\0\0\0GNU";
+
+		if (!memcmp(base + at, note, sizeof(note))) {
+			ret->size = IMAGE_ID_MAX;
+			memcpy(ret->bytes, base + at + 16, IMAGE_ID_MAX);
+			return;
+		}
+	}
+	ret->size = 1; /* a vDSO without a build-id: still one image */
+}
+
+static struct mapped_file *new_file(const struct file_name *name, uint64_t key)
+{
+	struct mapped_file *file = calloc(1, sizeof(*file));
+	char *path = malloc(name->path_size + 1);
+
+	if (!file || !path) {
+		free(file);
+		free(path);
+		return NULL;
+	}
+	memcpy(path, name->path, name->path_size);
+	path[name->path_size] = 0;
+	file->path = path;
+	file->path_size = name->path_size;
+	file->name = *name;
+	file->name.path = path;
+	file->key = key;
+	file->state = first_state(name);
+	if (file->state == FILE_VDSO)
+		identify_vdso(&file->id);
+	return file;
+}
+
+struct mapped_file *files_take(struct files *f, const struct file_name *name)
+{
+	uint64_t key = key_of(name);
+	struct mapped_file **chain = &f->chains[key % TABLE_SIZE], *file;
+
+	for (file = *chain; file; file = file->next) {
+		if (file->key == key && same_name(&file->name, name)) {
+			/* A build-id names the content; numbers name a file that may be rewritten.
+			 */
+			file->check = file->name.build_id_size == 0;
+			return file_ref(file);
+		}
+	}
+	if (f->counters.files >= FILES_MAX) {
+		f->counters.refused++;
+		return NULL;
+	}
+	file = new_file(name, key);
+	if (!file)
+		return NULL;
+	file->next = *chain;
+	*chain = file;
+	f->counters.files++;
+	return file_ref(file);
+}
+
+struct mapped_file *file_ref(struct mapped_file *file)
+{
+	file->refs++;
+	return file;
+}
+
+void file_unref(struct mapped_file *file)
+{
+	struct timespec t;
+
+	if (!file || --file->refs)
+		return;
+	clock_gettime(CLOCK_MONOTONIC_COARSE, &t);
+	file->used_ns = (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+void files_collect(struct files *f, uint64_t before_ns)
+{
+	for (size_t i = 0; i < TABLE_SIZE; i++) {
+		for (struct mapped_file **at = &f->chains[i], *file; (file = *at);) {
+			if (file->refs || file->used_ns >= before_ns) {
+				at = &file->next;
+				continue;
+			}
+			*at = file->next;
+			free_file(file);
+			f->counters.files--;
+		}
+	}
+}
+
+/* O_NONBLOCK: a FIFO of that name must not hold us up; regular files ignore it. */
+static int open_regular(const char *path, struct stat *ret)
+{
+	int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+
+	if (fd < 0)
+		return -errno;
+	if (fstat(fd, ret) == 0 && S_ISREG(ret->st_mode))
+		return fd;
+	close(fd);
+	return -EBADMSG;
+}
+
+/* Opens prefix/path and accepts it only if it is the file of the record. */
+static int open_same(const struct mapped_file *file, const char *prefix, size_t path_size,
+		     struct stat *st)
+{
+	char path[4096 + 64];
+	int n = snprintf(path, sizeof(path), "%s%.*s", prefix, (int)path_size, file->path);
+	int fd;
+
+	if (n < 0 || (size_t)n >= sizeof(path) || path_size > 4096)
+		return -ENAMETOOLONG;
+	fd = open_regular(path, st);
+	if (fd < 0)
+		return fd;
+	/* With a build-id the content is checked later. The device is not compared: overlay file
+	 * systems show one number in a record and another in stat. */
+	if (file->name.build_id_size || st->st_ino == file->name.inode)
+		return fd;
+	close(fd);
+	return -ESTALE;
+}
+
+static int open_file(const struct mapped_file *file, pid_t pid, uint64_t start, uint64_t end,
+		     struct stat *st)
+{
+	char path[96];
+	size_t size = file->path_size, cut = strlen(DELETED);
+	int fd;
+
+	/* The very inode, whatever its name is now and whatever namespace it is in. */
+	snprintf(path, sizeof(path), "/proc/%d/map_files/%llx-%llx", (int)pid,
+		 (unsigned long long)start, (unsigned long long)end);
+	fd = open_regular(path, st);
+	if (fd >= 0)
+		return fd;
+	if (size > cut && !memcmp(file->path + size - cut, DELETED, cut))
+		size -= cut;
+	snprintf(path, sizeof(path), "/proc/%d/root", (int)pid);
+	fd = open_same(file, path, size, st);
+	return fd >= 0 ? fd : open_same(file, "", size, st);
+}
+
+int files_open(const struct mapped_file *file, pid_t pid, uint64_t start, uint64_t end)
+{
+	struct stat st;
+
+	return open_file(file, pid, start, end, &st);
+}
+
+static bool unchanged(const struct mapped_file *file, const struct stat *st)
+{
+	return file->size == (uint64_t)st->st_size && file->changed.s == st->st_ctim.tv_sec &&
+	       file->changed.ns == st->st_ctim.tv_nsec;
+}
+
+/* Places that are emptied: what is built and run there is gone when a report asks. */
+static bool is_passing(const struct mapped_file *file, const struct stat *st)
+{
+	return st->st_nlink == 0 || name_starts(&file->name, "/tmp/") ||
+	       name_starts(&file->name, "/var/tmp/") || name_starts(&file->name, "/memfd:");
+}
+
+/* A name stands in for the content that could not be read: the build-id of the record if it has
+ * one, else what the record says of the file. */
+static void make_opaque(struct mapped_file *file)
+{
+	file->state = FILE_OPAQUE;
+	file->id = (struct image_id){.kind = IMAGE_FILE_OFFSET};
+	if (file->name.build_id_size) {
+		file->id.size = file->name.build_id_size;
+		memcpy(file->id.bytes, file->name.build_id, file->id.size);
+		return;
+	}
+	uint64_t parts[2] = {file->key, hash_u64(file->size ^ (uint64_t)file->changed.ns ^
+						 (uint64_t)file->changed.s << 20)};
+
+	file->id.size = sizeof(parts);
+	memcpy(file->id.bytes, parts, sizeof(parts));
+}
+
+static bool facts_match(const struct mapped_file *file, const struct image_facts *facts)
+{
+	return file->name.build_id_size == 0 ||
+	       (facts->id.size == file->name.build_id_size &&
+		!memcmp(facts->id.bytes, file->name.build_id, facts->id.size));
+}
+
+static void take_facts(struct files *f, struct mapped_file *file, int fd, const struct stat *st)
+{
+	struct image_facts facts;
+	struct diag diag;
+	int r = image_worker_facts(f->worker, fd, &facts, &diag);
+
+	file->size = (uint64_t)st->st_size;
+	file->changed.s = st->st_ctim.tv_sec;
+	file->changed.ns = st->st_ctim.tv_nsec;
+	file->gone = is_passing(file, st);
+	if (r == 0 && !facts_match(file, &facts))
+		r = -ESTALE;
+	if (r) {
+		f->counters.hostile += r == -ETIMEDOUT || r == -EBADMSG;
+		if (r == -EBADMSG && name_starts(&file->name, "/memfd:"))
+			file->state = FILE_ANON;
+		else
+			make_opaque(file);
+		return;
+	}
+	struct image_segment *copy = calloc(facts.segment_count ?: 1, sizeof(*copy));
+
+	if (!copy)
+		return;
+	memcpy(copy, facts.segments, facts.segment_count * sizeof(*copy));
+	free(file->segments);
+	file->segments = copy;
+	file->segment_count = facts.segment_count;
+	file->id = facts.id;
+	file->state = FILE_ELF;
+}
+
+/* The file was rewritten in place, or can be read now: what was said under the old identity stays
+ * so, this mapping and later ones get a new entry under the same name. */
+static struct mapped_file *replace(struct files *f, struct mapped_file *old)
+{
+	struct mapped_file **at = &f->chains[old->key % TABLE_SIZE], *file;
+
+	file = new_file(&old->name, old->key);
+	if (!file)
+		return old;
+	/* In front of the old one in its chain, which is therefore found no more. */
+	file->next = *at;
+	*at = file;
+	file->attempts = old->attempts;
+	f->counters.files++;
+	file_unref(old);
+	return file_ref(file);
+}
+
+struct mapped_file *files_resolve(struct files *f, struct mapped_file *file, pid_t pid,
+				  uint64_t start, uint64_t end)
+{
+	bool retry = file->state == FILE_OPAQUE && file->attempts < ATTEMPTS_MAX;
+	struct stat st;
+	int fd;
+
+	if (file->state == FILE_ANON || file->state == FILE_VDSO ||
+	    (file->state == FILE_ELF && !file->check) || (file->state == FILE_OPAQUE && !retry))
+		return file;
+	fd = open_file(file, pid, start, end, &st);
+	file->check = false;
+	file->attempts++;
+	if (fd < 0) {
+		if (file->state == FILE_UNRESOLVED) {
+			f->counters.unreadable++;
+			make_opaque(file);
+		}
+		return file;
+	}
+	if (file->state == FILE_OPAQUE || (file->state == FILE_ELF && !unchanged(file, &st)))
+		file = replace(f, file);
+	if (file->state == FILE_UNRESOLVED)
+		take_facts(f, file, fd, &st);
+	close(fd);
+	return file;
+}
+
+bool file_image_offset(const struct mapped_file *file, uint64_t file_offset, uint64_t *ret)
+{
+	if (file->state != FILE_ELF) {
+		*ret = file_offset;
+		return true;
+	}
+	for (uint32_t i = 0; i < file->segment_count; i++) {
+		const struct image_segment *s = &file->segments[i];
+
+		if (file_offset - s->file_offset < s->file_size) {
+			*ret = s->address + (file_offset - s->file_offset);
+			return true;
+		}
+	}
+	return false;
+}
+
+void files_read_counters(const struct files *f, struct files_counters *ret)
+{
+	*ret = f->counters;
+}

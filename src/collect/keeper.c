@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#include "collect/keeper.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "collect/procfs.h"
+#include "db/blob.h"
+#include "image/find.h"
+#include "image/worker.h"
+#include "util/hash.h"
+
+#define QUEUE_MAX     1024
+#define IMAGES_MAX    65536
+#define JIT_MAX_BYTES (64u << 20)
+
+struct job {
+	struct job *next;
+	struct image_id id;
+	char *path;  /* an image's; NULL for code made at run time */
+	int fd;	     /* of the file while it can be opened, -1 */
+	int dump_fd; /* jitdump, -1 */
+};
+
+struct keeper {
+	char *db_path;
+	struct intern *asked; /* images, so that each is asked for once */
+	pthread_t thread;
+	bool threaded, stop, abandon;
+	pthread_mutex_t lock;
+	pthread_cond_t more;
+	struct job *first, **last;
+	size_t queued;
+	struct keeper_counters counters;
+};
+
+static void free_job(struct job *job)
+{
+	if (job->fd >= 0)
+		close(job->fd);
+	if (job->dump_fd >= 0)
+		close(job->dump_fd);
+	free(job->path);
+	free(job);
+}
+
+static int keep_symbols(struct keeper *k, const struct image_id *id,
+			const struct image_symbols *symbols)
+{
+	struct buf bytes;
+	int r;
+
+	buf_init(&bytes, JIT_MAX_BYTES);
+	r = image_symbols_save(symbols, &bytes);
+	if (!r)
+		r = db_blob_write(k->db_path, NULL, &io_system, id, "symbols", bytes.data,
+				  bytes.size, NULL);
+	buf_free(&bytes);
+	return r;
+}
+
+static int keep_jit(struct keeper *k, struct image_worker *worker, const struct job *job)
+{
+	struct image_symbols *symbols = NULL;
+	int r = -ENOENT;
+
+	if (job->dump_fd >= 0)
+		r = image_worker_jit(worker, job->dump_fd, true, JIT_MAX_BYTES, &symbols, NULL);
+	if (r && job->fd >= 0)
+		r = image_worker_jit(worker, job->fd, false, JIT_MAX_BYTES, &symbols, NULL);
+	if (!r)
+		r = keep_symbols(k, &job->id, symbols);
+	image_symbols_free(symbols);
+	return r;
+}
+
+static int keep_image(struct image_finder *finder, const struct job *job)
+{
+	const struct image_symbols *symbols;
+	char path[64];
+
+	/* The finder caches what it finds. The descriptor holds a file that is deleted or renamed.
+	 */
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", job->fd);
+	return image_find_symbols(finder, &job->id, job->fd >= 0 ? path : job->path, &symbols,
+				  NULL);
+}
+
+static struct job *next_job(struct keeper *k)
+{
+	struct job *job;
+
+	pthread_mutex_lock(&k->lock);
+	while (!k->first && !k->stop)
+		pthread_cond_wait(&k->more, &k->lock);
+	job = k->abandon ? NULL : k->first;
+	if (job) {
+		k->first = job->next;
+		k->queued--;
+		if (!k->first)
+			k->last = &k->first;
+	}
+	pthread_mutex_unlock(&k->lock);
+	return job;
+}
+
+static void *work(void *arg)
+{
+	struct keeper *k = arg;
+	struct image_finder *finder = NULL;
+	struct image_worker *worker = image_worker_new(NULL);
+	struct job *job;
+
+	/* Of this thread only. */
+	setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), 15);
+	while (worker && (job = next_job(k))) {
+		int r;
+
+		/* A finder remembers what it has read; this one is to remember nothing. */
+		r = image_finder_new(k->db_path, NULL, &finder);
+		if (!r && job->path)
+			r = keep_image(finder, job);
+		else if (!r)
+			r = keep_jit(k, worker, job);
+		image_finder_free(finder);
+		finder = NULL;
+		image_worker_idle(worker);
+		pthread_mutex_lock(&k->lock);
+		k->counters.kept += r == 0;
+		k->counters.failed += r != 0;
+		pthread_mutex_unlock(&k->lock);
+		free_job(job);
+	}
+	image_worker_free(worker);
+	return NULL;
+}
+
+struct keeper *keeper_new(const char *db_path)
+{
+	struct keeper *k = calloc(1, sizeof(*k));
+
+	if (!k)
+		return NULL;
+	k->last = &k->first;
+	pthread_mutex_init(&k->lock, NULL);
+	pthread_cond_init(&k->more, NULL);
+	k->db_path = strdup(db_path);
+	k->asked = intern_new(IMAGES_MAX);
+	if (!k->db_path || !k->asked) {
+		keeper_free(k);
+		return NULL;
+	}
+	return k;
+}
+
+/* Signals are for the main thread. */
+static int start_thread(struct keeper *k)
+{
+	sigset_t all, before;
+	int r;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	r = pthread_create(&k->thread, NULL, work, k);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	k->threaded = r == 0;
+	return -r;
+}
+
+static void add_job(struct keeper *k, struct job *job)
+{
+	pthread_mutex_lock(&k->lock);
+	if (k->queued >= QUEUE_MAX || (!k->threaded && start_thread(k))) {
+		k->counters.refused++;
+		pthread_mutex_unlock(&k->lock);
+		free_job(job);
+		return;
+	}
+	*k->last = job;
+	k->last = &job->next;
+	k->queued++;
+	pthread_cond_signal(&k->more);
+	pthread_mutex_unlock(&k->lock);
+}
+
+static void end_thread(struct keeper *k, bool abandon)
+{
+	pthread_mutex_lock(&k->lock);
+	k->stop = true;
+	k->abandon = abandon;
+	pthread_cond_signal(&k->more);
+	pthread_mutex_unlock(&k->lock);
+	if (k->threaded)
+		pthread_join(k->thread, NULL);
+	k->threaded = false;
+	k->stop = false;
+}
+
+void keeper_finish(struct keeper *k)
+{
+	end_thread(k, false);
+}
+
+void keeper_free(struct keeper *k)
+{
+	if (!k)
+		return;
+	end_thread(k, true);
+	for (struct job *job = k->first, *next; job; job = next) {
+		next = job->next;
+		free_job(job);
+	}
+	intern_free(k->asked);
+	free(k->db_path);
+	pthread_mutex_destroy(&k->lock);
+	pthread_cond_destroy(&k->more);
+	free(k);
+}
+
+static struct job *new_job(const struct image_id *id)
+{
+	struct job *job = calloc(1, sizeof(*job));
+
+	if (job) {
+		job->id = *id;
+		job->fd = job->dump_fd = -1;
+	}
+	return job;
+}
+
+void keeper_want_image(struct keeper *k, const struct image_id *id, const char *path,
+		       const struct process *life, const struct mapping *m)
+{
+	uint32_t index, count = intern_count(k->asked);
+	struct job *job;
+
+	if (id->kind == IMAGE_JIT || id->kind == IMAGE_UNKNOWN || id->kind == IMAGE_FILE_OFFSET)
+		return;
+	if (intern_add(k->asked, id, sizeof(*id), &index) || index < count)
+		return;
+	job = new_job(id);
+	if (!job)
+		return;
+	job->path = strdup(path);
+	if (!job->path) {
+		free_job(job);
+		return;
+	}
+	if (m)
+		job->fd = files_open(m->file, life->pid, m->start, m->end);
+	add_job(k, job);
+}
+
+/* A file in the process's own view of the file system, but never a FIFO or a device. */
+static int open_of_process(pid_t pid, const char *path)
+{
+	char full[4096 + 64];
+	struct stat st;
+	int fd;
+
+	if (snprintf(full, sizeof(full), "/proc/%d/root%s", (int)pid, path) >= (int)sizeof(full))
+		return -1;
+	fd = open(full, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	if (fd < 0)
+		fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	if (fd >= 0 && (fstat(fd, &st) || !S_ISREG(st.st_mode))) {
+		close(fd);
+		fd = -1;
+	}
+	return fd;
+}
+
+void keeper_want_jit(struct keeper *k, const struct image_id *id, pid_t pid, const char *jitdump)
+{
+	struct job *job = new_job(id);
+	char path[64];
+
+	if (!job)
+		return;
+	snprintf(path, sizeof(path), "/tmp/perf-%d.map", (int)procfs_inner_pid(pid));
+	job->fd = open_of_process(pid, path);
+	if (jitdump)
+		job->dump_fd = open_of_process(pid, jitdump);
+	if (job->fd < 0 && job->dump_fd < 0)
+		free_job(job);
+	else
+		add_job(k, job);
+}
+
+void keeper_read_counters(struct keeper *k, struct keeper_counters *ret)
+{
+	pthread_mutex_lock(&k->lock);
+	*ret = k->counters;
+	pthread_mutex_unlock(&k->lock);
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#ifndef CULPRIT_COLLECT_KEEPER_H
+#define CULPRIT_COLLECT_KEEPER_H
+
+#include <stdint.h>
+#include <sys/types.h>
+#include "collect/process.h"
+#include "util/identity.h"
+
+/*
+ * Keeps the symbols of sampled images in the database while their files can still be read, so that
+ * a report works when the process and even the file are gone. Works in a thread of low priority, so
+ * that a large file never holds up the drain; what its queue cannot take is counted and tried again
+ * at the next sample in a later batch.
+ */
+struct keeper;
+
+/* db_path is copied. NULL when out of memory. */
+struct keeper *keeper_new(const char *db_path);
+/* Waits until everything asked for is kept. */
+void keeper_finish(struct keeper *k);
+void keeper_free(struct keeper *k); /* does not wait for what is still queued */
+
+/* An image with samples. m: a mapping of it in a process that may still live; NULL when it is not a
+ * file. Cheap when it is known already. */
+void keeper_want_image(struct keeper *k, const struct image_id *id, const char *path,
+		       const struct process *life, const struct mapping *m);
+/* Code that a process made at run time: its perf map or jitdump file is read now, and again when
+ * asked again. jitdump: a path, or NULL. */
+void keeper_want_jit(struct keeper *k, const struct image_id *id, pid_t pid, const char *jitdump);
+
+struct keeper_counters {
+	uint64_t kept, failed, refused; /* refused: queue full */
+};
+void keeper_read_counters(struct keeper *k, struct keeper_counters *ret);
+
+#endif

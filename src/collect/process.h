@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#ifndef CULPRIT_COLLECT_PROCESS_H
+#define CULPRIT_COLLECT_PROCESS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include "collect/files.h"
+#include "collect/sideband.h"
+#include "collect/space.h"
+
+/*
+ * Every process, and what it was when: a life is the time from a fork, an exec or the start of
+ * collection to the next exec or the end. A sample belongs to the life of its PID at its time.
+ */
+struct processes;
+
+#define PROCESS_COMM_MAX 64
+#define PROCESS_MEMOS	 8
+
+/* What a profile of a file and an event was last: saves the look-ups for the samples that follow.
+ */
+struct process_memo {
+	const void *what; /* the file or kernel region */
+	uint32_t event, batch_number, profile;
+};
+
+struct process {
+	pid_t pid, parent;
+	uint64_t born_ns, ended_ns; /* of this life; ended: UINT64_MAX while it lasts */
+	uint64_t started_ns;	    /* of the process: names its JIT image */
+	char comm[PROCESS_COMM_MAX];
+	size_t comm_size;
+	struct space *space;   /* NULL: not known (the process was gone before it was seen) */
+	struct process *older; /* the life before */
+	/* Kept by the owner of the samples: see collect/subject.h and collect/resolve.c. */
+	char *cgroup; /* NULL: not looked up */
+	bool cgroup_stale;
+	bool jit_sampled; /* samples fell into code made at run time */
+	char *jitdump;	  /* path of a jitdump file it has mapped */
+	void *subject;
+	size_t subject_size;
+	uint32_t subject_number, subject_index; /* batch number and index in it */
+	struct process_memo memo[PROCESS_MEMOS];
+	bool leader_gone; /* its main thread has ended */
+};
+
+/* files is borrowed. */
+struct processes *processes_new(struct files *files);
+void processes_free(struct processes *p);
+
+/*
+ * Reads /proc: all processes, or one. What is already known of a process is kept. time_ns: what the
+ * mappings count as born at (0 at the start: they were there before).
+ */
+int processes_scan(struct processes *p, uint64_t time_ns, struct diag *diag);
+int processes_scan_one(struct processes *p, pid_t pid, uint64_t time_ns);
+
+/* A record of the kernel, in order of time. */
+void processes_take(struct processes *p, const struct sideband_record *r);
+
+/* The life of pid at that time; the oldest known if it began later; NULL when pid is not known. */
+struct process *processes_find(struct processes *p, pid_t pid, uint64_t time_ns);
+/* The newest life of pid, NULL when it is not known. */
+struct process *processes_newest(struct processes *p, pid_t pid);
+
+/* Calls f for every life that is known. f must not add or remove any. */
+void processes_each(struct processes *p, void (*f)(void *arg, struct process *process), void *arg);
+
+/* Forgets lives and mappings that ended before the time given; looks whether the ones whose main
+ * thread has ended are still there. ending, which may be NULL, sees each life before it goes. */
+void processes_collect(struct processes *p, uint64_t before_ns,
+		       void (*ending)(void *arg, struct process *process), void *arg);
+
+struct processes_counters {
+	uint64_t processes, lives, mappings_refused, processes_refused, records_lost;
+};
+void processes_read_counters(const struct processes *p, struct processes_counters *ret);
+/* True once after the kernel lost records: the owner scans again. */
+bool processes_must_rescan(struct processes *p);
+
+#endif

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#include "collect/rate.h"
+
+#include <unistd.h>
+
+#include "collect/governor.h"
+
+struct attachment {
+	struct sampler *sampler;
+	int link;
+};
+
+static int attach(void *arg, int perf_fd)
+{
+	struct attachment *a = arg;
+
+	if (a->link >= 0)
+		close(a->link);
+	a->link = sampler_attach(a->sampler, perf_fd, false, NULL);
+	return a->link < 0 ? a->link : 0;
+}
+
+static int measure(const struct rate_wish *wish, const struct event *event, unsigned count,
+		   struct sampler *sampler, struct rate *ret, struct diag *diag)
+{
+	struct attachment a = {.sampler = sampler, .link = -1};
+	struct governor_cost cost;
+	int r = governor_measure(event, -1, attach, &a, &cost, diag);
+
+	if (a.link >= 0)
+		close(a.link);
+	if (r)
+		return r;
+	ret->hz = governor_choose_rate(cost.cost_ns, wish->budget_percent, count,
+				       governor_kernel_max_hz(""))
+			  .hz;
+	ret->cost_ns = cost.cost_ns;
+	ret->cost_spread_ns = cost.error_ns;
+	ret->note = cost.why;
+	return 0;
+}
+
+int rate_choose(const struct rate_wish *wish, const struct event *events, size_t count,
+		struct sampler *sampler, struct rate *ret, uint64_t *periods, struct diag *diag)
+{
+	struct rate rate = {.hz = wish->hz, .note = ""};
+	unsigned chosen = 0;
+	int r = 0;
+
+	for (size_t i = 0; i < count; i++)
+		chosen += events[i].period == 0;
+	if (chosen && wish->hz <= 0)
+		r = measure(wish, &events[0], chosen, sampler, &rate, diag);
+	if (r)
+		return r;
+	for (size_t i = 0; i < count; i++)
+		periods[i] = events[i].period ?: governor_period("", &events[i], rate.hz);
+	*ret = rate;
+	return 0;
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#ifndef CULPRIT_COLLECT_RATE_H
+#define CULPRIT_COLLECT_RATE_H
+
+#include <stdint.h>
+#include "collect/event.h"
+#include "collect/sampler.h"
+#include "util/diag.h"
+
+/* How often each event is sampled: as the user says, or by the governor from what an interrupt
+ * costs on this machine. */
+struct rate {
+	double hz;			/* of each event on a busy CPU */
+	double cost_ns, cost_spread_ns; /* of one interrupt as measured; 0: not measured */
+	const char *note;		/* what to know about the choice, "" when nothing; static */
+};
+
+struct rate_wish {
+	double hz;	       /* 0: the governor chooses */
+	double budget_percent; /* slowdown */
+};
+
+/*
+ * Chooses the rate, measuring with the real program on this machine when the governor is to choose,
+ * and the mean period of every event that was not given one. Takes about 0.3 s then.
+ */
+int rate_choose(const struct rate_wish *wish, const struct event *events, size_t count,
+		struct sampler *sampler, struct rate *ret, uint64_t *periods, struct diag *diag);
+
+#endif

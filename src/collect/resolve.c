@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#include "collect/resolve.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bpf/wire.h"
+#include "util/hash.h"
+#include "util/io.h"
+
+/* Second looks at /proc for processes or mappings that no record told of; they are slow, and a
+ * process that ended has nothing to look at. */
+#define LOOKS_A_DRAIN 64
+#define KERNEL_BIT    (1ull << 63)
+
+struct resolver {
+	struct resolver_config config;
+	uint32_t batch_number;
+	unsigned looks_left;
+	bool kernel_refreshed;
+	uint32_t event_index[WIRE_EVENTS];
+	struct resolver_event_counters counters[WIRE_EVENTS];
+	struct process *nobody; /* whom samples of processes that are not known are charged to */
+	uint8_t boot_id[16];
+};
+
+/* What a sample was found to be: the image, and the offset in it. */
+struct place {
+	const void *what; /* identity for the memo: a file, a region, or this very resolver */
+	struct image_id id;
+	const char *path;
+	size_t path_size;
+	uint64_t offset;
+	const struct mapping *mapping; /* of a file */
+};
+
+static void read_boot_id(uint8_t ret[16])
+{
+	char *text;
+	size_t size;
+
+	if (io_read_file("/proc/sys/kernel/random/boot_id", 64, &text, &size))
+		return;
+	for (size_t i = 0, n = 0; i < size && n < 32; i++) {
+		const char *digits = "0123456789abcdef", *d = strchr(digits, text[i]);
+
+		if (!d || !*d)
+			continue;
+		ret[n / 2] |= (uint8_t)((d - digits) << (n % 2 ? 0 : 4));
+		n++;
+	}
+	free(text);
+}
+
+struct resolver *resolver_new(const struct resolver_config *config)
+{
+	struct resolver *r = calloc(1, sizeof(*r));
+
+	if (!r)
+		return NULL;
+	r->config = *config;
+	r->nobody = calloc(1, sizeof(*r->nobody));
+	if (!r->nobody || resolver_begin_batch(r)) {
+		resolver_free(r);
+		return NULL;
+	}
+	r->nobody->comm_size = 9;
+	memcpy(r->nobody->comm, "[unknown]", 9);
+	read_boot_id(r->boot_id);
+	return r;
+}
+
+void resolver_free(struct resolver *r)
+{
+	if (!r)
+		return;
+	if (r->nobody)
+		free(r->nobody->subject);
+	free(r->nobody);
+	free(r);
+}
+
+int resolver_begin_batch(struct resolver *r)
+{
+	r->batch_number++;
+	for (size_t i = 0; i < r->config.event_count; i++) {
+		const struct event *e = &r->config.events[i];
+		struct db_event event = {
+			.name = e->name,
+			.period = r->config.periods[i],
+			.flags = (e->attr.precise_ip ? DB_EVENT_PRECISE : 0) |
+				 (r->config.randomized ? DB_EVENT_RANDOMIZED : 0) |
+				 (e->kernel ? DB_EVENT_KERNEL : 0) | (e->user ? DB_EVENT_USER : 0),
+		};
+		int err = db_batch_event(r->config.batch, &event, &r->event_index[i]);
+
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+void resolver_begin_drain(struct resolver *r)
+{
+	r->looks_left = LOOKS_A_DRAIN;
+	r->kernel_refreshed = false;
+}
+
+const struct resolver_event_counters *resolver_counters(const struct resolver *r, size_t event)
+{
+	return &r->counters[event];
+}
+
+uint32_t resolver_event(const struct resolver *r, size_t event)
+{
+	return r->event_index[event];
+}
+
+void resolver_jit_image(const struct resolver *r, const struct process *life, struct image_id *ret)
+{
+	uint64_t key[4] = {(uint64_t)life->pid, life->started_ns};
+
+	memcpy(&key[2], r->boot_id, sizeof(r->boot_id));
+	*ret = (struct image_id){.kind = IMAGE_JIT, .size = 16};
+	uint64_t hash[2] = {hash_bytes(key, sizeof(key)), hash_bytes(key, 3 * sizeof(key[0]))};
+
+	memcpy(ret->bytes, hash, sizeof(hash));
+}
+
+static void place_unknown(struct resolver *r, uint64_t pc, struct place *ret)
+{
+	*ret = (struct place){
+		.what = r,
+		.id = {.kind = IMAGE_UNKNOWN},
+		.path = "[unknown]",
+		.path_size = 9,
+		.offset = pc,
+	};
+}
+
+static bool place_kernel(struct resolver *r, uint64_t pc, struct place *ret)
+{
+	const struct image_kernel_region *region = NULL;
+
+	if (!r->config.kernel)
+		return false;
+	region = image_kernel_find(r->config.kernel, pc);
+	if (!region && !r->kernel_refreshed) {
+		/* A module that was loaded since. */
+		r->kernel_refreshed = true;
+		image_kernel_refresh(r->config.kernel);
+		region = image_kernel_find(r->config.kernel, pc);
+	}
+	if (!region)
+		return false;
+	*ret = (struct place){
+		.what = region,
+		.id = region->id,
+		.path = region->path,
+		.path_size = strlen(region->path),
+		.offset = pc - region->bias,
+	};
+	return true;
+}
+
+static void place_jit(const struct resolver *r, struct process *life, uint64_t pc,
+		      struct place *ret)
+{
+	life->jit_sampled = true;
+	*ret = (struct place){.what = life, .path = "[jit]", .path_size = 5, .offset = pc};
+	resolver_jit_image(r, life, &ret->id);
+}
+
+static bool place_user(struct resolver *r, struct process *life, const struct sampler_entry *e,
+		       struct place *ret)
+{
+	struct mapping *m = life->space ? space_find(life->space, e->pc, e->first_ns) : NULL;
+	uint64_t file_offset;
+
+	if (!m && r->looks_left && life->ended_ns == UINT64_MAX && !life->leader_gone) {
+		r->looks_left--;
+		if (processes_scan_one(r->config.processes, life->pid, e->first_ns) == 0)
+			m = life->space ? space_find(life->space, e->pc, e->first_ns) : NULL;
+	}
+	if (!m)
+		return false;
+	if (!m->resolved || m->file->check) {
+		m->file = files_resolve(r->config.files, m->file, life->pid, m->start, m->end);
+		m->resolved = true;
+	}
+	if (m->file->state == FILE_ANON) {
+		place_jit(r, life, e->pc, ret);
+		return true;
+	}
+	file_offset = e->pc - m->start + m->file_offset;
+	*ret = (struct place){
+		.what = m->file,
+		.id = m->file->id,
+		.path = m->file->path,
+		.path_size = m->file->path_size,
+		.mapping = m,
+	};
+	if (m->file->state == FILE_VDSO)
+		ret->offset = e->pc - m->start;
+	else if (!file_image_offset(m->file, file_offset, &ret->offset))
+		return false;
+	return true;
+}
+
+/* The life that a sample belongs to; "nobody" when its process is not known. */
+static struct process *find_life(struct resolver *r, const struct sampler_entry *e)
+{
+	struct process *life = processes_find(r->config.processes, (pid_t)e->tgid, e->first_ns);
+
+	if (!life && r->looks_left) {
+		r->looks_left--;
+		processes_scan_one(r->config.processes, (pid_t)e->tgid, 0);
+		life = processes_find(r->config.processes, (pid_t)e->tgid, e->first_ns);
+	}
+	return life ?: r->nobody;
+}
+
+static int make_profile(struct resolver *r, struct process *life, const struct place *place,
+			uint32_t event, uint32_t *ret)
+{
+	struct db_batch *batch = r->config.batch;
+	uint32_t image, subject;
+	int err;
+
+	if (r->config.saw_image)
+		r->config.saw_image(r->config.keeper, &place->id, place->path, life,
+				    place->mapping);
+	if (life->subject_number != r->batch_number || !life->subject) {
+		err = subject_of(life, r->config.with_pid, r->config.labels);
+		if (!err)
+			err = db_batch_subject(batch, life->subject, life->subject_size, &subject);
+		if (err)
+			return err;
+		life->subject_number = r->batch_number;
+		life->subject_index = subject;
+	}
+	err = db_batch_image(batch, &place->id, place->path, place->path_size, &image);
+	if (err)
+		return err;
+	return db_batch_profile(batch, image, r->event_index[event], life->subject_index, ret);
+}
+
+static int find_profile(struct resolver *r, struct process *life, const struct place *place,
+			uint32_t event, uint32_t *ret)
+{
+	uint64_t slot = hash_u64((uint64_t)(uintptr_t)place->what + event) % PROCESS_MEMOS;
+	struct process_memo *memo = &life->memo[slot];
+	int err;
+
+	if (life->cgroup_stale) {
+		err = subject_of(life, r->config.with_pid, r->config.labels);
+		if (err)
+			return err;
+	}
+	if (memo->what == place->what && memo->event == event &&
+	    memo->batch_number == r->batch_number) {
+		*ret = memo->profile;
+		return 0;
+	}
+	err = make_profile(r, life, place, event, ret);
+	if (!err)
+		*memo = (struct process_memo){place->what, event, r->batch_number, *ret};
+	return err;
+}
+
+static int store(struct resolver *r, struct process *life, const struct place *place,
+		 const struct sampler_entry *e)
+{
+	uint32_t profile;
+	int err = find_profile(r, life, place, e->event, &profile);
+
+	return err ?: db_batch_add(r->config.batch, profile, place->offset, e->count);
+}
+
+void resolver_take(void *resolver, const struct sampler_entry *e)
+{
+	struct resolver *r = resolver;
+	struct resolver_event_counters *c;
+	struct process *life;
+	struct place place;
+	int err;
+
+	if (e->event >= r->config.event_count)
+		return; /* of a measurement before the start */
+	c = &r->counters[e->event];
+	c->samples += e->count;
+	life = find_life(r, e);
+	if (e->pc & KERNEL_BIT) {
+		if (!place_kernel(r, e->pc, &place)) {
+			place_unknown(r, e->pc, &place);
+			c->unknown_kernel += e->count;
+		}
+	} else if (life == r->nobody) {
+		place_unknown(r, e->pc, &place);
+		c->unknown_process += e->count;
+	} else if (!place_user(r, life, e, &place)) {
+		place_unknown(r, e->pc, &place);
+		c->unknown_mapping += e->count;
+	}
+	err = store(r, life, &place, e);
+	if (err == -ENOSPC && r->config.make_room(r->config.arg) == 0)
+		err = store(r, life, &place, e);
+	if (err == -ENOMEM)
+		c->lost_memory += e->count;
+	else if (err)
+		c->lost_storage += e->count;
+}

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#ifndef CULPRIT_COLLECT_RESOLVE_H
+#define CULPRIT_COLLECT_RESOLVE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "collect/event.h"
+#include "collect/process.h"
+#include "collect/sampler.h"
+#include "collect/subject.h"
+#include "db/batch.h"
+#include "image/kernel.h"
+
+/*
+ * From (process, PC, event) to (image, offset, subject, event) in the batch (DCPI, section 4.3.1).
+ * Nothing is dropped: what no mapping explains goes to the image of kind IMAGE_UNKNOWN.
+ */
+struct resolver;
+struct keeper;
+
+struct resolver_config {
+	/* All borrowed. */
+	struct processes *processes;
+	struct files *files;
+	struct image_kernel *kernel; /* NULL: addresses of the kernel are hidden */
+	struct db_batch *batch;
+	const struct subject_labels *labels;
+	const struct event *events;
+	const uint64_t *periods;
+	size_t event_count;
+	bool with_pid, randomized;
+	/* Called when the batch is full: flushes and clears it. A failure drops the sample
+	 * (counted). */
+	int (*make_room)(void *arg);
+	void *arg;
+	/* Called, if not NULL, when samples of a process first fall into an image in a batch;
+	 * m is NULL for images that are no files. */
+	void (*saw_image)(struct keeper *keeper, const struct image_id *id, const char *path,
+			  const struct process *life, const struct mapping *m);
+	struct keeper *keeper;
+};
+
+struct resolver *resolver_new(const struct resolver_config *config);
+void resolver_free(struct resolver *r);
+
+/* To be called after each db_batch_clear: the indices it gave are void. */
+int resolver_begin_batch(struct resolver *r);
+/* To be called before each drain: renews the number of second looks at /proc that it may take. */
+void resolver_begin_drain(struct resolver *r);
+/* One drained entry. Its signature is sampler_drain's. */
+void resolver_take(void *resolver, const struct sampler_entry *e);
+
+struct resolver_event_counters {
+	uint64_t samples;
+	uint64_t unknown_process, unknown_mapping, unknown_kernel;
+	uint64_t lost_memory,
+		lost_storage; /* neither could take it: the only samples dropped here */
+};
+/* Since the start. */
+const struct resolver_event_counters *resolver_counters(const struct resolver *r, size_t event);
+/* The batch's index of an event. */
+uint32_t resolver_event(const struct resolver *r, size_t event);
+
+/* The image of code that a process made at run time. */
+void resolver_jit_image(const struct resolver *r, const struct process *life, struct image_id *ret);
+
+#endif

@@ -1,0 +1,488 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#include "collect/session.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "bpf/wire.h"
+#include "collect/files.h"
+#include "collect/governor.h"
+#include "collect/keeper.h"
+#include "collect/period.h"
+#include "collect/process.h"
+#include "collect/rate.h"
+#include "collect/resolve.h"
+#include "collect/sampler.h"
+#include "collect/sideband.h"
+#include "collect/subject.h"
+#include "collect/tally.h"
+#include "db/writer.h"
+#include "image/kernel.h"
+#include "util/log.h"
+
+#define TICK_NS		 200000000ull
+#define TICK_WIDTH	 0.4
+#define TICKS_A_ROUND	 5    /* each CPU is drained once in so many ticks... */
+#define PRESSURE_HIGH	 0.25 /* ...and at once when a spill is so full */
+#define COLLECT_NS	 5000000000ull
+#define FILE_IDLE_NS	 600000000000ull
+#define BATCH_ROWS	 262144
+#define COMPACT_SEGMENTS 16
+#define POLL_MAX	 1024
+
+struct session {
+	struct session_config config;
+	uint64_t periods[WIRE_EVENTS];
+	struct rate rate;
+	struct image_worker *worker;
+	struct files *files;
+	struct processes *processes;
+	struct image_kernel *kernel;
+	struct sideband *sideband;
+	struct sampler *sampler;
+	struct db_batch *batch;
+	struct db_writer *writer;
+	struct resolver *resolver;
+	struct keeper *keeper;
+	struct subject_labels labels;
+	struct tally tally;
+	struct period tick; /* time between ticks, ns */
+	uint64_t next_tick_ns, next_collect_ns, drained_slots;
+	uint64_t batch_start_ns, started_ns, flushed;
+	bool running;
+	struct diag trouble; /* why the last flush that nobody asked for failed */
+};
+
+static uint64_t clock_ns(clockid_t id)
+{
+	struct timespec t;
+
+	clock_gettime(id, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static void take_record(void *arg, const struct sideband_record *r)
+{
+	struct session *s = arg;
+
+	if (r->type == SIDEBAND_KSYMBOL) {
+		char name[512];
+		size_t size = r->name_size < sizeof(name) ? r->name_size : sizeof(name) - 1;
+
+		memcpy(name, r->name, size);
+		name[size] = 0;
+		if (s->kernel)
+			image_kernel_ksymbol(s->kernel, r->address, r->size, name, r->gone);
+		return;
+	}
+	processes_take(s->processes, r);
+}
+
+static void take_cgroup_change(void *arg, pid_t pid)
+{
+	struct session *s = arg;
+	struct process *life = processes_newest(s->processes, pid);
+
+	if (life)
+		life->cgroup_stale = true;
+}
+
+/* Everything that processes did up to now, so that the samples up to now can be resolved. */
+static void follow_processes(struct session *s)
+{
+	sideband_read(s->sideband, clock_ns(CLOCK_MONOTONIC), take_record, s);
+	sampler_cgroup_changes(s->sampler, take_cgroup_change, s);
+	if (processes_must_rescan(s->processes))
+		processes_scan(s->processes, clock_ns(CLOCK_MONOTONIC), NULL);
+}
+
+static int drain(struct session *s, unsigned first, unsigned count, struct diag *diag)
+{
+	int r = count ? sampler_flip(s->sampler, first, count, diag) : 0;
+
+	if (r || !count)
+		return r;
+	follow_processes(s);
+	resolver_begin_drain(s->resolver);
+	sampler_drain(s->sampler, first, count, resolver_take, s->resolver);
+	return 0;
+}
+
+static int drain_all(struct session *s, struct diag *diag)
+{
+	return drain(s, 0, sampler_cpus(s->sampler), diag);
+}
+
+/* The next part of the CPUs: all of them in TICKS_A_ROUND ticks, whatever their number. */
+static void drain_part(struct session *s)
+{
+	unsigned cpus = sampler_cpus(s->sampler);
+	uint64_t from, to;
+
+	if (sampler_pressure(s->sampler) > PRESSURE_HIGH) {
+		drain_all(s, NULL);
+		return;
+	}
+	s->drained_slots++;
+	from = (s->drained_slots - 1) % TICKS_A_ROUND * cpus / TICKS_A_ROUND;
+	to = ((s->drained_slots - 1) % TICKS_A_ROUND + 1) * cpus / TICKS_A_ROUND;
+	drain(s, (unsigned)from, (unsigned)(to - from), NULL);
+}
+
+static void see_ending(void *arg, struct process *life)
+{
+	struct session *s = arg;
+	struct image_id id;
+
+	if (!life->jit_sampled)
+		return;
+	resolver_jit_image(s->resolver, life, &id);
+	keeper_want_jit(s->keeper, &id, life->pid, life->jitdump);
+}
+
+static void collect_garbage(struct session *s, uint64_t now)
+{
+	processes_collect(s->processes, sampler_oldest_ns(s->sampler), see_ending, s);
+	files_collect(s->files, now > FILE_IDLE_NS ? now - FILE_IDLE_NS : 0);
+	s->next_collect_ns = now + COLLECT_NS;
+}
+
+static void tick(struct session *s, uint64_t now)
+{
+	sampler_redraw(s->sampler, now);
+	drain_part(s);
+	if (now >= s->next_collect_ns)
+		collect_garbage(s, now);
+	/* After a long stop (a debugger, a suspended machine) the ticks that were missed stay so.
+	 */
+	s->next_tick_ns = now + period_draw(&s->tick);
+}
+
+static int ms_until(uint64_t then, uint64_t now)
+{
+	return then <= now ? 0 : (int)((then - now + 999999) / 1000000);
+}
+
+int session_wait(struct session *s, struct pollfd *fds, size_t count, int timeout_ms)
+{
+	uint64_t end = timeout_ms < 0 ? UINT64_MAX
+				      : clock_ns(CLOCK_MONOTONIC) + (uint64_t)timeout_ms * 1000000u;
+	struct pollfd all[POLL_MAX];
+	size_t own = sideband_poll_fds(s->sideband, all, POLL_MAX - count);
+
+	own = own < POLL_MAX - count ? own : POLL_MAX - count;
+	memcpy(all + own, fds, count * sizeof(*fds));
+	for (;;) {
+		uint64_t now = clock_ns(CLOCK_MONOTONIC);
+		uint64_t until = s->next_tick_ns < end ? s->next_tick_ns : end;
+		int ready = poll(all, own + count, ms_until(until, now)), theirs = 0;
+
+		if (ready < 0)
+			return -errno;
+		for (size_t i = 0; i < count; i++) {
+			fds[i].revents = all[own + i].revents;
+			theirs += fds[i].revents != 0;
+		}
+		if (ready > theirs)
+			follow_processes(s);
+		now = clock_ns(CLOCK_MONOTONIC);
+		if (now >= s->next_tick_ns)
+			tick(s, now);
+		if (theirs || now >= end)
+			return theirs;
+	}
+}
+
+/* Writes the batch and begins the next one. On failure the batch stays as it is. */
+static int write_batch(struct session *s, struct diag *diag)
+{
+	uint64_t now = clock_ns(CLOCK_REALTIME);
+	int r;
+
+	tally_flush(&s->tally, s->batch, s->sampler, s->resolver, s->sideband, s->processes);
+	db_batch_interval(s->batch, s->batch_start_ns, now);
+	r = db_writer_flush(s->writer, s->batch, diag);
+	if (r)
+		return r;
+	s->flushed++;
+	db_batch_clear(s->batch);
+	s->batch_start_ns = now;
+	r = resolver_begin_batch(s->resolver);
+	return r ? diag_fail(diag, -r, "out of memory") : 0;
+}
+
+/* The batch is full. */
+static int make_room(void *arg)
+{
+	struct session *s = arg;
+	int r = write_batch(s, &s->trouble);
+
+	if (r)
+		log_error("%s", s->trouble.text);
+	return r;
+}
+
+static void want_jit(void *arg, struct process *life)
+{
+	see_ending(arg, life);
+}
+
+int session_flush(struct session *s, struct diag *diag)
+{
+	int r;
+
+	if (s->running) {
+		r = drain_all(s, diag);
+		if (r)
+			return r;
+	}
+	processes_each(s->processes, want_jit, s);
+	return write_batch(s, diag);
+}
+
+int session_begin_epoch(struct session *s, struct diag *diag)
+{
+	int r = session_flush(s, diag);
+
+	return r ?: db_writer_begin_epoch(s->writer, clock_ns(CLOCK_REALTIME), diag);
+}
+
+int session_tidy(struct session *s, uint64_t max_age_ns, uint64_t max_bytes, struct diag *diag)
+{
+	unsigned removed;
+	int r = 0;
+
+	if (db_writer_segments(s->writer) >= COMPACT_SEGMENTS)
+		r = db_writer_compact(s->writer, NULL, diag);
+	if (!r && (max_age_ns || max_bytes))
+		r = db_writer_retain(s->writer, clock_ns(CLOCK_REALTIME), max_age_ns, max_bytes,
+				     &removed, diag);
+	return r;
+}
+
+int session_finish(struct session *s, struct diag *diag)
+{
+	int r;
+
+	sampler_stop(s->sampler);
+	r = session_flush(s, diag);
+	s->running = false;
+	keeper_finish(s->keeper);
+	if (r)
+		return r;
+	r = db_writer_compact(s->writer, NULL, diag);
+	if (!r) {
+		struct db_writer *w = s->writer;
+
+		s->writer = NULL;
+		r = db_writer_close(w, diag);
+	}
+	return r;
+}
+
+static void forget_subject(void *arg, struct process *life)
+{
+	(void)arg;
+	free(life->subject);
+	life->subject = NULL;
+	life->subject_number = 0;
+	memset(life->memo, 0, sizeof(life->memo));
+}
+
+int session_label(struct session *s, const char *text, struct diag *diag)
+{
+	/* What was sampled before still goes under the old labels. */
+	int r = s->running ? drain_all(s, diag) : 0;
+
+	if (!r)
+		r = subject_labels_set(&s->labels, text, diag);
+	if (!r)
+		processes_each(s->processes, forget_subject, NULL);
+	return r;
+}
+
+static int open_collection(struct session *s, struct diag *diag)
+{
+	struct sampler_config config = {
+		.events = s->config.events,
+		.periods = s->periods,
+		.event_count = s->config.event_count,
+		.scoped = s->config.scoped,
+		.randomize = !s->config.fixed_periods,
+		.seed = clock_ns(CLOCK_REALTIME),
+	};
+	struct rate_wish wish = {.hz = s->config.rate_hz,
+				 .budget_percent = s->config.budget_percent};
+	int r;
+
+	/* Opened at a harmless rate; the real one is known once an interrupt has been measured. */
+	for (size_t i = 0; i < s->config.event_count; i++)
+		s->periods[i] = governor_period("", &s->config.events[i], 100);
+	r = sampler_new(&config, &s->sampler, diag);
+	if (!r)
+		r = rate_choose(&wish, s->config.events, s->config.event_count, s->sampler,
+				&s->rate, s->periods, diag);
+	if (!r)
+		r = sideband_new(&s->sideband, diag);
+	if (!r)
+		sampler_set_periods(s->sampler, s->periods);
+	return r;
+}
+
+static int open_rooms(struct session *s, struct diag *diag)
+{
+	struct diag ignored;
+
+	s->worker = image_worker_new(NULL);
+	s->files = s->worker ? files_new(s->worker) : NULL;
+	s->processes = s->files ? processes_new(s->files) : NULL;
+	s->batch = db_batch_new(BATCH_ROWS);
+	s->keeper = keeper_new(s->config.db_path);
+	if (!s->processes || !s->batch || !s->keeper)
+		return diag_fail(diag, ENOMEM, "out of memory");
+	/* Without the right to see kernel addresses, kernel samples stay unknown, and are counted
+	 * so. */
+	if (image_kernel_new("", &s->kernel, &ignored))
+		log_warning("%s", ignored.text);
+	return 0;
+}
+
+static int open_resolver(struct session *s, struct diag *diag)
+{
+	struct resolver_config config = {
+		.processes = s->processes,
+		.files = s->files,
+		.kernel = s->kernel,
+		.batch = s->batch,
+		.labels = &s->labels,
+		.events = s->config.events,
+		.periods = s->periods,
+		.event_count = s->config.event_count,
+		.with_pid = s->config.with_pid,
+		.randomized = !s->config.fixed_periods,
+		.make_room = make_room,
+		.saw_image = keeper_want_image,
+		.keeper = s->keeper,
+		.arg = s,
+	};
+
+	s->resolver = resolver_new(&config);
+	return s->resolver ? 0 : diag_fail(diag, ENOMEM, "out of memory");
+}
+
+int session_new(const struct session_config *config, struct session **ret, struct diag *diag)
+{
+	struct session *s = calloc(1, sizeof(*s));
+	int r = s ? 0 : diag_fail(diag, ENOMEM, "out of memory");
+
+	if (r)
+		return r;
+	s->config = *config;
+	for (size_t i = 0; !r && config->labels && config->labels[i]; i++)
+		r = subject_labels_set(&s->labels, config->labels[i], diag);
+	/* The database first: if it cannot be had, nothing else needs to be tried. */
+	if (!r)
+		r = db_writer_open(config->db_path, NULL, &io_system, &s->writer, diag);
+	if (!r)
+		r = open_rooms(s, diag);
+	if (!r)
+		r = open_collection(s, diag);
+	if (!r)
+		r = open_resolver(s, diag);
+	if (r) {
+		session_free(s);
+		return r;
+	}
+	*ret = s;
+	return 0;
+}
+
+void session_free(struct session *s)
+{
+	if (!s)
+		return;
+	keeper_free(s->keeper);
+	resolver_free(s->resolver);
+	sampler_free(s->sampler);
+	sideband_free(s->sideband);
+	processes_free(s->processes);
+	files_free(s->files);
+	image_kernel_free(s->kernel);
+	image_worker_free(s->worker);
+	db_batch_free(s->batch);
+	db_writer_free(s->writer);
+	subject_labels_free(&s->labels);
+	free(s);
+}
+
+int session_follow(struct session *s, pid_t pid, struct diag *diag)
+{
+	return sampler_scope_add(s->sampler, pid, diag);
+}
+
+int session_start(struct session *s, struct diag *diag)
+{
+	int r = db_writer_begin_epoch(s->writer, clock_ns(CLOCK_REALTIME), diag);
+
+	/* Records first, then the scan, then samples: so no mapping is missed. */
+	if (!r)
+		r = sideband_start(s->sideband, diag);
+	if (!r)
+		r = processes_scan(s->processes, 0, diag);
+	if (!r)
+		r = sampler_start(s->sampler, diag);
+	if (r)
+		return r;
+	s->running = true;
+	period_init(&s->tick, TICK_NS, 0, TICK_WIDTH, clock_ns(CLOCK_REALTIME), 0);
+	s->batch_start_ns = s->started_ns = clock_ns(CLOCK_REALTIME);
+	s->next_tick_ns = clock_ns(CLOCK_MONOTONIC) + TICK_NS;
+	s->next_collect_ns = s->next_tick_ns + COLLECT_NS;
+	tally_start(&s->tally, &s->config, &s->rate);
+	return 0;
+}
+
+void session_read_status(const struct session *s, struct session_status *ret)
+{
+	struct sampler_counters c;
+	struct processes_counters p;
+	struct files_counters f;
+
+	sampler_read_counters(s->sampler, &c);
+	processes_read_counters(s->processes, &p);
+	files_read_counters(s->files, &f);
+	*ret = (struct session_status){
+		.rate_hz = s->rate.hz,
+		.cost_ns = s->rate.cost_ns,
+		.cost_spread_ns = s->rate.cost_spread_ns,
+		.budget_percent = s->config.budget_percent,
+		.started_ns = s->started_ns,
+		.samples = c.samples,
+		.outside = c.outside,
+		.lost = c.lost_spill,
+		.rows = db_batch_rows(s->batch),
+		.flushed = s->flushed,
+		.hits = c.hits,
+		.evictions = c.evictions,
+		.processes = p.processes,
+		.files = f.files,
+		.mappings_refused = p.mappings_refused,
+		.files_unreadable = f.unreadable,
+		.records_lost = p.records_lost,
+		.cpus = sampler_cpus(s->sampler),
+		.epoch = s->writer ? db_writer_epoch(s->writer) : NULL,
+	};
+	for (size_t i = 0; i < s->config.event_count; i++) {
+		const struct resolver_event_counters *e = resolver_counters(s->resolver, i);
+
+		ret->unknown += e->unknown_process + e->unknown_mapping + e->unknown_kernel;
+		ret->lost += e->lost_memory + e->lost_storage;
+	}
+}
+
+uint64_t session_period(const struct session *s, size_t event)
+{
+	return s->periods[event];
+}

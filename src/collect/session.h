@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#ifndef CULPRIT_COLLECT_SESSION_H
+#define CULPRIT_COLLECT_SESSION_H
+
+#include <poll.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include "collect/event.h"
+#include "util/diag.h"
+
+/*
+ * One run of collection, from the interrupt to the database: what record and the daemon share.
+ *
+ * The caller sets it up, starts it, and calls session_wait in a loop; flushes when it wants to; and
+ * finishes it. A session does its work in small steps: each tick draws the periods anew and drains
+ * a part of the CPUs, so that there are no bursts (which DCPI's section 4.3.1 complains of).
+ */
+struct session;
+
+struct session_config {
+	const char *db_path;
+	const struct event *events; /* borrowed while the session lives */
+	size_t event_count;
+	double rate_hz;		   /* of clocks, per CPU; 0: chosen by the governor */
+	double budget_percent;	   /* slowdown that the governor keeps to */
+	bool scoped;		   /* only processes added by session_follow, and their children */
+	bool with_pid;		   /* subjects per process */
+	bool fixed_periods;	   /* no randomisation (for experiments) */
+	const char *const *labels; /* "key=value", NULL after the last; may be NULL */
+	const char *command;	   /* what was asked for, for the record; may be NULL */
+};
+
+/* Opens the database for writing, loads the program, opens the events and chooses the rate. */
+int session_new(const struct session_config *config, struct session **ret, struct diag *diag);
+/* After session_finish, or to give everything up (what was not flushed is lost then). */
+void session_free(struct session *s);
+
+int session_follow(struct session *s, pid_t pid, struct diag *diag);
+int session_start(struct session *s, struct diag *diag);
+
+/*
+ * Works until one of the caller's descriptors is ready or timeout_ms (-1: none) is over; sets their
+ * revents. The number that are ready, 0 after the timeout, -EINTR after a signal.
+ */
+int session_wait(struct session *s, struct pollfd *fds, size_t count, int timeout_ms);
+
+/* Drains everything and writes it to the database: when it returns 0 all samples taken before are
+ * safe. On failure nothing is lost: the next flush writes it. */
+int session_flush(struct session *s, struct diag *diag);
+/* Flushes, then begins a new epoch. */
+int session_begin_epoch(struct session *s, struct diag *diag);
+/* Stops sampling, flushes, seals the epoch. */
+int session_finish(struct session *s, struct diag *diag);
+
+/* Merges the epoch's segments when there are many, and applies the limits of age and size (0:
+ * none). */
+int session_tidy(struct session *s, uint64_t max_age_ns, uint64_t max_bytes, struct diag *diag);
+
+/* Sets or, with an empty value, removes a label ("key=value") for the samples from now on. */
+int session_label(struct session *s, const char *text, struct diag *diag);
+
+/* What it is doing, for people and for status requests. */
+struct session_status {
+	double rate_hz, cost_ns, cost_spread_ns; /* cost 0: not measured */
+	double budget_percent;
+	uint64_t started_ns, samples, outside, lost, unknown, rows, flushed;
+	uint64_t hits, evictions; /* of the in-kernel tables */
+	uint64_t processes, files, mappings_refused, files_unreadable, records_lost;
+	unsigned cpus;
+	const char *epoch; /* valid until the next call on the session */
+};
+void session_read_status(const struct session *s, struct session_status *ret);
+
+/* The mean period of an event. */
+uint64_t session_period(const struct session *s, size_t event);
+
+#endif

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#include "collect/tally.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "config.h"
+
+void tally_start(struct tally *t, const struct session_config *config, const struct rate *rate)
+{
+	*t = (struct tally){.config = config, .rate = rate};
+}
+
+/* Adds the growth of a counter since the last flush, and remembers it. */
+static void add(struct db_batch *batch, uint32_t event, const char *name, uint64_t now,
+		uint64_t *before)
+{
+	if (now > *before)
+		db_batch_count(batch, event, name, now - *before);
+	*before = now;
+}
+
+static void flush_event(struct tally *t, struct db_batch *batch, const struct sampler *sampler,
+			const struct resolver *resolver, size_t i)
+{
+	const struct resolver_event_counters *now = resolver_counters(resolver, i);
+	struct resolver_event_counters *before = &t->events[i];
+	uint32_t event = resolver_event(resolver, i);
+	struct sampler_event_times times;
+
+	add(batch, event, "samples", now->samples, &before->samples);
+	add(batch, event, "unknown.process", now->unknown_process, &before->unknown_process);
+	add(batch, event, "unknown.mapping", now->unknown_mapping, &before->unknown_mapping);
+	add(batch, event, "unknown.kernel", now->unknown_kernel, &before->unknown_kernel);
+	add(batch, event, "lost.memory", now->lost_memory, &before->lost_memory);
+	add(batch, event, "lost.storage", now->lost_storage, &before->lost_storage);
+	if (sampler_read_event(sampler, i, &times))
+		return;
+	add(batch, event, "units", times.value, &t->times[i].value);
+	add(batch, event, "enabled_ns", times.enabled_ns, &t->times[i].enabled_ns);
+	add(batch, event, "running_ns", times.running_ns, &t->times[i].running_ns);
+}
+
+static void fact_number(struct db_batch *batch, const char *name, double value)
+{
+	char text[32];
+
+	snprintf(text, sizeof(text), "%.6g", value);
+	db_batch_fact(batch, name, text);
+}
+
+/* The processor's own name, "AMD EPYC 9R45" or the like. */
+static void fact_cpu(struct db_batch *batch)
+{
+	FILE *f = fopen("/proc/cpuinfo", "re");
+	char line[512];
+
+	while (f && fgets(line, sizeof(line), f)) {
+		char *colon = strchr(line, ':');
+
+		if (strncmp(line, "model name", 10) || !colon)
+			continue;
+		colon[strcspn(colon, "\n")] = 0;
+		db_batch_fact(batch, "cpu", colon[1] == ' ' ? colon + 2 : colon + 1);
+		break;
+	}
+	if (f)
+		fclose(f);
+}
+
+static void flush_facts(const struct tally *t, struct db_batch *batch)
+{
+	struct utsname u;
+
+	if (!uname(&u)) {
+		db_batch_fact(batch, "kernel", u.release);
+		db_batch_fact(batch, "hostname", u.nodename);
+	}
+	fact_cpu(batch);
+	fact_number(batch, "cpus", (double)sysconf(_SC_NPROCESSORS_ONLN));
+	db_batch_fact(batch, "culprit", CULPRIT_VERSION);
+	if (t->config->command)
+		db_batch_fact(batch, "command", t->config->command);
+	fact_number(batch, "rate_hz", t->rate->hz);
+	if (t->rate->cost_ns > 0) {
+		fact_number(batch, "budget_percent", t->config->budget_percent);
+		fact_number(batch, "interrupt_ns", t->rate->cost_ns);
+	}
+}
+
+void tally_flush(struct tally *t, struct db_batch *batch, const struct sampler *sampler,
+		 const struct resolver *resolver, const struct sideband *sideband,
+		 const struct processes *processes)
+{
+	struct sampler_counters s;
+	struct processes_counters p;
+
+	for (size_t i = 0; i < t->config->event_count; i++)
+		flush_event(t, batch, sampler, resolver, i);
+	sampler_read_counters(sampler, &s);
+	processes_read_counters(processes, &p);
+	add(batch, DB_EVENT_NONE, "lost.spill", s.lost_spill, &t->sampler.lost_spill);
+	add(batch, DB_EVENT_NONE, "outside", s.outside, &t->sampler.outside);
+	add(batch, DB_EVENT_NONE, "scope.refused", s.scope_refused, &t->sampler.scope_refused);
+	add(batch, DB_EVENT_NONE, "notices.lost", s.notices_lost, &t->sampler.notices_lost);
+	add(batch, DB_EVENT_NONE, "records.lost", p.records_lost, &t->records_lost);
+	add(batch, DB_EVENT_NONE, "records.malformed", sideband_malformed(sideband), &t->malformed);
+	add(batch, DB_EVENT_NONE, "mappings.refused", p.mappings_refused, &t->mappings_refused);
+	flush_facts(t, batch);
+}

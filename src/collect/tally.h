@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#ifndef CULPRIT_COLLECT_TALLY_H
+#define CULPRIT_COLLECT_TALLY_H
+
+#include <stdint.h>
+#include "bpf/wire.h"
+#include "collect/process.h"
+#include "collect/rate.h"
+#include "collect/resolve.h"
+#include "collect/sampler.h"
+#include "collect/session.h"
+#include "collect/sideband.h"
+#include "db/batch.h"
+
+/*
+ * What a flush says beside the counts themselves: how many samples were taken, lost and unknown,
+ * how long each event was enabled and running, and on what machine. Counters are written as what
+ * was added since the flush before, so that the segments of an epoch add up.
+ */
+struct tally {
+	const struct session_config *config;
+	const struct rate *rate;
+	struct resolver_event_counters events[WIRE_EVENTS]; /* as of the last flush */
+	struct sampler_event_times times[WIRE_EVENTS];
+	struct sampler_counters sampler;
+	uint64_t records_lost, malformed, mappings_refused;
+};
+
+/* config and rate are borrowed. */
+void tally_start(struct tally *t, const struct session_config *config, const struct rate *rate);
+/* Adds what is new to the batch. */
+void tally_flush(struct tally *t, struct db_batch *batch, const struct sampler *sampler,
+		 const struct resolver *resolver, const struct sideband *sideband,
+		 const struct processes *processes);
+
+#endif

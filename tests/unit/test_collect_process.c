@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+#include <errno.h>
+#include <unistd.h>
+
+#include "collect/process.h"
+#include "collect/procfs.h"
+#include "collect/subject.h"
+#include "util/identity.h"
+
+/* PIDs above the kernel's limit, so that no real process is meant. */
+#define PID 5000000
+
+static struct files *files;
+static struct processes *processes;
+
+static void record(struct sideband_record r)
+{
+	if (r.name)
+		r.name_size = strlen(r.name);
+	processes_take(processes, &r);
+}
+
+static void fork_at(int parent, int child, uint64_t time)
+{
+	record((struct sideband_record){.type = SIDEBAND_FORK,
+					.time_ns = time,
+					.pid = child,
+					.tid = child,
+					.ppid = parent});
+}
+
+static void exec_at(int pid, const char *name, uint64_t time)
+{
+	record((struct sideband_record){.type = SIDEBAND_COMM,
+					.time_ns = time,
+					.pid = pid,
+					.tid = pid,
+					.exec = true,
+					.name = name});
+}
+
+static void map_at(int pid, uint64_t start, uint64_t size, const char *name, uint64_t time)
+{
+	record((struct sideband_record){.type = SIDEBAND_MMAP,
+					.time_ns = time,
+					.pid = pid,
+					.tid = pid,
+					.address = start,
+					.size = size,
+					.inode = 1,
+					.name = name});
+}
+
+static void exit_at(int pid, uint64_t time)
+{
+	record((struct sideband_record){
+		.type = SIDEBAND_EXIT, .time_ns = time, .pid = pid, .tid = pid});
+}
+
+static const char *path_at(int pid, uint64_t pc, uint64_t time)
+{
+	struct process *life = processes_find(processes, pid, time);
+	struct mapping *m = life && life->space ? space_find(life->space, pc, time) : NULL;
+
+	return m ? m->file->path : NULL;
+}
+
+static void check_comm(int pid, uint64_t time, const char *name)
+{
+	struct process *life = processes_find(processes, pid, time);
+
+	assert_non_null(life);
+	assert_int_equal(life->comm_size, strlen(name));
+	assert_memory_equal(life->comm, name, strlen(name));
+}
+
+/* The same address means another file before and after an exec, and after the PID's reuse. */
+static void test_lives(void **state)
+{
+	(void)state;
+	fork_at(1, PID, 100);
+	exec_at(PID, "shell", 110);
+	map_at(PID, 0x400000, 0x1000, "/bin/sh", 111);
+	fork_at(PID, PID + 1, 200);
+	assert_string_equal(path_at(PID + 1, 0x400800, 205), "/bin/sh");
+	exec_at(PID + 1, "true", 210);
+	map_at(PID + 1, 0x400000, 0x1000, "/bin/true", 211);
+	assert_string_equal(path_at(PID + 1, 0x400800, 205), "/bin/sh");
+	assert_string_equal(path_at(PID + 1, 0x400800, 215), "/bin/true");
+	check_comm(PID + 1, 205, "shell");
+	check_comm(PID + 1, 215, "true");
+	exit_at(PID + 1, 220);
+	fork_at(PID, PID + 1, 230);
+	exec_at(PID + 1, "false", 231);
+	map_at(PID + 1, 0x400000, 0x1000, "/bin/false", 232);
+	assert_string_equal(path_at(PID + 1, 0x400800, 215), "/bin/true");
+	assert_string_equal(path_at(PID + 1, 0x400800, 235), "/bin/false");
+	assert_string_equal(path_at(PID, 0x400800, 235), "/bin/sh");
+	assert_null(path_at(PID + 2, 0x400800, 235));
+}
+
+static void test_threads_are_their_process(void **state)
+{
+	(void)state;
+	fork_at(1, PID, 100);
+	exec_at(PID, "main", 110);
+	record((struct sideband_record){
+		.type = SIDEBAND_FORK, .time_ns = 120, .pid = PID, .tid = PID + 9, .ppid = PID});
+	record((struct sideband_record){.type = SIDEBAND_COMM,
+					.time_ns = 130,
+					.pid = PID,
+					.tid = PID + 9,
+					.name = "worker"});
+	check_comm(PID, 140, "main");
+	assert_null(processes_newest(processes, PID + 9));
+	/* The main thread's new name is the process's. */
+	record((struct sideband_record){
+		.type = SIDEBAND_COMM, .time_ns = 150, .pid = PID, .tid = PID, .name = "renamed"});
+	check_comm(PID, 160, "renamed");
+}
+
+static void count_life(void *arg, struct process *life)
+{
+	(void)life;
+	++*(int *)arg;
+}
+
+static void test_the_ended_are_forgotten(void **state)
+{
+	struct processes_counters c;
+	int ending = 0;
+
+	(void)state;
+	for (int i = 0; i < 100; i++) {
+		fork_at(1, PID + i, 100);
+		exec_at(PID + i, "brief", 110);
+		map_at(PID + i, 0x400000, 0x1000, "/bin/brief", 111);
+		exit_at(PID + i, 120);
+	}
+	processes_collect(processes, 90, NULL, NULL);
+	assert_string_equal(path_at(PID + 50, 0x400800, 115), "/bin/brief");
+	processes_collect(processes, 200, count_life, &ending);
+	processes_collect(processes, 300, count_life, &ending);
+	assert_int_equal(ending, 200); /* a life before the exec and one after it */
+	processes_read_counters(processes, &c);
+	assert_int_equal(c.processes, 1); /* the idle tasks */
+	assert_int_equal(c.lives, 1);
+}
+
+static void test_execs_without_end_are_bounded(void **state)
+{
+	struct processes_counters c;
+
+	(void)state;
+	fork_at(1, PID, 1);
+	for (uint64_t i = 0; i < 5000; i++)
+		exec_at(PID, "again", 10 + i);
+	processes_read_counters(processes, &c);
+	assert_true(c.lives <= 1100);
+	check_comm(PID, 6000, "again");
+}
+
+static void test_lost_records_ask_for_a_scan(void **state)
+{
+	struct processes_counters c;
+
+	(void)state;
+	assert_false(processes_must_rescan(processes));
+	record((struct sideband_record){.type = SIDEBAND_LOST, .time_ns = 5, .lost = 7});
+	assert_true(processes_must_rescan(processes));
+	assert_false(processes_must_rescan(processes));
+	processes_read_counters(processes, &c);
+	assert_int_equal(c.records_lost, 7);
+}
+
+static void test_scan_of_this_process(void **state)
+{
+	uint64_t pc = (uint64_t)(uintptr_t)&test_scan_of_this_process;
+	struct diag diag;
+
+	(void)state;
+	assert_int_equal(processes_scan(processes, 0, &diag), 0);
+	assert_non_null(strstr(path_at(getpid(), pc, 1), "test-collect-process"));
+	assert_int_equal(processes_newest(processes, getpid())->parent, getppid());
+	assert_true(processes_scan_one(processes, PID, 0) < 0);
+}
+
+static void test_maps_lines(void **state)
+{
+	struct procfs_mapping m;
+	char plain[] = "55d0-66e0 r-xp 00001000 fd:01 123   /a b\\012c (deleted)\n";
+	char anon[] = "7f00-7f10 rwxp 00000000 00:00 0 \n", data[] = "1-2 rw-p 0 00:00 0 /x";
+	char bad[] = "nonsense",
+	     high[] = "ffffffffff600000-ffffffffff601000 --xp 0 00:00 0 [vsyscall]";
+
+	(void)state;
+	assert_int_equal(procfs_parse_mapping(plain, &m), 0);
+	assert_int_equal(m.start, 0x55d0);
+	assert_int_equal(m.file_offset, 0x1000);
+	assert_int_equal(m.name.inode, 123);
+	assert_int_equal(m.name.device_major, 0xfd);
+	assert_string_equal(m.name.path, "/a b\nc (deleted)");
+	assert_int_equal(procfs_parse_mapping(anon, &m), 0);
+	assert_string_equal(m.name.path, "//anon");
+	assert_int_equal(procfs_parse_mapping(data, &m), -ENOMSG);
+	assert_int_equal(procfs_parse_mapping(bad, &m), -EBADMSG);
+	assert_int_equal(procfs_parse_mapping(high, &m), 0);
+	assert_int_equal(m.end, 0xffffffffff601000);
+}
+
+static void check_cgroup(const char *text, const char *want)
+{
+	char *got = procfs_parse_cgroup(text);
+
+	if (want)
+		assert_string_equal(got, want);
+	else
+		assert_null(got);
+	free(got);
+}
+
+static void test_cgroups(void **state)
+{
+	static const char id[] = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
+	char path[200];
+	const char *found;
+
+	(void)state;
+	check_cgroup("0::/system.slice/a.service\n", "/system.slice/a.service");
+	check_cgroup("5:memory:/docker/x\n1:name=systemd:/\n0::/\n", "/docker/x");
+	check_cgroup("5:memory:/docker/x\n0::/user.slice/u\n", "/user.slice/u");
+	check_cgroup("0::/\n", "/");
+	check_cgroup("", NULL);
+	check_cgroup("garbage", NULL);
+	snprintf(path, sizeof(path), "/system.slice/docker-%s.scope", id);
+	assert_int_equal(subject_container(path, &found), 64);
+	assert_memory_equal(found, id, 64);
+	snprintf(path, sizeof(path), "/kubepods/pod1/%s0/x", id);
+	assert_int_equal(subject_container(path, &found), 0);
+}
+
+static void check_subject(const struct process *life, const char *key, const char *want)
+{
+	size_t size;
+	const char *value = subject_get(life->subject, life->subject_size, key, &size);
+
+	if (!want) {
+		assert_null(value);
+		return;
+	}
+	assert_non_null(value);
+	assert_int_equal(size, strlen(want));
+	assert_memory_equal(value, want, size);
+}
+
+static void test_subjects(void **state)
+{
+	struct subject_labels labels = {0};
+	struct process *life;
+	struct diag diag;
+
+	(void)state;
+	fork_at(1, PID, 100);
+	exec_at(PID, "odd\nname", 110);
+	life = processes_newest(processes, PID);
+	assert_int_equal(subject_labels_set(&labels, "run=a=b", &diag), 0);
+	assert_int_equal(subject_labels_set(&labels, "gone=x", &diag), 0);
+	assert_int_equal(subject_labels_set(&labels, "gone=", &diag), 0);
+	assert_int_equal(subject_labels_set(&labels, "=x", &diag), -EINVAL);
+	assert_int_equal(subject_labels_set(&labels, "nothing", &diag), -EINVAL);
+	assert_int_equal(subject_of(life, true, &labels), 0);
+	check_subject(life, "comm", "odd\nname");
+	check_subject(life, "pid", "5000000");
+	check_subject(life, "label.run", "a=b");
+	check_subject(life, "label.gone", NULL);
+	subject_labels_free(&labels);
+}
+
+static int setup(void **state)
+{
+	(void)state;
+	files = files_new(NULL);
+	processes = files ? processes_new(files) : NULL;
+	return processes ? 0 : -1;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	processes_free(processes);
+	files_free(files);
+	return 0;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_lives, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_threads_are_their_process, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_the_ended_are_forgotten, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_execs_without_end_are_bounded, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(test_lost_records_ask_for_a_scan, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_scan_of_this_process, setup, teardown),
+		cmocka_unit_test(test_maps_lines),
+		cmocka_unit_test(test_cgroups),
+		cmocka_unit_test_setup_teardown(test_subjects, setup, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

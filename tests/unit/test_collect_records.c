@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <pthread.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "collect/control.h"
+#include "collect/cpus.h"
+#include "collect/sideband.h"
+#include "util/buf.h"
+
+static struct buf record;
+
+static void begin(uint32_t type, uint16_t misc)
+{
+	buf_clear(&record);
+	buf_append_u32(&record, type);
+	buf_append_u32(&record, misc); /* the size, above it, is set by parse */
+}
+
+static int parse(uint64_t time, struct sideband_record *ret)
+{
+	struct perf_event_header *h = (void *)record.data;
+
+	buf_append_u64(&record, time);
+	h = (void *)record.data;
+	h->size = (uint16_t)record.size;
+	return sideband_parse(record.data, record.size, ret);
+}
+
+static void test_mmap2(void **state)
+{
+	struct sideband_record r;
+	uint8_t id[20];
+
+	(void)state;
+	memset(id, 0xab, sizeof(id));
+	begin(PERF_RECORD_MMAP2, PERF_RECORD_MISC_MMAP_BUILD_ID);
+	buf_append_u32(&record, 12);
+	buf_append_u32(&record, 13);
+	buf_append_u64(&record, 0x1000);
+	buf_append_u64(&record, 0x2000);
+	buf_append_u64(&record, 0x3000);
+	buf_append_u32(&record, 20);
+	buf_append(&record, id, 20);
+	buf_append_u64(&record, 5);
+	buf_append(&record, "/usr/bin/x\0\0\0\0\0\0", 16);
+	assert_int_equal(parse(77, &r), 0);
+	assert_int_equal(r.type, SIDEBAND_MMAP);
+	assert_int_equal(r.time_ns, 77);
+	assert_int_equal(r.pid, 12);
+	assert_int_equal(r.address, 0x1000);
+	assert_int_equal(r.size, 0x2000);
+	assert_int_equal(r.file_offset, 0x3000);
+	assert_int_equal(r.build_id_size, 20);
+	assert_memory_equal(r.build_id, id, 20);
+	assert_int_equal(r.name_size, 10);
+	assert_memory_equal(r.name, "/usr/bin/x", 10);
+}
+
+static void test_exec_and_ksymbol(void **state)
+{
+	struct sideband_record r;
+
+	(void)state;
+	begin(PERF_RECORD_COMM, PERF_RECORD_MISC_COMM_EXEC);
+	buf_append_u32(&record, 7);
+	buf_append_u32(&record, 7);
+	buf_append(&record, "a\nb\0\0\0\0\0", 8);
+	assert_int_equal(parse(1, &r), 0);
+	assert_true(r.exec);
+	assert_int_equal(r.name_size, 3);
+	begin(PERF_RECORD_KSYMBOL, 0);
+	buf_append_u64(&record, 0xffffffffc0000000);
+	buf_append_u32(&record, 100);
+	buf_append_u32(&record, 1u << 16 | 1);
+	buf_append(&record, "bpf_prog\0\0\0\0\0\0\0\0", 16);
+	assert_int_equal(parse(1, &r), 0);
+	assert_int_equal(r.type, SIDEBAND_KSYMBOL);
+	assert_true(r.gone);
+	assert_int_equal(r.size, 100);
+}
+
+/* Every truncation of a record, and sizes that lie, are refused or harmless. */
+static void test_hostile(void **state)
+{
+	static const uint32_t types[] = {PERF_RECORD_MMAP2,
+					 PERF_RECORD_COMM,
+					 PERF_RECORD_FORK,
+					 PERF_RECORD_EXIT,
+					 PERF_RECORD_KSYMBOL,
+					 PERF_RECORD_LOST,
+					 99};
+	struct sideband_record r;
+	uint8_t bytes[128];
+
+	(void)state;
+	for (size_t t = 0; t < sizeof(types) / sizeof(types[0]); t++)
+		for (size_t size = 0; size <= sizeof(bytes); size++) {
+			uint8_t *copy = malloc(size ?: 1); /* exact, so that a sanitizer sees */
+
+			memset(bytes, 0xff, sizeof(bytes));
+			memcpy(bytes, &types[t], 4);
+			memcpy(copy, bytes, size);
+			int got = sideband_parse(copy, size, &r);
+			assert_true(got == 0 || got == -EBADMSG || got == -ENOMSG);
+			free(copy);
+		}
+}
+
+static void test_cpu_lists(void **state)
+{
+	static struct cpu_list l;
+
+	(void)state;
+	assert_int_equal(cpus_parse("0-3,8\n", &l), 0);
+	assert_int_equal(l.count, 5);
+	assert_int_equal(l.number[4], 8);
+	assert_int_equal(cpus_parse("5", &l), 0);
+	assert_int_equal(l.count, 1);
+	static const char *const bad[] = {"",	"x",	"3-1",	   "1,1",    "-1",
+					  "0-", "0,,1", "0-99999", "0-8192", "1 2"};
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		assert_int_equal(cpus_parse(bad[i], &l), -EINVAL);
+}
+
+static void answer(void *arg, const char *request, struct buf *out)
+{
+	(void)arg;
+	buf_printf(out, "you said %s", request);
+}
+
+static void *ask(void *arg)
+{
+	char *text = NULL;
+
+	control_ask(arg, "hello there", 10000, &text, NULL);
+	return text;
+}
+
+static void test_control(void **state)
+{
+	char dir[] = "/tmp/culprit-test-XXXXXX", path[64];
+	struct control *c, *second;
+	struct pollfd fds[CONTROL_CLIENTS_MAX + 1];
+	struct diag diag;
+	struct stat st;
+	pthread_t t;
+	void *text;
+
+	(void)state;
+	assert_non_null(mkdtemp(dir));
+	snprintf(path, sizeof(path), "%s/control", dir);
+	assert_int_equal(control_new(path, &c, &diag), 0);
+	assert_int_equal(stat(path, &st), 0);
+	assert_int_equal(st.st_mode & 0777, 0660);
+	assert_int_equal(control_new(path, &second, &diag), -EADDRINUSE);
+	assert_int_equal(pthread_create(&t, NULL, ask, path), 0);
+	while (pthread_tryjoin_np(t, &text)) {
+		size_t n = control_poll_fds(c, fds, CONTROL_CLIENTS_MAX + 1);
+
+		poll(fds, n, 10);
+		control_serve(c, answer, NULL);
+	}
+	assert_non_null(text);
+	assert_string_equal(text, "you said hello there");
+	free(text);
+	control_free(c);
+	assert_int_equal(control_ask(path, "x", 100, (char **)&text, &diag), -ENOENT);
+	rmdir(dir);
+}
+
+static int setup(void **state)
+{
+	(void)state;
+	buf_init(&record, 65536);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	buf_free(&record);
+	return 0;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_mmap2),	cmocka_unit_test(test_exec_and_ksymbol),
+		cmocka_unit_test(test_hostile), cmocka_unit_test(test_cpu_lists),
+		cmocka_unit_test(test_control),
+	};
+
+	return cmocka_run_group_tests(tests, setup, teardown);
+}

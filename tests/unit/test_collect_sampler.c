@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+/* The in-kernel program on the real kernel. Needs the rights to load it; skipped without. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+#include <errno.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "collect/sampler.h"
+
+static struct event clock_event;
+
+static uint64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static void spin_ns(uint64_t ns)
+{
+	uint64_t end = now_ns() + ns;
+
+	while (now_ns() < end)
+		;
+}
+
+static struct sampler *start(bool scoped, uint64_t period)
+{
+	struct sampler_config config = {
+		.events = &clock_event,
+		.periods = &period,
+		.event_count = 1,
+		.scoped = scoped,
+		.randomize = true,
+		.seed = 1,
+	};
+	struct sampler *s = NULL;
+	struct diag diag;
+	int r = sampler_new(&config, &s, &diag);
+
+	if (r == -EPERM || r == -EACCES || r == -EOPNOTSUPP) {
+		print_message("skipped: %s\n", diag.text);
+		skip();
+	}
+	if (r)
+		fail_msg("%s", diag.text);
+	return s;
+}
+
+struct sums {
+	uint64_t entries, samples, mine, others, outside_time;
+	uint64_t from_ns, to_ns;
+	pid_t me;
+};
+
+static void add_entry(void *arg, const struct sampler_entry *e)
+{
+	struct sums *sums = arg;
+
+	assert_int_equal(e->event, 0);
+	assert_true(e->count > 0);
+	sums->entries++;
+	sums->samples += e->count;
+	*((pid_t)e->tgid == sums->me ? &sums->mine : &sums->others) += e->count;
+	sums->outside_time += e->first_ns + 2048 < sums->from_ns || e->first_ns > sums->to_ns;
+}
+
+static void drain_all(struct sampler *s, struct sums *sums)
+{
+	struct diag diag;
+
+	assert_int_equal(sampler_flip(s, 0, sampler_cpus(s), &diag), 0);
+	sums->to_ns = now_ns();
+	sampler_drain(s, 0, sampler_cpus(s), add_entry, sums);
+}
+
+/* Whatever was counted in the kernel comes out, once, over many flips. */
+static void test_every_sample_is_drained_once(void **state)
+{
+	struct sampler *s = start(false, 100000);
+	struct sums sums = {.me = getpid(), .from_ns = now_ns()};
+	struct sampler_counters c;
+	struct diag diag;
+
+	(void)state;
+	assert_int_equal(sampler_start(s, &diag), 0);
+	for (int i = 0; i < 20; i++) {
+		spin_ns(10000000);
+		drain_all(s, &sums);
+		if (i % 4 == 0)
+			sampler_redraw(s, now_ns());
+	}
+	sampler_stop(s);
+	drain_all(s, &sums);
+	drain_all(s, &sums);
+	sampler_read_counters(s, &c);
+	assert_int_equal(c.samples, sums.samples + c.lost_spill);
+	assert_int_equal(c.samples, c.hits + c.inserts);
+	assert_int_equal(c.lost_spill, 0);
+	assert_int_equal(sums.outside_time, 0);
+	assert_true(sums.mine > 0);
+	sampler_free(s);
+}
+
+static void test_scope_holds_only_its_processes(void **state)
+{
+	struct sampler *s = start(true, 100000);
+	struct sums sums = {.from_ns = now_ns()};
+	struct sampler_counters c;
+	struct diag diag;
+	int go[2];
+
+	(void)state;
+	assert_int_equal(pipe(go), 0);
+	pid_t parent = fork();
+	if (parent == 0) {
+		char byte;
+
+		if (read(go[0], &byte, 1) != 1)
+			_exit(1);
+		/* The child's child is followed too, and not before the fork. */
+		if (fork() == 0) {
+			spin_ns(50000000);
+			_exit(0);
+		}
+		wait(NULL);
+		_exit(0);
+	}
+	sums.me = parent;
+	assert_int_equal(sampler_scope_add(s, parent, &diag), 0);
+	assert_int_equal(sampler_start(s, &diag), 0);
+	assert_int_equal(write(go[1], "g", 1), 1);
+	spin_ns(20000000); /* not in the scope */
+	assert_int_equal(waitpid(parent, NULL, 0), parent);
+	sampler_stop(s);
+	drain_all(s, &sums);
+	sampler_read_counters(s, &c);
+	assert_true(sums.others > 0); /* the grandchild's spinning */
+	assert_true(c.outside > 0);
+	assert_int_equal(c.samples, sums.samples);
+	assert_int_equal(c.scope_refused, 0);
+	close(go[0]);
+	close(go[1]);
+	sampler_free(s);
+}
+
+static void test_event_times(void **state)
+{
+	struct sampler *s = start(false, 1000000);
+	struct sampler_event_times t;
+	struct diag diag;
+
+	(void)state;
+	assert_int_equal(sampler_start(s, &diag), 0);
+	spin_ns(20000000);
+	sampler_stop(s);
+	assert_int_equal(sampler_read_event(s, 0, &t), 0);
+	assert_true(t.enabled_ns >= 20000000);
+	assert_int_equal(t.enabled_ns, t.running_ns);
+	sampler_free(s);
+}
+
+static int parse_clock(void **state)
+{
+	struct diag diag;
+
+	(void)state;
+	return event_parse("cpu-clock", &clock_event, &diag);
+}
+
+static int free_clock(void **state)
+{
+	(void)state;
+	event_free(&clock_event);
+	return 0;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_every_sample_is_drained_once),
+		cmocka_unit_test(test_scope_holds_only_its_processes),
+		cmocka_unit_test(test_event_times),
+	};
+
+	return cmocka_run_group_tests(tests, parse_clock, free_clock);
+}

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+#include <errno.h>
+
+#include "collect/space.h"
+
+static struct files *files;
+
+static struct mapped_file *file(const char *path)
+{
+	struct file_name name = {.path = path, .path_size = strlen(path), .inode = 1};
+
+	return files_take(files, &name);
+}
+
+static void add(struct space **s, uint64_t start, uint64_t end, const char *path, uint64_t time)
+{
+	assert_int_equal(space_add(s, start, end, 0x100, file(path), time), 0);
+}
+
+static void check(struct space *s, uint64_t pc, uint64_t time, const char *path, uint64_t offset)
+{
+	struct mapping *m = space_find(s, pc, time);
+
+	if (!path) {
+		assert_null(m);
+		return;
+	}
+	assert_non_null(m);
+	assert_string_equal(m->file->path, path);
+	assert_int_equal(pc - m->start + m->file_offset, offset);
+}
+
+static void test_finds_by_address(void **state)
+{
+	struct space *s = space_new();
+
+	(void)state;
+	add(&s, 0x5000, 0x6000, "/b", 0);
+	add(&s, 0x1000, 0x2000, "/a", 0);
+	add(&s, 0x9000, 0xa000, "/c", 0);
+	check(s, 0xfff, 1, NULL, 0);
+	check(s, 0x1000, 1, "/a", 0x100);
+	check(s, 0x1fff, 1, "/a", 0x10ff);
+	check(s, 0x2000, 1, NULL, 0);
+	check(s, 0x5800, 1, "/b", 0x900);
+	check(s, 0x9fff, 1, "/c", 0x10ff);
+	check(s, UINT64_MAX, 1, NULL, 0);
+	assert_true(space_has(s, 0x5000, 0x6000, 0x100, "/b", 2));
+	assert_false(space_has(s, 0x5000, 0x6000, 0x200, "/b", 2));
+	space_unref(s);
+}
+
+/* A mapping over others cuts them; what was there before is still found for older samples. */
+static void test_overlaps_are_cut_in_time(void **state)
+{
+	struct space *s = space_new();
+
+	(void)state;
+	add(&s, 0x1000, 0x9000, "/old", 10);
+	add(&s, 0x3000, 0x5000, "/new", 20);
+	check(s, 0x2000, 15, "/old", 0x1100);
+	check(s, 0x4000, 15, "/old", 0x3100);
+	check(s, 0x4000, 20, "/new", 0x1100);
+	check(s, 0x6000, 25, "/old", 0x5100);
+	assert_int_equal(space_mappings(s), 3);
+	add(&s, 0x0800, 0xa000, "/all", 30);
+	assert_int_equal(space_mappings(s), 1);
+	check(s, 0x4000, 15, "/old", 0x3100);
+	check(s, 0x4000, 25, "/new", 0x1100);
+	check(s, 0x4000, 30, "/all", 0x3900);
+	space_collect(s, 31);
+	check(s, 0x4000, 15, "/all", 0x3900);
+	space_unref(s);
+}
+
+static void test_fork_shares_until_a_change(void **state)
+{
+	struct space *parent = space_new(), *child;
+
+	(void)state;
+	add(&parent, 0x1000, 0x2000, "/a", 0);
+	child = space_ref(parent);
+	add(&child, 0x1000, 0x2000, "/b", 5);
+	assert_ptr_not_equal(parent, child);
+	check(parent, 0x1800, 9, "/a", 0x900);
+	check(child, 0x1800, 9, "/b", 0x900);
+	check(child, 0x1800, 4, "/a", 0x900);
+	space_unref(child);
+	space_unref(parent);
+}
+
+static void test_limit(void **state)
+{
+	struct space *s = space_new();
+
+	(void)state;
+	for (uint64_t i = SPACE_MAPPINGS_MAX; i > 0; i--)
+		assert_int_equal(space_add(&s, i << 12, (i << 12) + 1, 0, file("/a"), 0), 0);
+	assert_int_equal(space_add(&s, 1, 2, 0, file("/a"), 0), -ENOSPC);
+	assert_int_equal(space_add(&s, 7, 7, 0, file("/a"), 0), -EINVAL);
+	check(s, 5 << 12, 0, "/a", 0);
+	space_unref(s);
+}
+
+/* Against a plain model: an array of owners by page, rewritten at each step. */
+static void test_random_against_a_model(void **state)
+{
+	enum { PAGES = 64, STEPS = 400 };
+	char owner[STEPS + 1][PAGES] = {{0}}, path[3] = "/?";
+	struct space *s = space_new();
+
+	(void)state;
+	srand(7);
+	for (int step = 1; step <= STEPS; step++) {
+		int from = rand() % PAGES, to = from + 1 + rand() % (PAGES - from);
+
+		path[1] = (char)('a' + rand() % 26);
+		memcpy(owner[step], owner[step - 1], PAGES);
+		memset(owner[step] + from, path[1], (size_t)(to - from));
+		add(&s, 0x1000u * (unsigned)from, 0x1000u * (unsigned)to, path, (uint64_t)step);
+	}
+	for (int step = 1; step <= STEPS; step++)
+		for (int page = 0; page < PAGES; page++) {
+			struct mapping *m = space_find(s, 0x1000u * (unsigned)page, (uint64_t)step);
+
+			if (owner[step][page])
+				assert_int_equal(m->file->path[1], owner[step][page]);
+		}
+	space_unref(s);
+}
+
+static int setup(void **state)
+{
+	(void)state;
+	files = files_new(NULL);
+	return files ? 0 : -1;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	files_free(files);
+	return 0;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_finds_by_address),
+		cmocka_unit_test(test_overlaps_are_cut_in_time),
+		cmocka_unit_test(test_fork_shares_until_a_change),
+		cmocka_unit_test(test_limit),
+		cmocka_unit_test(test_random_against_a_model),
+	};
+
+	return cmocka_run_group_tests(tests, setup, teardown);
+}
