@@ -49,7 +49,7 @@ static void test_range(void **state)
 				PERIOD_DRAW_MIN_NS * 3 / 2);
 }
 
-/* E[1/P'] is 1/P, raised by the half sample that each of the n = 100 samples' interval loses. */
+/* E[1/P'] is 1/P, raised by the half sample that each interval of n = 250 samples loses. */
 static void test_mean_rate(void **state)
 {
 	struct period p = make(2, 0);
@@ -64,7 +64,7 @@ static void test_mean_rate(void **state)
 	}
 	mean = sum / DRAWS;
 	error = sqrt((squares / DRAWS - mean * mean) / DRAWS);
-	assert_true(fabs(mean - (1 + 0.5 / 100)) < 3 * error);
+	assert_true(fabs(mean - (1 + 0.5 / 250)) < 3 * error);
 	assert_true(error < 0.001);
 }
 
@@ -120,9 +120,10 @@ static void test_limits(void **state)
 }
 
 /* A program that spends the first SHARE of each round of loop_ns in phase A. */
-#define SHARE	    0.3
-#define SECONDS	    60
-#define REPETITIONS 20
+#define SHARE		0.3
+#define SECONDS		60
+#define REPETITIONS	20
+#define REPETITIONS_MAX 400
 
 enum how { HOW_FIXED, HOW_RANDOM, HOW_RANDOM_AT_REGULAR_TIMES };
 
@@ -149,18 +150,23 @@ static double simulate_run(double loop_ns, enum how how, uint64_t seed, double *
 
 /* True when A's mean share over independent runs is within 3 of its standard errors of the truth.
  */
+static bool is_fair_over(int repetitions, double loop_ns, enum how how, double *ret_error)
+{
+	double shares[REPETITIONS_MAX], samples, mean = 0, variance = 0;
+
+	for (int i = 0; i < repetitions; i++) {
+		shares[i] = simulate_run(loop_ns, how, 1000 + (uint64_t)i, &samples);
+		mean += shares[i] / repetitions;
+	}
+	for (int i = 0; i < repetitions; i++)
+		variance += (shares[i] - mean) * (shares[i] - mean) / (repetitions - 1);
+	*ret_error = sqrt(variance / repetitions);
+	return fabs(mean - SHARE) <= 3 * *ret_error;
+}
+
 static bool is_fair(double loop_ns, enum how how, double *ret_error)
 {
-	double shares[REPETITIONS], samples, mean = 0, variance = 0;
-
-	for (int i = 0; i < REPETITIONS; i++) {
-		shares[i] = simulate_run(loop_ns, how, 1000 + (uint64_t)i, &samples);
-		mean += shares[i] / REPETITIONS;
-	}
-	for (int i = 0; i < REPETITIONS; i++)
-		variance += (shares[i] - mean) * (shares[i] - mean) / (REPETITIONS - 1);
-	*ret_error = sqrt(variance / REPETITIONS);
-	return fabs(mean - SHARE) <= 3 * *ret_error;
+	return is_fair_over(REPETITIONS, loop_ns, how, ret_error);
 }
 
 static void test_locked_program(void **state)
@@ -187,7 +193,9 @@ static void test_regular_redraws_are_unfair(void **state)
 	double error;
 
 	(void)state;
-	assert_false(is_fair(NOMINAL, HOW_RANDOM_AT_REGULAR_TIMES, &error));
+	/* A small unfairness, as few intervals are nearly locked: it takes many runs to show. */
+	assert_false(is_fair_over(REPETITIONS_MAX, NOMINAL, HOW_RANDOM_AT_REGULAR_TIMES, &error));
+	assert_true(is_fair_over(REPETITIONS_MAX, NOMINAL, HOW_RANDOM, &error));
 }
 
 /* With the half sample that each redraw costs, the rate is the nominal one, to 0.2%. */
