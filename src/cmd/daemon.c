@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#include <errno.h>
+#include <jansson.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cmd/cmd.h"
+#include "cmd/sampling.h"
+#include "collect/control.h"
+#include "collect/session.h"
+#include "config.h"
+#include "util/log.h"
+#include "util/num.h"
+
+#define SOCKET_DEFAULT CULPRIT_RUN_DIR "/control"
+#define SECOND_NS      1000000000ull
+#define DAY_NS	       (86400 * SECOND_NS)
+
+enum { OPT_FLUSH = SAMPLING_END, OPT_EPOCH, OPT_AGE, OPT_SIZE, OPT_SOCKET };
+
+struct daemon {
+	struct sampling_options sampling;
+	const char *db, *socket;
+	uint64_t flush_ns, epoch_ns, max_age_ns, max_bytes;
+	struct session *session;
+	struct control *control;
+	uint64_t next_flush_ns, next_epoch_ns; /* wall clock */
+	uint64_t failed_flushes;
+	bool stop;
+};
+
+static const struct cmd_option options[] = {
+	{"output", 'o', "DB", "the database (default " CULPRIT_STATE_DIR ")"},
+	{"flush-every", OPT_FLUSH, "DURATION", "writes so often (default 10m)"},
+	{"epoch-every", OPT_EPOCH, "DURATION",
+	 "begins an epoch so often (default 1d, at 0:00 UTC)"},
+	{"keep-age", OPT_AGE, "DURATION", "removes older epochs (default 30d; 0s: never)"},
+	{"keep-size", OPT_SIZE, "BYTES",
+	 "removes the oldest epochs past it (default 1G; 0: never)"},
+	{"socket", OPT_SOCKET, "PATH", "of the control socket (default " SOCKET_DEFAULT ")"},
+	SAMPLING_OPTIONS,
+	{NULL},
+};
+
+static const struct cmd_spec spec = {
+	.name = "daemon",
+	.operands = "",
+	.help = "Samples the whole machine for as long as it runs, in the foreground. SIGTERM and "
+		"SIGINT\n"
+		"make it write what it has and end, SIGHUP makes it write. See culprit-ctl(1).",
+	.options = options,
+};
+
+static uint64_t wall_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_REALTIME, &t);
+	return (uint64_t)t.tv_sec * SECOND_NS + (uint64_t)t.tv_nsec;
+}
+
+static int parse_interval(const char *text, uint64_t least_ns, uint64_t *ret, struct diag *diag)
+{
+	uint64_t ns;
+
+	if (num_parse_duration_ns(text, &ns) || ns < least_ns)
+		return diag_fail(diag, EINVAL,
+				 "'%s' is not a duration like 10m or 1d, of at least %gs", text,
+				 (double)least_ns / SECOND_NS);
+	*ret = ns;
+	return 0;
+}
+
+static int take_option(void *arg, int option, const char *text, struct diag *diag)
+{
+	struct daemon *d = arg;
+
+	switch (option) {
+	case 'o':
+		d->db = text;
+		return 0;
+	case OPT_SOCKET:
+		d->socket = text;
+		return 0;
+	case OPT_FLUSH:
+		return parse_interval(text, SECOND_NS, &d->flush_ns, diag);
+	case OPT_EPOCH:
+		return parse_interval(text, 60 * SECOND_NS, &d->epoch_ns, diag);
+	case OPT_AGE:
+		return parse_interval(text, 0, &d->max_age_ns, diag);
+	case OPT_SIZE:
+		if (num_parse_bytes(text, &d->max_bytes))
+			return diag_fail(diag, EINVAL, "'%s' is not a size like 500M or 2G", text);
+		return 0;
+	default:
+		return sampling_parse_option(&d->sampling, option, text, diag);
+	}
+}
+
+/* Multiples of the interval since 1970: a day's epoch begins at midnight UTC. */
+static uint64_t next_multiple(uint64_t now, uint64_t interval)
+{
+	return now - now % interval + interval;
+}
+
+static void answer_error(struct buf *out, const char *text)
+{
+	json_t *j = json_pack("{s:b, s:s}", "ok", 0, "error", text);
+	char *line = j ? json_dumps(j, JSON_COMPACT) : NULL;
+
+	buf_printf(out, "%s", line ?: "{\"ok\":false}");
+	free(line);
+	json_decref(j);
+}
+
+static json_t *describe_events(const struct daemon *d)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < d->sampling.event_count; i++)
+		json_array_append_new(list, json_pack("{s:s, s:I}", "name",
+						      d->sampling.events[i].name, "period",
+						      (json_int_t)session_period(d->session, i)));
+	return list;
+}
+
+static void answer_status(const struct daemon *d, struct buf *out)
+{
+	struct session_status s;
+	json_t *j;
+	char *line;
+
+	session_read_status(d->session, &s);
+	j = json_pack("{s:b, s:s, s:s*, s:o, s:I, s:f, s:f, s:f}", "ok", 1, "database", d->db,
+		      "epoch", s.epoch, "events", describe_events(d), "cpus", (json_int_t)s.cpus,
+		      "rate_hz", s.rate_hz, "interrupt_ns", s.cost_ns, "budget_percent",
+		      s.budget_percent);
+	const struct {
+		const char *name;
+		uint64_t value;
+	} counts[] = {
+		{"started", s.started_ns / SECOND_NS},
+		{"samples", s.samples},
+		{"hits", s.hits},
+		{"evictions", s.evictions},
+		{"lost", s.lost},
+		{"unknown", s.unknown},
+		{"rows", s.rows},
+		{"flushes", s.flushed},
+		{"failed_flushes", d->failed_flushes},
+		{"processes", s.processes},
+		{"files", s.files},
+		{"files_unreadable", s.files_unreadable},
+		{"mappings_refused", s.mappings_refused},
+		{"records_lost", s.records_lost},
+	};
+	for (size_t i = 0; j && i < sizeof(counts) / sizeof(counts[0]); i++)
+		json_object_set_new(j, counts[i].name, json_integer((json_int_t)counts[i].value));
+	line = j ? json_dumps(j, JSON_COMPACT) : NULL;
+	buf_printf(out, "%s", line ?: "{\"ok\":false}");
+	free(line);
+	json_decref(j);
+}
+
+static void answer_result(const struct daemon *d, int r, const struct diag *diag, struct buf *out)
+{
+	if (r)
+		answer_error(out, diag->text);
+	else
+		answer_status(d, out);
+}
+
+static void answer(void *arg, const char *request, struct buf *out)
+{
+	struct daemon *d = arg;
+	struct diag diag = {0};
+
+	if (!strcmp(request, "status")) {
+		answer_status(d, out);
+	} else if (!strcmp(request, "flush")) {
+		answer_result(d, session_flush(d->session, &diag), &diag, out);
+	} else if (!strcmp(request, "epoch")) {
+		answer_result(d, session_begin_epoch(d->session, &diag), &diag, out);
+	} else if (!strncmp(request, "label ", 6)) {
+		answer_result(d, session_label(d->session, request + 6, &diag), &diag, out);
+	} else if (!strcmp(request, "stop")) {
+		d->stop = true;
+		answer_status(d, out);
+	} else {
+		answer_error(out, "unknown request; there are status, flush, epoch, label, stop");
+	}
+}
+
+/* A full disk is no reason to stop: what cannot be written now is written when there is room. */
+static void report_trouble(struct daemon *d, const struct diag *diag)
+{
+	d->failed_flushes++;
+	log_error("%s", diag->text);
+}
+
+static void keep_house(struct daemon *d)
+{
+	uint64_t now = wall_ns();
+	struct diag diag;
+	int r = 0;
+
+	if (now >= d->next_epoch_ns) {
+		d->next_epoch_ns = next_multiple(now, d->epoch_ns);
+		r = session_begin_epoch(d->session, &diag);
+	} else if (now >= d->next_flush_ns) {
+		r = session_flush(d->session, &diag);
+	} else {
+		return;
+	}
+	d->next_flush_ns = now + d->flush_ns;
+	if (!r)
+		r = session_tidy(d->session, d->max_age_ns, d->max_bytes, &diag);
+	if (r)
+		report_trouble(d, &diag);
+}
+
+static int serve(struct daemon *d, int signals, struct diag *diag)
+{
+	struct pollfd fds[CONTROL_CLIENTS_MAX + 2];
+	struct signalfd_siginfo info;
+
+	while (!d->stop) {
+		size_t n = control_poll_fds(d->control, fds, CONTROL_CLIENTS_MAX + 1);
+
+		fds[n++] = (struct pollfd){.fd = signals, .events = POLLIN};
+		int ready = session_wait(d->session, fds, n, 1000);
+
+		if (ready < 0 && ready != -EINTR)
+			return diag_fail(diag, -ready, "cannot wait: %s", strerror(-ready));
+		control_serve(d->control, answer, d);
+		if (read(signals, &info, sizeof(info)) == sizeof(info)) {
+			/* SIGHUP asks for a flush, the others for the end. */
+			if (info.ssi_signo == SIGHUP)
+				d->next_flush_ns = 0;
+			else
+				d->stop = true;
+		}
+		keep_house(d);
+	}
+	return 0;
+}
+
+static int take_signals(struct diag *diag)
+{
+	sigset_t set;
+	int fd;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGHUP);
+	fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (fd < 0)
+		return diag_fail(diag, errno, "cannot take signals: %s", strerror(errno));
+	sigaddset(&set, SIGPIPE);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	return fd;
+}
+
+static int run(struct daemon *d, struct diag *diag)
+{
+	struct session_config config = {.db_path = d->db};
+	int signals = take_signals(diag), r = signals < 0 ? signals : 0, finished = 0;
+
+	sampling_fill_config(&d->sampling, &config);
+	/* The socket first: a second daemon must find that out before it touches anything. */
+	if (!r)
+		r = control_new(d->socket, &d->control, diag);
+	if (!r)
+		r = session_new(&config, &d->session, diag);
+	if (!r)
+		r = session_start(d->session, diag);
+	if (!r) {
+		sampling_announce(&d->sampling, d->session);
+		log_notice("collecting into %s; control at %s", d->db, d->socket);
+		d->next_flush_ns = wall_ns() + d->flush_ns;
+		d->next_epoch_ns = next_multiple(wall_ns(), d->epoch_ns);
+		r = serve(d, signals, diag);
+		finished = session_finish(d->session, r ? NULL : diag);
+	}
+	session_free(d->session);
+	control_free(d->control);
+	return r ?: finished;
+}
+
+int cmd_daemon(int argc, char **argv)
+{
+	struct daemon d = {
+		.db = CULPRIT_STATE_DIR,
+		.socket = SOCKET_DEFAULT,
+		.flush_ns = 600 * SECOND_NS,
+		.epoch_ns = DAY_NS,
+		.max_age_ns = 30 * DAY_NS,
+		.max_bytes = 1ull << 30,
+	};
+	struct diag diag = {0};
+	int status, r;
+
+	sampling_init(&d.sampling);
+	status = cmd_parse(&spec, argc, argv, take_option, &d, NULL);
+	if (status < 0) {
+		/* What it writes is for its own group. */
+		umask(027);
+		r = sampling_choose_events(&d.sampling, &diag);
+		if (!r)
+			r = run(&d, &diag);
+		status = r ? cmd_fail(&diag) : CMD_OK;
+	}
+	sampling_free(&d.sampling);
+	return status;
+}

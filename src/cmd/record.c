@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cmd/cmd.h"
+#include "cmd/sampling.h"
+#include "collect/child.h"
+#include "collect/event.h"
+#include "collect/session.h"
+#include "util/buf.h"
+#include "util/num.h"
+
+/* What a kill -9 may cost at most. */
+#define FLUSH_MS 60000
+#define PIDS_MAX 1024
+
+struct recording {
+	struct sampling_options sampling;
+	bool all, quiet;
+	pid_t pids[PIDS_MAX];
+	size_t pid_count;
+	uint64_t duration_ns; /* 0: until the end */
+	char **command;	      /* NULL: none */
+	const char *db;
+	struct child child;
+	int signals; /* signalfd */
+	int status;  /* of the command */
+};
+
+enum { OPT_FOR = SAMPLING_END };
+
+static const struct cmd_option options[] = {
+	{"all", 'a', NULL, "samples the whole machine, the kernel included"},
+	{"pid", 'p', "PID[,PID...]", "samples these processes and their children"},
+	{"output", 'o', "DB", "the database (default $CULPRIT_DB, else ./culprit.db)"},
+	{"for", OPT_FOR, "DURATION", "stops after so long (30s, 5m)"},
+	{"quiet", 'q', NULL, "prints no table at the end"},
+	SAMPLING_OPTIONS,
+	{NULL},
+};
+
+static const struct cmd_spec spec = {
+	.name = "record",
+	.operands = "[--] [COMMAND [ARGUMENT...]]",
+	.help = "Samples a command, processes or the whole machine into a database, until the "
+		"command\n"
+		"or the processes end, the time is over, or Ctrl-C.",
+	.options = options,
+	.stops_at_operand = true,
+};
+
+static int add_pids(struct recording *r, const char *list, struct diag *diag)
+{
+	char *copy = strdup(list), *rest = copy, *one;
+	uint64_t pid;
+	int err = copy ? 0 : -ENOMEM;
+
+	while (!err && (one = strsep(&rest, ","))) {
+		if (num_parse_u64(one, &pid) || pid == 0 || pid > INT32_MAX)
+			err = diag_fail(diag, EINVAL, "'%s' is not a process number", one);
+		else if (r->pid_count == PIDS_MAX)
+			err = diag_fail(diag, E2BIG, "more than %d processes", PIDS_MAX);
+		else if (kill((pid_t)pid, 0) && errno == ESRCH)
+			err = diag_fail(diag, ESRCH, "there is no process %s", one);
+		else
+			r->pids[r->pid_count++] = (pid_t)pid;
+	}
+	free(copy);
+	return err;
+}
+
+static int take_option(void *arg, int value, const char *text, struct diag *diag)
+{
+	struct recording *r = arg;
+
+	switch (value) {
+	case 'a':
+		r->all = true;
+		return 0;
+	case 'p':
+		return add_pids(r, text, diag);
+	case 'o':
+		r->db = text;
+		return 0;
+	case 'q':
+		r->quiet = true;
+		return 0;
+	case OPT_FOR:
+		if (num_parse_duration_ns(text, &r->duration_ns) || r->duration_ns == 0)
+			return diag_fail(diag, EINVAL, "'%s' is not a duration like 30s or 5m",
+					 text);
+		return 0;
+	default:
+		return sampling_parse_option(&r->sampling, value, text, diag);
+	}
+}
+
+static int check_scope(const struct recording *r, struct diag *diag)
+{
+	if (r->all && r->pid_count)
+		return diag_fail(diag, EINVAL, "-a samples everything; leave out -a or -p");
+	if (!r->all && !r->pid_count && !r->command)
+		return diag_fail(diag, EINVAL,
+				 "what is to be sampled? -a: the whole machine; -p PID: a process; "
+				 "-- COMMAND: a command and its children");
+	return 0;
+}
+
+/* Signals come as readable bytes, so that none is lost between two looks. A broken pipe is told by
+ * the write that meets it. */
+static int take_signals(struct diag *diag)
+{
+	sigset_t set;
+	int fd;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGHUP);
+	sigaddset(&set, SIGQUIT);
+	fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (fd < 0)
+		return diag_fail(diag, errno, "cannot take signals: %s", strerror(errno));
+	sigaddset(&set, SIGPIPE);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	return fd;
+}
+
+static bool any_alive(const struct recording *r)
+{
+	for (size_t i = 0; i < r->pid_count; i++)
+		if (kill(r->pids[i], 0) == 0 || errno != ESRCH)
+			return true;
+	return false;
+}
+
+static uint64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* Samples until the command or the processes have ended, the time is over, or a signal came. */
+static int sample(struct recording *r, struct session *s, struct diag *diag)
+{
+	struct pollfd fds[2] = {{.fd = r->signals, .events = POLLIN},
+				{.fd = r->command ? r->child.pidfd : -1, .events = POLLIN}};
+	uint64_t end = r->duration_ns ? now_ns() + r->duration_ns : UINT64_MAX;
+	uint64_t next_flush = now_ns() + FLUSH_MS * 1000000ull;
+
+	for (;;) {
+		uint64_t now = now_ns(), left = end > now ? (end - now) / 1000000 : 0;
+		int ready = session_wait(s, fds, 2, left < 1000 ? (int)left : 1000);
+
+		if (ready < 0 && ready != -EINTR)
+			return diag_fail(diag, -ready, "cannot wait: %s", strerror(-ready));
+		if (ready > 0 || now_ns() >= end || (r->pid_count && !r->command && !any_alive(r)))
+			return 0;
+		if (now_ns() >= next_flush) {
+			int err = session_flush(s, diag);
+
+			if (err)
+				return err;
+			next_flush = now_ns() + FLUSH_MS * 1000000ull;
+		}
+	}
+}
+
+static int run(struct recording *r, struct session *s, struct diag *diag)
+{
+	int err = 0;
+
+	for (size_t i = 0; !err && i < r->pid_count; i++)
+		err = session_follow(s, r->pids[i], diag);
+	if (!err && r->command && !r->all)
+		err = session_follow(s, r->child.pid, diag);
+	if (!err)
+		err = session_start(s, diag);
+	if (err) {
+		if (r->command)
+			child_cancel(&r->child);
+		return err;
+	}
+	if (r->command) {
+		err = child_release(&r->child, diag);
+		if (err)
+			return err;
+	}
+	err = sample(r, s, diag);
+	if (r->command) {
+		struct pollfd ended = {.fd = r->child.pidfd, .events = POLLIN};
+
+		/* Stopped before the command was done: it was ours, so it goes with us. */
+		if (poll(&ended, 1, 0) == 0)
+			kill(r->child.pid, SIGTERM);
+		r->status = child_reap(&r->child);
+	}
+	return err;
+}
+
+/* The words that were typed, for the record. */
+static char *join(char **words, int count)
+{
+	struct buf b;
+
+	buf_init(&b, 4096);
+	for (int i = 0; i < count; i++)
+		buf_printf(&b, "%s%s", i ? " " : "", words[i]);
+	if (b.error)
+		b.size = b.size < 4000 ? b.size : 4000;
+	if (!buf_reserve(&b, 1))
+		b.size = b.size ? b.size - 1 : 0;
+	if (b.data)
+		b.data[b.size] = 0;
+	return (char *)b.data;
+}
+
+static int show_top(const struct recording *r)
+{
+	char *argv[] = {"prof", "-i", (char *)r->db, "--epoch", "last", "--limit", "20", NULL};
+
+	return cmd_prof(7, argv);
+}
+
+static int record(struct recording *r, const char *words, struct diag *diag)
+{
+	struct session_config config = {
+		.db_path = r->db,
+		.scoped = !r->all,
+		.command = words,
+	};
+	struct session *s = NULL;
+	int err, finished;
+
+	sampling_fill_config(&r->sampling, &config);
+	err = session_new(&config, &s, diag);
+	if (!err && r->command)
+		err = child_start(r->command, &r->child, diag);
+	if (err) {
+		session_free(s);
+		return err;
+	}
+	sampling_announce(&r->sampling, s);
+	err = run(r, s, diag);
+	/* Also after an error: what was sampled is kept. */
+	finished = session_finish(s, err ? NULL : diag);
+	if (!err && !finished && !r->quiet)
+		sampling_summarize(s, r->db);
+	session_free(s);
+	return err ?: finished;
+}
+
+static int sample_and_store(struct recording *r, const char *words, struct diag *diag)
+{
+	int err;
+
+	r->signals = take_signals(diag);
+	err = r->signals < 0 ? r->signals : sampling_choose_events(&r->sampling, diag);
+	return err ?: record(r, words, diag);
+}
+
+int cmd_record(int argc, char **argv)
+{
+	struct recording r = {.db = getenv("CULPRIT_DB")};
+	struct diag diag = {0};
+	char *words = join(argv, argc);
+	int operand, status;
+
+	sampling_init(&r.sampling);
+	status = cmd_parse(&spec, argc, argv, take_option, &r, &operand);
+	if (status < 0) {
+		if (!r.db || !*r.db)
+			r.db = "culprit.db";
+		r.command = operand < argc ? argv + operand : NULL;
+		if (check_scope(&r, &diag))
+			status = cmd_fail_usage("record", &diag);
+		else if (sample_and_store(&r, words, &diag))
+			status = cmd_fail(&diag);
+		else if (!r.quiet && show_top(&r))
+			status = CMD_FAILURE;
+		else
+			status = r.status;
+	}
+	sampling_free(&r.sampling);
+	free(words);
+	return status;
+}

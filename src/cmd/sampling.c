@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#include "cmd/sampling.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "util/num.h"
+
+#define BUDGET_DEFAULT 1.0 /* percent */
+#define RATE_MAX       100000
+
+void sampling_init(struct sampling_options *o)
+{
+	*o = (struct sampling_options){.budget_percent = BUDGET_DEFAULT};
+}
+
+void sampling_free(struct sampling_options *o)
+{
+	for (size_t i = 0; i < o->event_count; i++)
+		event_free(&o->events[i]);
+	o->event_count = 0;
+}
+
+static int add_event(struct sampling_options *o, const char *text, struct diag *diag)
+{
+	int r;
+
+	if (o->event_count == EVENTS_MAX)
+		return diag_fail(diag, E2BIG, "more than %d events", EVENTS_MAX);
+	r = event_parse(text, &o->events[o->event_count], diag);
+	if (!r)
+		o->event_count++;
+	return r;
+}
+
+/* "-e a,b" as well as "-e a -e b"; a comma between slashes belongs to pmu/terms/. */
+static int add_events(struct sampling_options *o, const char *list, struct diag *diag)
+{
+	char *copy = strdup(list), *start = copy;
+	bool in_terms = false, last = false;
+	int r = copy ? 0 : diag_fail(diag, ENOMEM, "out of memory");
+
+	for (char *p = copy; !r && !last; p++) {
+		last = *p == 0;
+		in_terms ^= *p == '/';
+		if (!last && (*p != ',' || in_terms))
+			continue;
+		*p = 0;
+		r = add_event(o, start, diag);
+		start = p + 1;
+	}
+	free(copy);
+	return r;
+}
+
+static int parse_rate(struct sampling_options *o, const char *value, struct diag *diag)
+{
+	uint64_t hz;
+
+	if (num_parse_count(value, &hz) || hz == 0 || hz > RATE_MAX)
+		return diag_fail(diag, EINVAL, "'%s' is not a rate from 1 to %d samples a second",
+				 value, RATE_MAX);
+	o->rate_hz = (double)hz;
+	return 0;
+}
+
+int sampling_parse_option(struct sampling_options *o, int option, const char *value,
+			  struct diag *diag)
+{
+	switch (option) {
+	case 'e':
+		return add_events(o, value, diag);
+	case 'F':
+		return parse_rate(o, value, diag);
+	case 'l':
+		if (o->label_count == SUBJECT_LABELS_MAX)
+			return diag_fail(diag, E2BIG, "more than %d labels", SUBJECT_LABELS_MAX);
+		o->labels[o->label_count++] = value;
+		return 0;
+	case SAMPLING_BUDGET:
+		if (num_parse_percent(value, &o->budget_percent) == 0)
+			return 0;
+		return diag_fail(diag, EINVAL, "'%s' is not a percentage from 0 to 100", value);
+	case SAMPLING_PER_PROCESS:
+		o->per_process = true;
+		return 0;
+	case SAMPLING_FIXED:
+		o->fixed_periods = true;
+		return 0;
+	default:
+		return diag_fail(diag, EINVAL, "unknown option");
+	}
+}
+
+int sampling_choose_events(struct sampling_options *o, struct diag *diag)
+{
+	int r;
+
+	if (o->event_count)
+		return 0;
+	r = event_default(&o->events[0], &o->why, diag);
+	if (!r)
+		o->event_count = 1;
+	return r;
+}
+
+void sampling_fill_config(const struct sampling_options *o, struct session_config *config)
+{
+	config->events = o->events;
+	config->event_count = o->event_count;
+	config->rate_hz = o->rate_hz;
+	config->budget_percent = o->budget_percent;
+	config->with_pid = o->per_process;
+	config->fixed_periods = o->fixed_periods;
+	config->labels = o->labels;
+}
+
+static void announce_event(const struct event *e, uint64_t period)
+{
+	if (event_is_clock(e))
+		fprintf(stderr, "culprit: %s every %.6g ms of each CPU", e->name,
+			(double)period / 1e6);
+	else
+		fprintf(stderr, "culprit: %s, one of %llu", e->name, (unsigned long long)period);
+}
+
+void sampling_announce(const struct sampling_options *o, const struct session *s)
+{
+	struct session_status status;
+
+	session_read_status(s, &status);
+	for (size_t i = 0; i < o->event_count; i++) {
+		announce_event(&o->events[i], session_period(s, i));
+		if (i == 0 && o->why && *o->why)
+			fprintf(stderr, " (%s)", o->why);
+		fputc('\n', stderr);
+	}
+	if (status.cost_ns > 0)
+		fprintf(stderr,
+			"culprit: one interrupt costs %.3g us (+-%.2g) here, so %.4g a second keep "
+			"to "
+			"%g%% of a CPU\n",
+			status.cost_ns / 1e3, status.cost_spread_ns / 1e3, status.rate_hz,
+			status.budget_percent);
+}
+
+void sampling_summarize(const struct session *s, const char *db)
+{
+	struct session_status status;
+	double all;
+
+	session_read_status(s, &status);
+	all = status.samples ? (double)status.samples : 1;
+	fprintf(stderr, "culprit: %llu samples, %llu lost (%.2g%%), %llu unknown (%.2g%%), in %s\n",
+		(unsigned long long)status.samples, (unsigned long long)status.lost,
+		100.0 * (double)status.lost / all, (unsigned long long)status.unknown,
+		100.0 * (double)status.unknown / all, db);
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#ifndef CULPRIT_CMD_SAMPLING_H
+#define CULPRIT_CMD_SAMPLING_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "cmd/cmd.h"
+#include "collect/event.h"
+#include "collect/session.h"
+#include "collect/subject.h"
+#include "util/diag.h"
+
+/* The options that say how to sample, which record and the daemon share. */
+struct sampling_options {
+	struct event events[EVENTS_MAX];
+	size_t event_count;
+	const char *why; /* why the default event is not the first choice; NULL or "" otherwise */
+	double rate_hz, budget_percent;
+	bool per_process, fixed_periods;
+	const char *labels[SUBJECT_LABELS_MAX + 1];
+	size_t label_count;
+};
+
+/* For the option list of a subcommand; its own long-only options begin at SAMPLING_END. */
+enum { SAMPLING_BUDGET = CMD_LONG, SAMPLING_PER_PROCESS, SAMPLING_FIXED, SAMPLING_END };
+#define SAMPLING_OPTIONS                                                                    \
+	{"event", 'e', "EVENT[:PERIOD]",                                                    \
+	 "what is sampled, see culprit-events(7); may be repeated"},                        \
+		{"freq", 'F', "HZ", "samples a second on each CPU, instead of a budget"},   \
+		{"budget", SAMPLING_BUDGET, "PERCENT", "slowdown to keep to (default 1%)"}, \
+		{"label", 'l', "KEY=VALUE", "marks the samples; may be repeated"},          \
+		{"per-process", SAMPLING_PER_PROCESS, NULL, "keeps processes apart"},       \
+	{                                                                                   \
+		"fixed-periods", SAMPLING_FIXED, NULL, "does not randomise the periods"     \
+	}
+
+void sampling_init(struct sampling_options *o);
+void sampling_free(struct sampling_options *o); /* what it owns */
+/* Takes one option of the above. -EINVAL and a sentence. */
+int sampling_parse_option(struct sampling_options *o, int option, const char *value,
+			  struct diag *diag);
+/* After the options: the best clock when no event was asked for. */
+int sampling_choose_events(struct sampling_options *o, struct diag *diag);
+/* o must outlive the session. */
+void sampling_fill_config(const struct sampling_options *o, struct session_config *config);
+/* To stderr: what is sampled, how often, and at what cost. */
+void sampling_announce(const struct sampling_options *o, const struct session *s);
+/* To stderr, at the end: how many samples were taken, lost and unknown, and where they are. */
+void sampling_summarize(const struct session *s, const char *db);
+
+#endif
