@@ -10,6 +10,12 @@
 #define MEMORY_MAX_BYTES ((size_t)1 << 30)
 #define ROWS_MAX	 (1u << 22)
 
+/* The key of a row: equal keys are one row. */
+struct key {
+	uint64_t start; /* of the function */
+	uint32_t image, group, file, line;
+};
+
 /* What the rows of a part go through. */
 struct pass {
 	const struct query *query;
@@ -24,7 +30,10 @@ struct pass {
 	const struct query_part *part;
 	const struct query_image *image;
 	const struct image_symbols *symbols; /* NULL: none, or not needed */
-	struct image_lines *lines;	     /* of kept rows, by their number; NULL: not needed */
+	struct key last_key;		     /* of the row that find_row gave last */
+	size_t last_row;
+	bool has_last;
+	struct image_lines *lines; /* of kept rows, by their number; NULL: not needed */
 };
 
 struct looked_up {
@@ -62,40 +71,58 @@ static bool needs_symbols(const struct pass *s)
 	       is_kernel(s->image);
 }
 
-/* The key of a row: equal keys are one row. */
-struct key {
-	uint64_t start; /* of the function */
-	uint32_t image, group, file, line;
-};
-
-/* The row of a key, made if need be with what is shown of it. */
-static int find_row(struct rank *k, const struct query *q, const struct key *key,
-		    const struct rank_row *shown, struct rank_row **ret)
+/* A new row with nothing counted. */
+static int add_row(struct rank *k, const struct query *q, const struct rank_row *shown,
+		   struct rank_row **ret)
 {
 	struct rank_row *rows;
-	uint32_t index;
 	size_t room;
+
+	if (k->row_count == ROWS_MAX)
+		return -ENOSPC;
+	if (k->row_count == k->row_room) {
+		room = k->row_room ? 2 * k->row_room : 256;
+		rows = reallocarray(k->rows, room, sizeof(*rows));
+		if (!rows)
+			return -ENOMEM;
+		k->rows = rows;
+		k->row_room = room;
+	}
+	*ret = &k->rows[k->row_count];
+	**ret = *shown;
+	(*ret)->counts = arena_alloc(k->memory, q->event_count * sizeof(uint64_t));
+	if (!(*ret)->counts)
+		return -ENOMEM;
+	k->row_count++;
+	return 0;
+}
+
+/* The row of a key, made if need be with what is shown of it. */
+static int find_row(struct pass *s, const struct key *key, const struct rank_row *shown,
+		    struct rank_row **ret)
+{
+	struct rank *k = s->rank;
+	uint64_t index;
+	uint32_t number;
 	int r;
 
-	r = intern_add(k->keys, key, sizeof(*key), &index);
+	/* Neighbours mostly go to the same row. */
+	if (s->has_last && !memcmp(key, &s->last_key, sizeof(*key))) {
+		*ret = &k->rows[s->last_row];
+		return 0;
+	}
+	r = intern_add(k->keys, key, sizeof(*key), &number);
+	if (!r && map64_get(k->keyed_rows, number, &index)) {
+		index = k->row_count;
+		r = map64_put(k->keyed_rows, number, index);
+		if (!r)
+			r = add_row(k, s->query, shown, ret);
+	}
 	if (r)
 		return r;
-	if (index == k->row_count) {
-		if (index >= k->row_room) {
-			room = k->row_room ? 2 * k->row_room : 256;
-			rows = reallocarray(k->rows, room, sizeof(*rows));
-			if (!rows)
-				return -ENOMEM;
-			k->rows = rows;
-			k->row_room = room;
-		}
-		k->rows[index] = *shown;
-		k->rows[index].counts =
-			arena_alloc(k->memory, (q->event_count + 1) * sizeof(uint64_t));
-		if (!k->rows[index].counts)
-			return -ENOMEM;
-		k->row_count++;
-	}
+	s->has_last = true;
+	s->last_key = *key;
+	s->last_row = (size_t)index;
 	*ret = &k->rows[index];
 	return 0;
 }
@@ -140,8 +167,11 @@ static int add_stretch(struct pass *s, const struct stretch *t)
 	int r;
 
 	r = place_stretch(s, t, &key, &shown);
-	if (!r)
-		r = find_row(s->rank, s->query, &key, &shown, &row);
+	/* A function of an image is met once: it needs no looking for. */
+	if (!r && s->options->by == RANK_FUNCTION && t->function)
+		r = add_row(s->rank, s->query, &shown, &row);
+	else if (!r)
+		r = find_row(s, &key, &shown, &row);
 	for (size_t i = t->begin; i < t->end && !r; i++) {
 		const struct query_row *q = &s->part->rows[i];
 
@@ -172,7 +202,7 @@ static int add_line(struct pass *s, const struct stretch *t, const struct image_
 		}
 	}
 	if (!r)
-		r = find_row(s->rank, s->query, &key, &shown, &row);
+		r = find_row(s, &key, &shown, &row);
 	if (!r)
 		row->counts[q->event] = num_add_sat(row->counts[q->event], q->count);
 	return r;
@@ -340,8 +370,9 @@ static int rank_start(struct pass *s, struct diag *diag)
 	s->looked_up = calloc(intern_count(s->query->image_keys) + 1, sizeof(*s->looked_up));
 	k->memory = arena_new(MEMORY_MAX_BYTES);
 	k->keys = intern_new(ROWS_MAX);
+	k->keyed_rows = map64_new(ROWS_MAX);
 	k->names = intern_new(ROWS_MAX);
-	if (!s->looked_up || !k->memory || !k->keys || !k->names)
+	if (!s->looked_up || !k->memory || !k->keys || !k->keyed_rows || !k->names)
 		return diag_fail(diag, ENOMEM, "out of memory");
 	k->totals = arena_alloc(k->memory, events * sizeof(uint64_t));
 	k->idle = arena_alloc(k->memory, events * sizeof(uint64_t));
@@ -399,6 +430,7 @@ void rank_free(struct rank *k)
 		return;
 	arena_free(k->memory);
 	intern_free(k->keys);
+	map64_free(k->keyed_rows);
 	intern_free(k->names);
 	free(k->rows);
 	free(k);

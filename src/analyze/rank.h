@@ -58,6 +58,7 @@ struct rank {
 	/* Its own business. */
 	struct arena *memory;
 	struct intern *keys, *names;
+	struct map64 *keyed_rows; /* number of a key -> index of its row */
 	size_t row_room;
 };
 

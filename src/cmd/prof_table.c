@@ -89,6 +89,43 @@ static int compare_rows(const void *x, const void *y, void *arg)
 	return d ? d : compare_groups(o->query, a, b);
 }
 
+/* Lets the row at the top of a heap sink to its place; the last in order is on top. */
+static void sink(struct rank_row *heap, size_t count, size_t at, struct order *o)
+{
+	struct rank_row row = heap[at];
+	size_t child;
+
+	while ((child = 2 * at + 1) < count) {
+		if (child + 1 < count && compare_rows(&heap[child + 1], &heap[child], o) > 0)
+			child++;
+		if (compare_rows(&heap[child], &row, o) <= 0)
+			break;
+		heap[at] = heap[child];
+		at = child;
+	}
+	heap[at] = row;
+}
+
+/* Brings the first `limit` rows to the front, in order; a screenful needs no sort of all. */
+static void sort_rows(struct rank_row *rows, size_t count, size_t limit, struct order *o)
+{
+	struct rank_row row;
+
+	if (!count)
+		return;
+	for (size_t i = limit < count ? limit / 2 : 0; i-- > 0;)
+		sink(rows, limit, i, o);
+	for (size_t i = limit; i < count; i++) {
+		if (compare_rows(&rows[i], &rows[0], o) < 0) {
+			row = rows[0];
+			rows[0] = rows[i];
+			rows[i] = row;
+			sink(rows, limit, 0, o);
+		}
+	}
+	qsort_r(rows, limit, sizeof(*rows), compare_rows, o);
+}
+
 static int find_order(const struct prof_table *p, const struct query *q, struct order *o,
 		      struct diag *diag)
 {
@@ -289,8 +326,7 @@ int prof_table_make(const struct prof_table *p, const struct query *q, const str
 	t = table_new("prof");
 	if (!t)
 		return diag_fail(diag, ENOMEM, "out of memory");
-	if (k->row_count)
-		qsort_r(k->rows, k->row_count, sizeof(*k->rows), compare_rows, &order);
+	sort_rows(k->rows, k->row_count, limit, &order);
 	add_event_columns(t, q, &c);
 	add_name_columns(t, by, &c);
 	note_rest(h, k, limit);
