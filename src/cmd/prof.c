@@ -120,10 +120,12 @@ static int describe(struct prof *p, const struct query *q, const struct rank *k,
 		report_header_note(h, "the selection has %.2f%% of the samples",
 				   100 * (double)k->ranked[0] / (double)k->totals[0]);
 	if (k->images_without_symbols)
-		report_header_note(h, "no symbols of %zu images: %s", k->images_without_symbols,
+		report_header_note(h, "no symbols of %zu image%s: %s", k->images_without_symbols,
+				   k->images_without_symbols == 1 ? "" : "s, first",
 				   k->symbols_reason.text);
 	if (k->images_without_lines)
-		report_header_note(h, "no lines of %zu images: %s", k->images_without_lines,
+		report_header_note(h, "no lines of %zu image%s: %s", k->images_without_lines,
+				   k->images_without_lines == 1 ? "" : "s, first",
 				   k->lines_reason.text);
 	return 0;
 }

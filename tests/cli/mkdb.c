@@ -166,7 +166,8 @@ int main(int argc, char **argv)
 	while (getline(&line, &room, stdin) > 0)
 		take_line(&m, line);
 	flush(&m);
-	if (db_writer_compact(m.writer, NULL, &m.diag) || db_writer_close(m.writer, &m.diag))
+	if ((db_writer_epoch(m.writer) && db_writer_compact(m.writer, NULL, &m.diag)) ||
+	    db_writer_close(m.writer, &m.diag))
 		stop("close", &m.diag);
 	db_batch_free(m.batch);
 	free(line);
