@@ -159,6 +159,8 @@ static int find_file(struct image_finder *f, struct found_image *im)
 		break;
 	case IMAGE_KERNEL:
 		fd = finder_each_vmlinux(f->debug_root, try_vmlinux, &search);
+		diag_fail(&im->file.why, ENOENT,
+			  "no vmlinux file of this kernel is installed (see its debug package)");
 		break;
 	case IMAGE_VDSO:
 		fd = finder_vdso(f);

@@ -80,6 +80,25 @@ static bool x86_decode(const struct isa_decoder *d, const uint8_t *code, size_t 
 	return true;
 }
 
+/* True when only a suffix can tell how much of memory an instruction works on. */
+static bool needs_suffix(const ZydisDecodedInstruction *z, const ZydisDecodedOperand *operands)
+{
+	return z->operand_count_visible == 1 && operands[0].type == ZYDIS_OPERAND_TYPE_MEMORY &&
+	       (z->meta.category == ZYDIS_CATEGORY_BINARY ||
+		z->meta.category == ZYDIS_CATEGORY_LOGICAL);
+}
+
+/* Zydis gives a suffix when there are two operands, but not when memory is the only one. */
+static void add_suffix(char out[ISA_TEXT_MAX], unsigned bits)
+{
+	char *operand = strpbrk(out, "%(-0");
+	const char suffix = bits == 8 ? 'b' : bits == 16 ? 'w' : bits == 32 ? 'l' : 'q';
+	if (!operand || operand == out || operand[-1] != ' ' || strlen(out) + 1 >= ISA_TEXT_MAX)
+		return;
+	memmove(operand, operand - 1, strlen(operand - 1) + 1);
+	operand[-1] = suffix;
+}
+
 /* AT&T syntax marks the operand of an indirect branch by a star, which Zydis leaves out. */
 static void add_star(char out[ISA_TEXT_MAX])
 {
@@ -105,6 +124,8 @@ static bool x86_format(const struct isa_decoder *d, const uint8_t *code,
 	if (d->syntax == ISA_SYNTAX_ATT && in->target == ISA_NO_ADDRESS &&
 	    (in->branch == ISA_BRANCH_JUMP || in->branch == ISA_BRANCH_CALL))
 		add_star(out);
+	else if (d->syntax == ISA_SYNTAX_ATT && needs_suffix(&z, operands))
+		add_suffix(out, operands[0].size);
 	return true;
 }
 
@@ -144,5 +165,8 @@ int isa_x86_init(struct isa_decoder *d)
 								    : ZYDIS_FORMATTER_STYLE_ATT)))
 		return -EOPNOTSUPP;
 	set_style(&x->formatter);
+	if (d->syntax == ISA_SYNTAX_INTEL)
+		ZydisFormatterSetProperty(&x->formatter, ZYDIS_FORMATTER_PROP_FORCE_SIZE,
+					  ZYAN_TRUE);
 	return 0;
 }

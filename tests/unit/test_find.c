@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include "image/facts.h"
 #include "image/find.h"
+#include "image/kernel.h"
 #include "workshop.h"
 
 static const char machine[] = "0123456789abcdef0123456789abcdef";
@@ -170,9 +171,10 @@ static void test_debug_files(void **state)
 {
 	(void)state;
 	char command[1024];
-	assert_int_equal(workshop_run("gcc -O1 -fno-inline -falign-functions=64 -g p.c -o q -Wl,--build-id;"
-				      "objcopy --only-keep-debug q q.debug; strip q"),
-			 0);
+	assert_int_equal(
+		workshop_run("gcc -O1 -fno-inline -falign-functions=64 -g p.c -o q -Wl,--build-id;"
+			     "objcopy --only-keep-debug q q.debug; strip q"),
+		0);
 	struct image_id id = identity("q");
 	check_debug(&id, "function starts");
 	char hex[2 * IMAGE_ID_MAX + 1] = "";
@@ -215,13 +217,52 @@ static void test_others(void **state)
 	image_finder_free(f);
 }
 
+/* The running kernel, as far as this machine lets it be seen. */
+static void test_kernel(void **state)
+{
+	(void)state;
+	struct image_kernel *k;
+	const struct image_symbols *s;
+	struct diag diag;
+	unsigned long long address = 0;
+	char type, name[128], line[512];
+	FILE *f = fopen("/proc/kallsyms", "re");
+	while (f && fgets(line, sizeof(line), f))
+		if (sscanf(line, "%llx %c %127s", &address, &type, name) == 3 &&
+		    strcmp(name, "vfs_read") == 0)
+			break;
+	if (f)
+		fclose(f);
+	if (!address || image_kernel_new("", &k, &diag) < 0)
+		skip();
+	const struct image_kernel_region *r = image_kernel_find(k, address);
+	assert_non_null(r);
+	assert_ptr_equal(image_kernel_by_id(k, &r->id), r);
+	struct image_finder *finder_of_kernel = finder(NULL);
+	assert_int_equal(image_find_symbols(finder_of_kernel, &r->id, r->path, &s, &diag), 0);
+	const struct image_function *fn = image_symbols_find(s, address - r->bias);
+	assert_non_null(fn);
+	assert_string_equal(fn->name, "vfs_read");
+	uint8_t *code;
+	size_t size;
+	if (image_find_code(finder_of_kernel, &r->id, r->path, fn->start, fn->size, &code, &size,
+			    &diag) == 0) {
+		assert_int_equal(size, fn->size);
+		free(code);
+	} else {
+		assert_true(strlen(diag.text) > 0);
+	}
+	image_finder_free(finder_of_kernel);
+	image_kernel_free(k);
+}
+
 int main(int argc, char **argv)
 {
 	image_worker_dispatch(argc, argv);
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_plain),  cmocka_unit_test(test_replaced),
 		cmocka_unit_test(test_kept),   cmocka_unit_test(test_debug_files),
-		cmocka_unit_test(test_others),
+		cmocka_unit_test(test_others), cmocka_unit_test(test_kernel),
 	};
 	return cmocka_run_group_tests(tests, workshop_setup, workshop_teardown);
 }
