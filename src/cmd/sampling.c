@@ -137,13 +137,16 @@ void sampling_announce(const struct sampling_options *o, const struct session *s
 			fprintf(stderr, " (%s)", o->why);
 		fputc('\n', stderr);
 	}
-	if (status.cost_ns > 0)
-		fprintf(stderr,
-			"culprit: one interrupt costs %.3g us (+-%.2g) here, so %.4g a second keep "
-			"to "
-			"%g%% of a CPU\n",
-			status.cost_ns / 1e3, status.cost_spread_ns / 1e3, status.rate_hz,
-			status.budget_percent);
+	if (status.cost_ns <= 0)
+		return;
+	if (*status.cost_note)
+		fprintf(stderr, "culprit: an interrupt is assumed to cost %.3g us (%s)",
+			status.cost_ns / 1e3, status.cost_note);
+	else
+		fprintf(stderr, "culprit: an interrupt costs %.3g us (+-%.2g) here",
+			status.cost_ns / 1e3, status.cost_spread_ns / 1e3);
+	fprintf(stderr, ", so %.4g a second keep to %g%% of a CPU\n", status.rate_hz,
+		status.budget_percent);
 }
 
 void sampling_summarize(const struct session *s, const char *db)

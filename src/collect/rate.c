@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
 #include "collect/rate.h"
 
+#include <math.h>
 #include <unistd.h>
 
 #include "collect/governor.h"
@@ -20,6 +21,23 @@ static int attach(void *arg, int perf_fd)
 	return a->link < 0 ? a->link : 0;
 }
 
+/*
+ * The next rate down of a fixed series of steps of about 12%. Measured costs differ a little from
+ * run to run; rates, and so periods, are then mostly the same, and the samples of several epochs
+ * add up.
+ */
+static double step_down(double hz)
+{
+	static const double steps[] = {1,   1.12, 1.25, 1.4, 1.6, 1.8, 2,   2.25, 2.5, 2.8,
+				       3.2, 3.6,  4,	4.5, 5,	  5.6, 6.3, 7.1,  8,   9};
+	double scale = pow(10, floor(log10(hz))), best = scale;
+
+	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++)
+		if (steps[i] * scale <= hz * (1 + 1e-9))
+			best = steps[i] * scale;
+	return best;
+}
+
 static int measure(const struct rate_wish *wish, const struct event *event, unsigned count,
 		   struct sampler *sampler, struct rate *ret, struct diag *diag)
 {
@@ -31,9 +49,9 @@ static int measure(const struct rate_wish *wish, const struct event *event, unsi
 		close(a.link);
 	if (r)
 		return r;
-	ret->hz = governor_choose_rate(cost.cost_ns, wish->budget_percent, count,
-				       governor_kernel_max_hz(""))
-			  .hz;
+	ret->hz = step_down(governor_choose_rate(cost.cost_ns, wish->budget_percent, count,
+						 governor_kernel_max_hz(""))
+				    .hz);
 	ret->cost_ns = cost.cost_ns;
 	ret->cost_spread_ns = cost.error_ns;
 	ret->note = cost.why;

@@ -63,7 +63,8 @@ int session_label(struct session *s, const char *text, struct diag *diag);
 
 /* What it is doing, for people and for status requests. */
 struct session_status {
-	double rate_hz, cost_ns, cost_spread_ns; /* cost 0: not measured */
+	double rate_hz, cost_ns, cost_spread_ns; /* cost 0: not asked for */
+	const char *cost_note; /* why the cost is assumed, "" when it was measured; static */
 	double budget_percent;
 	uint64_t started_ns, samples, outside, lost, unknown, rows, flushed;
 	uint64_t hits, evictions; /* of the in-kernel tables */
