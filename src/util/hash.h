@@ -12,7 +12,8 @@ uint64_t hash_u64(uint64_t v);
 
 /*
  * Interns byte strings: equal bytes get the same small number, counted from 0 in order of arrival.
- * At most max_entries strings; each is copied and followed by a zero byte that is not part of it.
+ * At most max_entries strings; each is copied, aligned to 16 bytes (so that
+ * structures may be interned), and followed by a zero byte that is not part of it.
  */
 struct intern;
 

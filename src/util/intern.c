@@ -96,7 +96,7 @@ static int intern_grow(struct intern *t)
 int intern_add(struct intern *t, const void *data, size_t size, uint32_t *ret_index)
 {
 	uint64_t hash = hash_bytes(data, size);
-	const char *copy;
+	char *copy;
 	size_t at;
 	int r;
 
@@ -107,9 +107,11 @@ int intern_add(struct intern *t, const void *data, size_t size, uint32_t *ret_in
 	r = intern_grow(t);
 	if (r)
 		return r;
-	copy = arena_strndup(t->bytes, data, size);
+	copy = size < SIZE_MAX ? arena_alloc(t->bytes, size + 1) : NULL;
 	if (!copy)
 		return -ENOMEM;
+	if (size)
+		memcpy(copy, data, size);
 	at = intern_slot(t, data, size, hash);
 	t->entries[t->count] = (struct intern_entry){copy, size, hash};
 	*ret_index = t->count++;

@@ -27,6 +27,8 @@ static void interns_equal_bytes_once(void **state)
 		}
 	}
 	assert_int_equal(intern_count(t), 20000);
+	for (uint32_t i = 0; i < 20000; i++)
+		assert_int_equal((uintptr_t)intern_get(t, i, &size) % 16, 0);
 	assert_string_equal(intern_get(t, 19999, &size), "name 19999");
 	assert_int_equal(size, 10);
 	assert_null(intern_get(t, 20000, &size));
