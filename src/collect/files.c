@@ -18,11 +18,13 @@
 #define FILES_MAX    65536
 #define TABLE_SIZE   4096 /* chains */
 #define ATTEMPTS_MAX 3	  /* different processes through which a file is tried */
+#define HELD_MAX     256  /* descriptors of files that do not last */
 #define DELETED	     " (deleted)"
 
 struct files {
 	struct image_worker *worker;
 	struct mapped_file *chains[TABLE_SIZE];
+	unsigned held;
 	struct files_counters counters;
 };
 
@@ -37,6 +39,8 @@ struct files *files_new(struct image_worker *worker)
 
 static void free_file(struct mapped_file *file)
 {
+	if (file->held)
+		close(file->held - 1);
 	free((void *)file->path);
 	free(file->segments);
 	free(file);
@@ -186,8 +190,9 @@ void files_collect(struct files *f, uint64_t before_ns)
 				continue;
 			}
 			*at = file->next;
-			free_file(file);
+			f->held -= file->held != 0;
 			f->counters.files--;
+			free_file(file);
 		}
 	}
 }
@@ -233,6 +238,11 @@ static int open_file(const struct mapped_file *file, pid_t pid, uint64_t start, 
 	size_t size = file->path_size, cut = strlen(DELETED);
 	int fd;
 
+	if (file->held) {
+		/* Its own open file, so that nobody else moves its position. */
+		snprintf(path, sizeof(path), "/proc/self/fd/%d", file->held - 1);
+		return open_regular(path, st);
+	}
 	/* The very inode, whatever its name is now and whatever namespace it is in. */
 	snprintf(path, sizeof(path), "/proc/%d/map_files/%llx-%llx", (int)pid,
 		 (unsigned long long)start, (unsigned long long)end);
@@ -365,8 +375,19 @@ struct mapped_file *files_resolve(struct files *f, struct mapped_file *file, pid
 		file = replace(f, file);
 	if (file->state == FILE_UNRESOLVED)
 		take_facts(f, file, fd, &st);
-	close(fd);
+	if (file->state == FILE_ELF && file->gone && !file->held && f->held < HELD_MAX) {
+		file->held = fd + 1;
+		f->held++;
+	} else {
+		close(fd);
+	}
 	return file;
+}
+
+void files_meet(struct files *f, struct mapped_file *file, pid_t pid, uint64_t start, uint64_t end)
+{
+	if (file->state == FILE_UNRESOLVED)
+		files_resolve(f, file, pid, start, end);
 }
 
 bool file_image_offset(const struct mapped_file *file, uint64_t file_offset, uint64_t *ret)

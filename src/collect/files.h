@@ -46,6 +46,7 @@ struct mapped_file {
 	bool gone; /* found deleted, or where it may not stay: its symbols are wanted soon */
 	/* Private to files.c. */
 	uint32_t refs, attempts;
+	int held;   /* 1 + a descriptor that is kept open, 0: none */
 	bool check; /* may have been rewritten in place since it was resolved */
 	uint64_t key, used_ns, size;
 	struct timespec_pair {
@@ -72,6 +73,10 @@ void file_unref(struct mapped_file *file);
  */
 struct mapped_file *files_resolve(struct files *f, struct mapped_file *file, pid_t pid,
 				  uint64_t start, uint64_t end);
+/* A mapping that was just made: finds out what its file is if that was never seen before, since it
+ * may be gone when the first sample is resolved. Keeps it open if it is of a kind that does not
+ * last. */
+void files_meet(struct files *f, struct mapped_file *file, pid_t pid, uint64_t start, uint64_t end);
 /* The offset in the image of a file offset. False when no segment has it. */
 bool file_image_offset(const struct mapped_file *file, uint64_t file_offset, uint64_t *ret);
 

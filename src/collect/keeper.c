@@ -29,10 +29,11 @@ struct job {
 	char *path;  /* an image's; NULL for code made at run time */
 	int fd;	     /* of the file while it can be opened, -1 */
 	int dump_fd; /* jitdump, -1 */
+	bool code;   /* keep it too */
 };
 
 struct keeper {
-	char *db_path;
+	char *db_path, *machine;
 	struct intern *asked; /* images, so that each is asked for once */
 	pthread_t thread;
 	bool threaded, stop, abandon;
@@ -62,7 +63,7 @@ static int keep_symbols(struct keeper *k, const struct image_id *id,
 	buf_init(&bytes, JIT_MAX_BYTES);
 	r = image_symbols_save(symbols, &bytes);
 	if (!r)
-		r = db_blob_write(k->db_path, NULL, &io_system, id, "symbols", bytes.data,
+		r = db_blob_write(k->db_path, k->machine, &io_system, id, "symbols", bytes.data,
 				  bytes.size, NULL);
 	buf_free(&bytes);
 	return r;
@@ -83,16 +84,46 @@ static int keep_jit(struct keeper *k, struct image_worker *worker, const struct 
 	return r;
 }
 
-static int keep_image(struct image_finder *finder, const struct job *job)
+/* The code of every function, for a file that may be gone when a report wants to show it. */
+static int keep_code(struct keeper *k, struct image_finder *finder, const struct image_id *id,
+		     const char *path)
 {
 	const struct image_symbols *symbols;
-	char path[64];
+	struct image_finder *reader;
+	uint64_t *starts = NULL;
+	size_t count;
+	int r = image_finder_new(k->db_path, k->machine, &reader);
 
-	/* The finder caches what it finds. The descriptor holds a file that is deleted or renamed.
-	 */
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", job->fd);
-	return image_find_symbols(finder, &job->id, job->fd >= 0 ? path : job->path, &symbols,
-				  NULL);
+	if (!r)
+		r = image_find_symbols(reader, id, path, &symbols, NULL);
+	if (!r) {
+		count = image_symbols_count(symbols);
+		starts = calloc(count ?: 1, sizeof(*starts));
+		r = starts ? 0 : -ENOMEM;
+	}
+	for (size_t i = 0; !r && i < count; i++)
+		starts[i] = image_symbols_at(symbols, i)->start;
+	if (!r)
+		r = image_finder_keep_code(finder, id, path, starts, count, NULL);
+	free(starts);
+	image_finder_free(reader);
+	return r;
+}
+
+static int keep_image(struct keeper *k, struct image_finder *finder, const struct job *job)
+{
+	const char *path = job->path;
+	char held[64];
+	int r;
+
+	/* The descriptor holds a file that is deleted or renamed. */
+	snprintf(held, sizeof(held), "/proc/self/fd/%d", job->fd);
+	if (job->fd >= 0)
+		path = held;
+	r = image_finder_keep(finder, &job->id, path, NULL);
+	if (!r && job->code)
+		r = keep_code(k, finder, &job->id, path);
+	return r;
 }
 
 static struct job *next_job(struct keeper *k)
@@ -113,6 +144,17 @@ static struct job *next_job(struct keeper *k)
 	return job;
 }
 
+static void do_job(struct keeper *k, struct image_finder *finder, struct image_worker *worker,
+		   const struct job *job)
+{
+	int r = job->path ? keep_image(k, finder, job) : keep_jit(k, worker, job);
+
+	pthread_mutex_lock(&k->lock);
+	k->counters.kept += r == 0;
+	k->counters.failed += r != 0;
+	pthread_mutex_unlock(&k->lock);
+}
+
 static void *work(void *arg)
 {
 	struct keeper *k = arg;
@@ -122,29 +164,21 @@ static void *work(void *arg)
 
 	/* Of this thread only. */
 	setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), 15);
-	while (worker && (job = next_job(k))) {
-		int r;
-
-		/* A finder remembers what it has read; this one is to remember nothing. */
-		r = image_finder_new(k->db_path, NULL, &finder);
-		if (!r && job->path)
-			r = keep_image(finder, job);
-		else if (!r)
-			r = keep_jit(k, worker, job);
-		image_finder_free(finder);
+	if (image_finder_new(k->db_path, k->machine, &finder))
 		finder = NULL;
-		image_worker_idle(worker);
-		pthread_mutex_lock(&k->lock);
-		k->counters.kept += r == 0;
-		k->counters.failed += r != 0;
-		pthread_mutex_unlock(&k->lock);
+	while (worker && finder && (job = next_job(k))) {
+		do_job(k, finder, worker, job);
 		free_job(job);
+		/* Between images, seconds or hours may pass. */
+		image_finder_idle(finder);
+		image_worker_idle(worker);
 	}
+	image_finder_free(finder);
 	image_worker_free(worker);
 	return NULL;
 }
 
-struct keeper *keeper_new(const char *db_path)
+struct keeper *keeper_new(const char *db_path, const char *machine)
 {
 	struct keeper *k = calloc(1, sizeof(*k));
 
@@ -154,8 +188,9 @@ struct keeper *keeper_new(const char *db_path)
 	pthread_mutex_init(&k->lock, NULL);
 	pthread_cond_init(&k->more, NULL);
 	k->db_path = strdup(db_path);
+	k->machine = strdup(machine);
 	k->asked = intern_new(IMAGES_MAX);
-	if (!k->db_path || !k->asked) {
+	if (!k->db_path || !k->machine || !k->asked) {
 		keeper_free(k);
 		return NULL;
 	}
@@ -221,6 +256,7 @@ void keeper_free(struct keeper *k)
 	}
 	intern_free(k->asked);
 	free(k->db_path);
+	free(k->machine);
 	pthread_mutex_destroy(&k->lock);
 	pthread_cond_destroy(&k->more);
 	free(k);
@@ -255,6 +291,7 @@ void keeper_want_image(struct keeper *k, const struct image_id *id, const char *
 		free_job(job);
 		return;
 	}
+	job->code = m && m->file->gone;
 	if (m)
 		job->fd = files_open(m->file, life->pid, m->start, m->end);
 	add_job(k, job);

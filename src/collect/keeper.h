@@ -15,8 +15,8 @@
  */
 struct keeper;
 
-/* db_path is copied. NULL when out of memory. */
-struct keeper *keeper_new(const char *db_path);
+/* machine: the directory's name in the database. Both are copied. NULL when out of memory. */
+struct keeper *keeper_new(const char *db_path, const char *machine);
 /* Waits until everything asked for is kept. */
 void keeper_finish(struct keeper *k);
 void keeper_free(struct keeper *k); /* does not wait for what is still queued */

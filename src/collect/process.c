@@ -186,12 +186,15 @@ static void add_mapping(struct processes *p, struct process *life, const struct 
 			uint64_t start, uint64_t end, uint64_t file_offset, uint64_t born_ns)
 {
 	struct mapped_file *file;
+	bool new_here = born_ns > 0; /* not there already when collection began */
 
 	if (!life->jitdump && is_jitdump(name->path, name->path_size))
 		life->jitdump = strndup(name->path, name->path_size);
 	if (!life->space)
 		life->space = space_new();
 	file = life->space ? files_take(p->files, name) : NULL;
+	if (file && new_here)
+		files_meet(p->files, file, life->pid, start, end);
 	if (!file || space_add(&life->space, start, end, file_offset, file, born_ns))
 		p->counters.mappings_refused++;
 }

@@ -30,6 +30,7 @@
 #define FILE_IDLE_NS	 600000000000ull
 #define BATCH_ROWS	 262144
 #define COMPACT_SEGMENTS 16
+#define WORKER_NS	 1000000000ull /* a file that takes longer to look at is given up */
 #define POLL_MAX	 1024
 
 struct session {
@@ -152,6 +153,7 @@ static void collect_garbage(struct session *s, uint64_t now)
 static void tick(struct session *s, uint64_t now)
 {
 	sampler_redraw(s->sampler, now);
+	follow_processes(s);
 	drain_part(s);
 	if (now >= s->next_collect_ns)
 		collect_garbage(s, now);
@@ -334,12 +336,13 @@ static int open_collection(struct session *s, struct diag *diag)
 static int open_rooms(struct session *s, struct diag *diag)
 {
 	struct diag ignored;
+	struct image_worker_limits patience = {.memory_bytes = 256u << 20, .time_ns = WORKER_NS};
 
-	s->worker = image_worker_new(NULL);
+	s->worker = image_worker_new(&patience);
 	s->files = s->worker ? files_new(s->worker) : NULL;
 	s->processes = s->files ? processes_new(s->files) : NULL;
 	s->batch = db_batch_new(BATCH_ROWS);
-	s->keeper = keeper_new(s->config.db_path);
+	s->keeper = keeper_new(s->config.db_path, db_writer_machine(s->writer));
 	if (!s->processes || !s->batch || !s->keeper)
 		return diag_fail(diag, ENOMEM, "out of memory");
 	/* Without the right to see kernel addresses, kernel samples stay unknown, and are counted

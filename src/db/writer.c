@@ -296,6 +296,11 @@ int db_writer_begin_epoch(struct db_writer *w, uint64_t start_ns, struct diag *d
 	return 0;
 }
 
+const char *db_writer_machine(const struct db_writer *w)
+{
+	return w->machine;
+}
+
 const char *db_writer_epoch(const struct db_writer *w)
 {
 	return w->epoch_fd < 0 ? NULL : w->epoch;

@@ -32,6 +32,8 @@ void db_writer_free(struct db_writer *w);
  * "20261121T053000Z", with "-2", "-3" appended when that is taken, so that names sort by time.
  */
 int db_writer_begin_epoch(struct db_writer *w, uint64_t start_ns, struct diag *diag);
+/* The machine directory's name. */
+const char *db_writer_machine(const struct db_writer *w);
 const char *db_writer_epoch(const struct db_writer *w); /* NULL before the first */
 
 /* Writes the batch as one new segment of the current epoch. The batch is unchanged. */
