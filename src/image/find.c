@@ -210,15 +210,12 @@ static int find_symbols(struct image_finder *f, struct found_image *im, struct d
 {
 	struct image_symbols *cached = NULL, *better = NULL;
 	int err = finder_load_symbols(f, &im->id, &cached);
-	if (!err && is_file_kind(&im->id) && is_poor(cached)) {
-		int fd = finder_open_file(f, im, NULL), debug_fd;
-		debug_fd = finder_open_debug(f, im, fd, NULL);
-		if (debug_fd >= 0 && symbols_from_files(f, im, &better, NULL) == 0)
-			finder_save_symbols(f, &im->id, better);
+	if (!err && is_file_kind(&im->id) && is_poor(cached) && finder_may_have_debug(f, &im->id)) {
+		int debug_fd = finder_open_debug(f, im, -1, NULL);
 		if (debug_fd >= 0)
 			close(debug_fd);
-		if (fd >= 0)
-			close(fd);
+		if (debug_fd >= 0 && symbols_from_files(f, im, &better, NULL) == 0)
+			finder_save_symbols(f, &im->id, better);
 	} else if (err < 0) {
 		err = symbols_anew(f, im, &cached, diag);
 		if (!err)

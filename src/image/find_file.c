@@ -92,17 +92,31 @@ static int try_path(struct image_finder *f, const struct image_id *id, struct fo
 	return fd;
 }
 
-/* <debug root>/.build-id/xx/yyyy and a suffix. */
+/* <debug root>/.build-id/xx/yyyy and a suffix. False when the id is not a build-id. */
+static bool build_id_path(const struct image_finder *f, const struct image_id *id,
+			  const char *suffix, char path[PATH_MAX])
+{
+	char hex[2 * IMAGE_ID_MAX + 1];
+	if (id->kind == IMAGE_CONTENT || id->size < 2)
+		return false;
+	for (size_t i = 0; i < id->size; i++)
+		snprintf(hex + 2 * i, 3, "%02x", id->bytes[i]);
+	snprintf(path, PATH_MAX, "%s/.build-id/%.2s/%s%s", f->debug_root, hex, hex + 2, suffix);
+	return true;
+}
+
 static int try_build_id(struct image_finder *f, const struct image_id *id, struct found_file *file,
 			const char *suffix)
 {
-	char path[PATH_MAX], hex[2 * IMAGE_ID_MAX + 1];
-	if (id->kind == IMAGE_CONTENT || id->size < 2)
-		return -ENOENT;
-	for (size_t i = 0; i < id->size; i++)
-		snprintf(hex + 2 * i, 3, "%02x", id->bytes[i]);
-	snprintf(path, sizeof(path), "%s/.build-id/%.2s/%s%s", f->debug_root, hex, hex + 2, suffix);
-	return try_path(f, id, file, path);
+	char path[PATH_MAX];
+	return build_id_path(f, id, suffix, path) ? try_path(f, id, file, path) : -ENOENT;
+}
+
+bool finder_may_have_debug(const struct image_finder *f, const struct image_id *id)
+{
+	char path[PATH_MAX];
+	const char *urls = getenv("DEBUGINFOD_URLS");
+	return build_id_path(f, id, ".debug", path) && ((urls && *urls) || access(path, F_OK) == 0);
 }
 
 static int try_remote(struct image_finder *f, const struct image_id *id, struct found_file *file,
@@ -265,9 +279,10 @@ static int try_debug_link(struct image_finder *f, struct found_image *im, int im
 int finder_open_debug(struct image_finder *f, struct found_image *im, int image_fd,
 		      struct diag *diag)
 {
-	if (im->debug.tried)
+	if (im->debug.tried && (im->debug.path || im->debug.linked || image_fd < 0))
 		return reopen(&im->debug, diag);
 	im->debug.tried = true;
+	im->debug.linked = image_fd >= 0;
 	int fd = try_build_id(f, &im->id, &im->debug, ".debug");
 	if (fd < 0)
 		fd = try_debug_link(f, im, image_fd);

@@ -20,6 +20,7 @@ struct found_file {
 	bool tried;
 	char *path; /* NULL: not found, and error and why say so */
 	int error;
+	bool linked; /* of a debug file: the image was at hand, so its link was followed too */
 	struct stat stat;
 	uint16_t machine; /* ELF's EM_... */
 	unsigned bits;
@@ -68,6 +69,9 @@ bool finder_same_content(const struct image_id *a, const struct image_id *b);
 int finder_open_file(struct image_finder *f, struct found_image *im, struct diag *diag);
 int finder_open_debug(struct image_finder *f, struct found_image *im, int image_fd,
 		      struct diag *diag);
+
+/* Cheap: true when a debug file may be found that was not there when the cache was filled. */
+bool finder_may_have_debug(const struct image_finder *f, const struct image_id *id);
 
 /* find_kernel.c */
 int finder_kernel_symbols(struct image_finder *f, struct found_image *im,
