@@ -215,6 +215,8 @@ static int show_epoch(struct db_reader *r, struct query *q, const struct db_epoc
 				 strerror(-fd));
 	err = epoch_open(r->io, fd, epoch->name, &epoch_whole, query_tell, q, &e, diag);
 	r->io->close(r->io->arg, fd);
+	if (err == -ENOENT && !epoch->files) /* it never had data */
+		return 0;
 	if (err == -ENOENT) {
 		snprintf(text, sizeof(text), "epoch %s was removed while it was being read",
 			 epoch->name);

@@ -18,15 +18,25 @@
 #define TEST_TIME_NS 1795000000000000000u
 
 struct help_place {
-	char dir[64], db[80];
+	char dir[200], db[216];
 };
 
-static inline void help_place_make(struct help_place *p)
+/* A new directory in parent, NULL: where temporary files go. */
+static inline void help_place_make_in(struct help_place *p, const char *parent)
 {
-	strcpy(p->dir, "/tmp/culprit-db-XXXXXX");
+	const char *tmp = getenv("TMPDIR");
+
+	if (!parent)
+		parent = tmp && strlen(tmp) < 100 ? tmp : "/tmp";
+	snprintf(p->dir, sizeof(p->dir), "%s/culprit-db-XXXXXX", parent);
 	if (!mkdtemp(p->dir))
 		abort();
 	snprintf(p->db, sizeof(p->db), "%s/db", p->dir);
+}
+
+static inline void help_place_make(struct help_place *p)
+{
+	help_place_make_in(p, NULL);
 }
 
 static inline int help_remove_one(const char *path, const struct stat *st, int type,

@@ -78,7 +78,7 @@ static void expect_digest(const struct help_place *p, const struct help_digest *
 static void list_epoch(const struct help_place *p, const char *epoch, char *out, size_t room)
 {
 	struct dirent **names;
-	char path[192];
+	char path[400];
 	int count;
 
 	snprintf(path, sizeof(path), "%s/" TEST_MACHINE "/%s", p->db, epoch);
@@ -152,7 +152,7 @@ static void damaged_segments_are_set_aside_and_counted(void **state)
 	struct help_digest a = {0}, b = {0}, got;
 	struct db_writer *w = open_writer(p);
 	struct db_verify_totals totals;
-	char path[192], names[512];
+	char path[400], names[512];
 	int fd;
 
 	assert_int_equal(db_writer_begin_epoch(w, TEST_TIME_NS, NULL), 0);
@@ -287,7 +287,7 @@ static void blobs_are_bounded_and_checked(void **state)
 	struct help_place *p = *state;
 	struct db_writer *w = open_writer(p);
 	struct db_verify_totals totals;
-	char text[1000], path[256], name[IMAGE_ID_TEXT_MAX];
+	char text[1000], path[464], name[IMAGE_ID_TEXT_MAX];
 	void *data;
 	size_t size;
 	int fd;

@@ -54,7 +54,7 @@ static void make_db(struct small_db *s, unsigned rows)
 
 static int open_file(const struct small_db *s, const char *file, off_t *ret_size)
 {
-	char path[192];
+	char path[400];
 	int fd;
 
 	snprintf(path, sizeof(path), "%s/" TEST_MACHINE "/%s", s->place.db, file);
@@ -244,7 +244,7 @@ static void a_missing_segment_is_told(void **state)
 {
 	struct small_db s;
 	struct help_digest got;
-	char path[192];
+	char path[400];
 
 	(void)state;
 	make_db(&s, 40);
@@ -262,7 +262,7 @@ static void strange_files_cost_only_themselves(void **state)
 {
 	struct small_db s;
 	struct help_digest got;
-	char path[192];
+	char path[400];
 
 	(void)state;
 	make_db(&s, 40);

@@ -194,7 +194,7 @@ static void a_newer_version_is_refused(void **state)
 	struct db_writer *w = open_writer(p);
 	struct db_reader *r;
 	struct diag diag = {0};
-	char path[160];
+	char path[368];
 	FILE *f;
 
 	assert_int_equal(db_writer_begin_epoch(w, TEST_TIME_NS, NULL), 0);
