@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+/*
+ * Database files that somebody else wrote. The first byte says what the rest is: a whole pack, or,
+ * since a checksum keeps nearly all changes of one out, what comes after the checksum: a chunk's
+ * payload, the streams of a rows chunk (six 16-bit sizes and 16 bits of
+ * rows first), a catalog. corpus/pack has one of each, from a database of two flushes.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "db/check.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+enum { INPUT_PACK, INPUT_PAYLOAD, INPUT_ROWS, INPUT_CATALOG, INPUT_KINDS };
+
+struct memory {
+	const uint8_t *data;
+	size_t size;
+};
+
+static int memory_open(void *arg, int dirfd, const char *path, int flags, mode_t mode)
+{
+	(void)arg, (void)dirfd, (void)path, (void)flags, (void)mode;
+	return 1000;
+}
+
+static ssize_t memory_read(void *arg, int fd, void *data, size_t size, uint64_t offset)
+{
+	const struct memory *m = arg;
+
+	(void)fd;
+	if (offset >= m->size)
+		return 0;
+	if (size > m->size - offset)
+		size = m->size - offset;
+	memcpy(data, m->data + offset, size);
+	return (ssize_t)size;
+}
+
+static int memory_stat(void *arg, int fd, struct stat *ret)
+{
+	const struct memory *m = arg;
+
+	(void)fd;
+	memset(ret, 0, sizeof(*ret));
+	ret->st_mode = S_IFREG | 0600;
+	ret->st_size = (off_t)m->size;
+	return 0;
+}
+
+static int memory_close(void *arg, int fd)
+{
+	(void)arg, (void)fd;
+	return 0;
+}
+
+static void ignore(void *arg, const char *what)
+{
+	(void)arg;
+	if (!*what)
+		abort();
+}
+
+static void try_pack(const uint8_t *data, size_t size)
+{
+	struct memory m = {data, size};
+	struct io io = {.open = memory_open,
+			.read = memory_read,
+			.stat = memory_stat,
+			.close = memory_close,
+			.arg = &m};
+	struct diag diag;
+	struct pack *p;
+
+	if (pack_open(&io, 0, "pack", "pack", ignore, NULL, &p, &diag) < 0)
+		return;
+	check_pack(p, ignore, NULL, NULL, NULL);
+	pack_close(p);
+}
+
+/* Whatever decodes gives rows that rise, and as many as it says. */
+static void try_streams(const struct db_bytes streams[CHUNK_STREAMS_MAX], uint32_t rows)
+{
+	struct arena *a = arena_new(64u << 20);
+	struct rows_chunk t;
+	struct rows_cursor c;
+	struct db_row row, last;
+	uint32_t count = 0;
+
+	if (a && rows_chunk_open(streams, rows, a, &t) == 0) {
+		rows_cursor_start(&c, &t);
+		for (; rows_cursor_next(&c, &row) == 1; last = row)
+			if (count++ && db_row_compare(&last, &row) >= 0)
+				abort();
+		if (count > rows)
+			abort();
+	}
+	arena_free(a);
+}
+
+static void try_payload(const uint8_t *data, size_t size)
+{
+	struct db_bytes streams[CHUNK_STREAMS_MAX];
+	struct buf raw;
+
+	buf_init(&raw, CHUNK_RAW_MAX + 1);
+	if (chunk_open(data, size, &raw, streams) == 0)
+		try_streams(streams, (uint32_t)streams[ROWS_COUNTS].size);
+	buf_free(&raw);
+}
+
+static void try_rows(const uint8_t *data, size_t size)
+{
+	struct cursor c = cursor_over(data, size);
+	struct db_bytes streams[CHUNK_STREAMS_MAX] = {0};
+	uint32_t rows;
+
+	for (unsigned i = 0; i < ROWS_STREAMS; i++) {
+		streams[i].size = cursor_u8(&c);
+		streams[i].size |= (size_t)cursor_u8(&c) << 8;
+	}
+	rows = cursor_u8(&c);
+	rows |= (uint32_t)cursor_u8(&c) << 8;
+	for (unsigned i = 0; i < ROWS_STREAMS; i++) {
+		if (streams[i].size > cursor_left(&c))
+			streams[i].size = cursor_left(&c);
+		streams[i].data = cursor_bytes(&c, streams[i].size);
+	}
+	try_streams(streams, rows);
+}
+
+static void try_catalog(const uint8_t *data, size_t size)
+{
+	struct db_bytes bytes = {data, size};
+	struct arena *a = arena_new(64u << 20);
+	struct catalog c;
+	struct buf again;
+
+	buf_init(&again, CHUNK_RAW_MAX);
+	if (a && catalog_decode(&bytes, a, &c) == 0)
+		catalog_encode(&again, &c);
+	buf_free(&again);
+	arena_free(a);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	static void (*const try[INPUT_KINDS])(const uint8_t *, size_t) = {
+		[INPUT_PACK] = try_pack,
+		[INPUT_PAYLOAD] = try_payload,
+		[INPUT_ROWS] = try_rows,
+		[INPUT_CATALOG] = try_catalog,
+	};
+
+	if (size)
+		try[data[0] % INPUT_KINDS](data + 1, size - 1);
+	return 0;
+}
