@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
+# shellcheck shell=bash
+# culprit db: a sound database, a damaged one, one in use, and none.
+. "$(dirname "$0")/../tap.sh"
+
+check_status "neither verify nor compact" 2 "$culprit" db
+check_status "something else" 2 "$culprit" db repair
+check_match "which says what there is" err 'say either verify or compact'
+check_status "no database" 1 "$culprit" db verify -i nowhere
+check_match "is named" err 'nowhere'
+check_status "no database to compact" 1 "$culprit" db compact -i nowhere
+check "and none is made" test ! -e nowhere
+
+for i in 1 2 3; do
+	printf 'epoch\t%s\t%s\nsample\t1\tabcd\t/bin/one\tcycles\t1000\t0x%s0\t5\tcomm=one\n' \
+		"${i}00" "${i}50" "$i"
+done >input
+"$build/tests/cli/mkdb" a.db m1 <input || fail "mkdb"
+check_status "a sound database" 0 "$culprit" db verify -i a.db
+check_match "is counted" out '^3 epochs, 3 files, .* 3 rows, 15 samples, .*: 0 damaged$'
+check_status "compacting it" 0 "$culprit" db compact -i a.db
+check_status "leaves it sound" 0 "$culprit" db verify -i a.db --json
+check "with all of its samples" python3 -c '
+import json
+d = json.load(open("out"))
+assert d["report"] == "verify" and d["samples"] == 15 and d["damaged"] == 0 and d["rows"] == []'
+
+flock a.db/m1/lock sleep 5 &
+until ! flock -n a.db/m1/lock true; do sleep 0.05; done
+check_status "a database in use is not compacted" 1 "$culprit" db compact -i a.db
+check_match "and it says why" err 'another writer|is writing to the database'
+kill $!
+check_status "but it can be checked" 0 "$culprit" db verify -i a.db
+
+pack=$(find a.db -name 'seg-*' | sort | head -1)
+size=$(stat -c %s "$pack")
+printf '\377\377\377\377' | dd of="$pack" bs=1 seek=$((size / 2)) conv=notrunc status=none
+check_status "a damaged database" 1 "$culprit" db verify -i a.db
+check_match "names the file" out "^damaged: $(basename "$(dirname "$pack")")/$(basename "$pack"): "
+check_match "counts what is left" out ': [1-9][0-9]* damaged$'
+check_match "and fails with a sentence" err '^culprit: a.db: [0-9]+ damaged parts$'
+check_status "in JSON too" 1 "$culprit" db verify -i a.db --json
+check "which is whole" python3 -c '
+import json
+d = json.load(open("out"))
+assert d["damaged"] == len(d["rows"]) > 0 and all("seg-" in r["what"] for r in d["rows"])'
+tap_end
