@@ -39,32 +39,13 @@ struct prof {
 	struct db_reader *reader;
 };
 
-static int take_by(struct prof *p, const char *text, struct diag *diag)
-{
-	static const char *const names[] = {
-		[RANK_FUNCTION] = "function", [RANK_IMAGE] = "image",
-		[RANK_FILE] = "file",	      [RANK_LINE] = "line",
-		[RANK_PROCESS] = "process",   [RANK_SUBJECT] = "subject",
-	};
-
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		if (!strcmp(text, names[i])) {
-			p->rank.by = (enum rank_by)i;
-			return 0;
-		}
-	}
-	return diag_fail(diag, EINVAL,
-			 "--by '%s' is none of function, image, file, line, process, subject",
-			 text);
-}
-
 static int take_option(void *arg, int value, const char *text, struct diag *diag)
 {
 	struct prof *p = arg;
 
 	switch (value) {
 	case PROF_BY:
-		return take_by(p, text, diag);
+		return prof_table_parse_by(text, &p->rank.by, diag);
 	case PROF_SORT:
 		p->table.sort = text;
 		return 0;
@@ -112,21 +93,7 @@ static int describe(struct prof *p, const struct query *q, const struct rank *k,
 		r = report_describe_query(h, q);
 	if (r)
 		return r;
-	for (size_t i = 0; i < q->event_count; i++)
-		h->idle = num_add_sat(h->idle, k->idle[i]);
-	if (h->idle && !p->rank.idle)
-		report_header_note(h, "idle time is left out of table and percentages (--idle)");
-	if (q->event_count && k->ranked[0] < k->totals[0])
-		report_header_note(h, "the selection has %.2f%% of the samples",
-				   100 * (double)k->ranked[0] / (double)k->totals[0]);
-	if (k->images_without_symbols)
-		report_header_note(h, "no symbols of %zu image%s: %s", k->images_without_symbols,
-				   k->images_without_symbols == 1 ? "" : "s, first",
-				   k->symbols_reason.text);
-	if (k->images_without_lines)
-		report_header_note(h, "no lines of %zu image%s: %s", k->images_without_lines,
-				   k->images_without_lines == 1 ? "" : "s, first",
-				   k->lines_reason.text);
+	report_describe_rank(h, q, k, p->rank.idle);
 	return 0;
 }
 

@@ -311,6 +311,29 @@ static void note_rest(struct report_header *h, const struct rank *k, size_t limi
 				   share(rest, k->totals[0]));
 }
 
+static const char *const by_names[] = {
+	[RANK_FUNCTION] = "function", [RANK_IMAGE] = "image",	  [RANK_FILE] = "file",
+	[RANK_LINE] = "line",	      [RANK_PROCESS] = "process", [RANK_SUBJECT] = "subject",
+};
+
+const char *prof_table_by_name(enum rank_by by)
+{
+	return by_names[by];
+}
+
+int prof_table_parse_by(const char *text, enum rank_by *ret, struct diag *diag)
+{
+	for (size_t i = 0; i < sizeof(by_names) / sizeof(by_names[0]); i++) {
+		if (!strcmp(text, by_names[i])) {
+			*ret = (enum rank_by)i;
+			return 0;
+		}
+	}
+	return diag_fail(diag, EINVAL,
+			 "--by '%s' is none of function, image, file, line, process, subject",
+			 text);
+}
+
 int prof_table_make(const struct prof_table *p, const struct query *q, const struct rank *k,
 		    enum rank_by by, struct report_header *h, struct table **ret, struct diag *diag)
 {

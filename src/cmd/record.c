@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "cmd/cmd.h"
+#include "cmd/pids.h"
 #include "cmd/sampling.h"
 #include "collect/child.h"
 #include "collect/event.h"
@@ -19,13 +20,11 @@
 
 /* What a kill -9 may cost at most. */
 #define FLUSH_MS 60000
-#define PIDS_MAX 1024
 
 struct recording {
 	struct sampling_options sampling;
 	bool all, quiet;
-	pid_t pids[PIDS_MAX];
-	size_t pid_count;
+	struct pids pids;
 	uint64_t duration_ns; /* 0: until the end */
 	char **command;	      /* NULL: none */
 	const char *db;
@@ -56,26 +55,6 @@ static const struct cmd_spec spec = {
 	.stops_at_operand = true,
 };
 
-static int add_pids(struct recording *r, const char *list, struct diag *diag)
-{
-	char *copy = strdup(list), *rest = copy, *one;
-	uint64_t pid;
-	int err = copy ? 0 : -ENOMEM;
-
-	while (!err && (one = strsep(&rest, ","))) {
-		if (num_parse_u64(one, &pid) || pid == 0 || pid > INT32_MAX)
-			err = diag_fail(diag, EINVAL, "'%s' is not a process number", one);
-		else if (r->pid_count == PIDS_MAX)
-			err = diag_fail(diag, E2BIG, "more than %d processes", PIDS_MAX);
-		else if (kill((pid_t)pid, 0) && errno == ESRCH)
-			err = diag_fail(diag, ESRCH, "there is no process %s", one);
-		else
-			r->pids[r->pid_count++] = (pid_t)pid;
-	}
-	free(copy);
-	return err;
-}
-
 static int take_option(void *arg, int value, const char *text, struct diag *diag)
 {
 	struct recording *r = arg;
@@ -85,7 +64,7 @@ static int take_option(void *arg, int value, const char *text, struct diag *diag
 		r->all = true;
 		return 0;
 	case 'p':
-		return add_pids(r, text, diag);
+		return pids_parse(&r->pids, text, diag);
 	case 'o':
 		r->db = text;
 		return 0;
@@ -104,9 +83,9 @@ static int take_option(void *arg, int value, const char *text, struct diag *diag
 
 static int check_scope(const struct recording *r, struct diag *diag)
 {
-	if (r->all && r->pid_count)
+	if (r->all && r->pids.count)
 		return diag_fail(diag, EINVAL, "-a samples everything; leave out -a or -p");
-	if (!r->all && !r->pid_count && !r->command)
+	if (!r->all && !r->pids.count && !r->command)
 		return diag_fail(diag, EINVAL,
 				 "what is to be sampled? -a: the whole machine; -p PID: a process; "
 				 "-- COMMAND: a command and its children");
@@ -133,14 +112,6 @@ static int take_signals(struct diag *diag)
 	return fd;
 }
 
-static bool any_alive(const struct recording *r)
-{
-	for (size_t i = 0; i < r->pid_count; i++)
-		if (kill(r->pids[i], 0) == 0 || errno != ESRCH)
-			return true;
-	return false;
-}
-
 static uint64_t now_ns(void)
 {
 	struct timespec t;
@@ -163,7 +134,8 @@ static int sample(struct recording *r, struct session *s, struct diag *diag)
 
 		if (ready < 0 && ready != -EINTR)
 			return diag_fail(diag, -ready, "cannot wait: %s", strerror(-ready));
-		if (ready > 0 || now_ns() >= end || (r->pid_count && !r->command && !any_alive(r)))
+		if (ready > 0 || now_ns() >= end ||
+		    (r->pids.count && !r->command && !pids_any_alive(&r->pids)))
 			return 0;
 		if (now_ns() >= next_flush) {
 			int err = session_flush(s, diag);
@@ -177,10 +149,8 @@ static int sample(struct recording *r, struct session *s, struct diag *diag)
 
 static int run(struct recording *r, struct session *s, struct diag *diag)
 {
-	int err = 0;
+	int err = pids_follow(&r->pids, s, diag);
 
-	for (size_t i = 0; !err && i < r->pid_count; i++)
-		err = session_follow(s, r->pids[i], diag);
 	if (!err && r->command && !r->all)
 		err = session_follow(s, r->child.pid, diag);
 	if (!err)

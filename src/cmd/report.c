@@ -225,6 +225,26 @@ int report_describe_query(struct report_header *h, const struct query *q)
 	return 0;
 }
 
+void report_describe_rank(struct report_header *h, const struct query *q, const struct rank *k,
+			  bool idle)
+{
+	for (size_t i = 0; i < q->event_count; i++)
+		h->idle = num_add_sat(h->idle, k->idle[i]);
+	if (h->idle && !idle)
+		report_header_note(h, "idle time is left out of table and percentages (--idle)");
+	if (q->event_count && k->ranked[0] < k->totals[0])
+		report_header_note(h, "the selection has %.2f%% of the samples",
+				   100 * (double)k->ranked[0] / (double)k->totals[0]);
+	if (k->images_without_symbols)
+		report_header_note(h, "no symbols of %zu image%s: %s", k->images_without_symbols,
+				   k->images_without_symbols == 1 ? "" : "s, first",
+				   k->symbols_reason.text);
+	if (k->images_without_lines)
+		report_header_note(h, "no lines of %zu image%s: %s", k->images_without_lines,
+				   k->images_without_lines == 1 ? "" : "s, first",
+				   k->lines_reason.text);
+}
+
 /* 0 when stdout is no terminal. */
 static int terminal_width(void)
 {

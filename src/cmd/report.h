@@ -64,6 +64,9 @@ struct rank_source report_source(struct image_finder *finder);
 int report_describe_epochs(struct report_header *h, const struct db_epoch *const *epochs,
 			   size_t count);
 int report_describe_query(struct report_header *h, const struct query *q);
+/* Idle time, and what the ranking could not find. idle: as in its options. */
+void report_describe_rank(struct report_header *h, const struct query *q, const struct rank *k,
+			  bool idle);
 
 /* Prints to stdout; for CSV the header goes to stderr. Returns an exit status. */
 int report_print(const struct table *t, const struct report_header *h, enum table_format format);

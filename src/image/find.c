@@ -67,6 +67,21 @@ int image_finder_set_debug_root(struct image_finder *f, const char *path)
 	return 0;
 }
 
+void image_finder_refresh(struct image_finder *f)
+{
+	for (size_t i = 0; i < f->image_count; i++) {
+		struct found_image *im = f->images[i];
+		struct image_symbols *newer;
+
+		if (!im->symbols_tried || (!im->symbols_error && im->id.kind != IMAGE_JIT) ||
+		    finder_load_symbols(f, &im->id, &newer) < 0)
+			continue;
+		image_symbols_free(im->symbols);
+		im->symbols = newer;
+		im->symbols_error = 0;
+	}
+}
+
 void image_finder_idle(struct image_finder *f)
 {
 	image_worker_idle(f->worker);

@@ -69,6 +69,12 @@ struct image_finder_counts image_finder_counts(const struct image_finder *f);
 
 /* Where separate debug files are looked for; "/usr/lib/debug" by default. */
 int image_finder_set_debug_root(struct image_finder *f, const char *path);
+/*
+ * For a look at a running system again and again: takes from the cache what has come into it since
+ * - symbols that could not be found before, and those of code that is made at run time. Symbols of
+ * such code that were given out are gone then.
+ */
+void image_finder_refresh(struct image_finder *f);
 /* Ends the worker process and closes files, to give memory back; everything else is kept. */
 void image_finder_idle(struct image_finder *f);
 

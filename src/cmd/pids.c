@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#include "cmd/pids.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "util/num.h"
+
+int pids_parse(struct pids *p, const char *text, struct diag *diag)
+{
+	char *copy = strdup(text), *rest = copy, *one;
+	uint64_t pid;
+	int r = copy ? 0 : diag_fail(diag, ENOMEM, "out of memory");
+
+	while (!r && (one = strsep(&rest, ","))) {
+		if (num_parse_u64(one, &pid) || pid == 0 || pid > INT32_MAX)
+			r = diag_fail(diag, EINVAL, "'%s' is not a process number", one);
+		else if (p->count == PIDS_MAX)
+			r = diag_fail(diag, E2BIG, "more than %d processes", PIDS_MAX);
+		else if (kill((pid_t)pid, 0) && errno == ESRCH)
+			r = diag_fail(diag, ESRCH, "there is no process %s", one);
+		else
+			p->list[p->count++] = (pid_t)pid;
+	}
+	free(copy);
+	return r;
+}
+
+int pids_follow(const struct pids *p, struct session *s, struct diag *diag)
+{
+	int r = 0;
+
+	for (size_t i = 0; !r && i < p->count; i++)
+		r = session_follow(s, p->list[i], diag);
+	return r;
+}
+
+bool pids_any_alive(const struct pids *p)
+{
+	for (size_t i = 0; i < p->count; i++)
+		if (kill(p->list[i], 0) == 0 || errno != ESRCH)
+			return true;
+	return false;
+}
