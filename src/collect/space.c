@@ -69,6 +69,8 @@ static int list_grow(struct list *l, size_t count)
 
 static int list_copy(struct list *to, const struct list *from)
 {
+	if (from->count == 0)
+		return 0;
 	if (list_grow(to, from->count))
 		return -ENOMEM;
 	memcpy(to->at, from->at, from->count * sizeof(*from->at));
