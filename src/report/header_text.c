@@ -18,12 +18,23 @@ static int print_escaped(const char *text, FILE *out)
 	return 0;
 }
 
+/* A clock's period is a time; anybody else's is a number. */
+static void print_period(const struct report_event *e, FILE *out)
+{
+	if (!strncmp(e->name, "cpu-clock", 9) || !strncmp(e->name, "task-clock", 10))
+		fprintf(out, "one every %.4g ms of a CPU", (double)e->period / 1e6);
+	else
+		fprintf(out, "one in %" PRIu64, e->period);
+	fprintf(out, "%s%s", e->randomized ? " on average (random)" : "",
+		e->precise ? ", precise" : "");
+}
+
 static int print_event(const struct report_event *e, FILE *out)
 {
 	int r = print_escaped(e->name, out);
 
-	fprintf(out, ": %" PRIu64 " samples, one in %" PRIu64 "%s%s", e->samples, e->period,
-		e->randomized ? " on average (random)" : "", e->precise ? ", precise" : "");
+	fprintf(out, ": %" PRIu64 " samples, ", e->samples);
+	print_period(e, out);
 	if (e->scale > 1.0005)
 		fprintf(out, ", counting %.1f%% of the time", 100 / e->scale);
 	putc('\n', out);
