@@ -108,6 +108,18 @@ static int make_assembly(struct listing *l)
 	return err;
 }
 
+/* With the source itself between the instructions; without a single line of it those rows would
+ * only be in the way: the instructions' rows have the line numbers too. */
+static int make_both(struct listing *l)
+{
+	int err = listing_make_both(l);
+	for (size_t i = 0; i < l->row_count && !err; i++)
+		if (l->rows[i].kind == LISTING_SOURCE && l->rows[i].text)
+			return 0;
+	l->row_count = 0;
+	return err ? err : make_assembly(l);
+}
+
 int listing_new(const struct listing_request *q, struct listing **ret, struct diag *diag)
 {
 	if (q->size > LISTING_MAX_BYTES)
@@ -126,7 +138,7 @@ int listing_new(const struct listing_request *q, struct listing **ret, struct di
 	if (!err && (q->form == LISTING_ASSEMBLY || !l->lines))
 		err = q->form == LISTING_BY_LINE ? 0 : make_assembly(l);
 	else if (!err)
-		err = q->form == LISTING_BOTH ? listing_make_both(l) : listing_make_by_line(l);
+		err = q->form == LISTING_BOTH ? make_both(l) : listing_make_by_line(l);
 	if (err < 0) {
 		listing_free(l);
 		return err == -ESTALE ? err : diag_fail(diag, -err, "out of memory for a listing");

@@ -71,7 +71,7 @@ static int set_instruction(struct table *t, const struct columns *c, const struc
 
 static int add_row(struct table *t, const struct query *q, const struct columns *c,
 		   const struct function_hit *hit, const struct listing_row *row, bool for_people,
-		   bool indent)
+		   bool indent, bool changes_line)
 {
 	bool source = row->kind == LISTING_SOURCE;
 	if (row->kind == LISTING_FILE && !for_people)
@@ -87,7 +87,7 @@ static int add_row(struct table *t, const struct query *q, const struct columns 
 		err = set_text(t, c->text, row->text);
 	if (!err)
 		err = set_text(t, c->kind, source ? "source" : "instruction");
-	if (row->line && (source || !for_people))
+	if (row->line && (source || !for_people || (!indent && changes_line)))
 		table_set_count(t, c->line, row->line);
 	if (!err)
 		err = set_text(t, c->function, row->function);
@@ -101,23 +101,25 @@ int list_table_make(const struct query *q, const struct function_hit *hit, const
 	struct columns c = {0};
 	size_t count;
 	const struct listing_row *rows = listing_rows(l, &count);
-	bool addresses = false, sources = false;
+	bool addresses = false, sources = false, lines = false;
 	if (!t)
 		return -ENOMEM;
 	for (size_t i = 0; i < count; i++) {
 		addresses |= rows[i].kind == LISTING_INSTRUCTION;
 		sources |= rows[i].kind == LISTING_SOURCE;
+		lines |= rows[i].line != 0;
 	}
 	add_counts(t, q, &c);
 	c.kind = table_add_column(t, TABLE_NAME, "kind", NULL);
 	c.address = table_add_column(t, TABLE_ADDRESS, "address", addresses ? "address" : NULL);
-	c.line = table_add_column(t, TABLE_COUNT, "line", sources ? "line" : NULL);
+	c.line = table_add_column(t, TABLE_COUNT, "line", lines ? "line" : NULL);
 	c.text = table_add_text_column(t, "text", sources ? "source" : "instruction");
 	c.function = table_add_column(t, TABLE_NAME, "function", NULL);
 	c.file = table_add_column(t, TABLE_NAME, "file", NULL);
 	int err = 0;
 	for (size_t i = 0; i < count && !err; i++)
-		err = add_row(t, q, &c, hit, &rows[i], format == TABLE_TEXT, sources);
+		err = add_row(t, q, &c, hit, &rows[i], format == TABLE_TEXT, sources,
+			      i == 0 || rows[i].line != rows[i - 1].line);
 	if (err < 0) {
 		table_free(t);
 		return err;
