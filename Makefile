@@ -20,7 +20,7 @@ check: deps all
 	@dev/run-tests $(BUILD)
 
 bench: deps all
-	@bench/run $(BUILD)
+	@bench/run $(BUILD) $(BENCH)
 
 install: all
 	@meson install -C $(BUILD) --no-rebuild
@@ -35,7 +35,7 @@ help:
 	@echo 'make          build in ./$(BUILD)'
 	@echo 'make try      install what is missing, build, sample this machine, show what it found'
 	@echo 'make check    install what is missing, build, run every test'
-	@echo 'make bench    speed, as ratios against perf and against the floor'
+	@echo 'make bench    speed, as ratios against perf and against the floor (BENCH=--quick: in 2 minutes)'
 	@echo 'make install  install (DESTDIR is honoured)'
 	@echo 'make format   clang-format everything'
 

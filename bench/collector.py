@@ -1,0 +1,66 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
+"""CPU time of the collector per 1000 samples against perf record -a at the same event and rate, as
+the rate and the number of processes grow, while processes live long and while they come and go."""
+import os
+import shutil
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
+import measure  # pylint: disable=wrong-import-position
+
+BUILD, TMP, QUICK = measure.arguments()
+KINDS = ["culprit", "perf", "perf -z"]
+SECONDS, REPEAT = (3, 1) if QUICK else (6, 3)
+
+
+def work(processes, percent=80):
+    return [os.path.join(BUILD, "bench", "load"), str(processes), "600", str(percent)]
+
+
+COMPILE = ["sh", "-c", "while :; do echo 'int main(void) { return 0; }' | gcc -O2 -x c - "
+           f"-o {TMP}/compiled; done"]
+
+
+def compare(load, hz, kinds):
+    def run(kind, number):
+        out = os.path.join(TMP, f"out-{number}")
+        r = measure.Run(kind, BUILD, hz, SECONDS, out)
+        shutil.rmtree(out, ignore_errors=True)
+        if os.path.isfile(out):
+            os.remove(out)
+        return r
+    with measure.Load(load):
+        return measure.alternate(kinds, REPEAT, run)
+
+
+def show(name, found, goal, fields):
+    for field, meaning in fields:
+        for other in list(found)[1:]:
+            measure.row(f"{meaning} per 1000 samples, {name}", "us",
+                        measure.median(found["culprit"], field), other,
+                        measure.median(found[other], field), goal)
+    measure.note(f"{name}: sampling thread, us per 1000 samples: " + "; ".join(
+        f"{kind} {measure.spread([r.main for r in runs])}" for kind, runs in found.items()))
+    crashed = [kind for kind, runs in found.items() if not all(r.ok for r in runs)]
+    if crashed:
+        measure.note(f"{name}: crashed at its end: {', '.join(crashed)}")
+
+
+STEADY = [("main", "CPU time, steady")]
+ALL = STEADY + [("user", "of it in user space (by ticks)"),
+                ("helpers", "helpers (symbols), steady"), ("whole", "CPU time, start to end")]
+
+
+def main():
+    for hz in [1000, 20000] if QUICK else [1000, 4000, 10000, 20000]:
+        found = compare(work(20), hz, KINDS)
+        show(f"20 processes, {hz} Hz", found, "0.1 of perf's",
+             ALL if hz in (1000, 10000, 20000) else STEADY)
+    for processes in [1, 300] if QUICK else [1, 100, 1000]:
+        show(f"{processes} processes, 4000 Hz", compare(work(processes), 4000, KINDS[:2]),
+             "0.1 of perf's", STEADY)
+    show("compilers, 4000 Hz", compare(COMPILE, 4000, KINDS), "0.1 of perf's", ALL)
+
+
+main()
