@@ -41,7 +41,8 @@ struct sampler {
 	struct period *periods;
 	double width; /* of the range of periods; 0: fixed */
 	uint64_t seed, next_redraw_ns;
-	uint64_t *busy; /* by slot: samples of other than the idle task, at the last redraw */
+	uint64_t *busy;	 /* by slot: samples of other than the idle task, at the last redraw */
+	uint64_t *taken; /* by slot: samples at the last sampler_busiest */
 	bool tracepoint[WIRE_EVENTS], clock[WIRE_EVENTS];
 	void (*changed)(void *arg, pid_t tgid);
 	void *changed_arg;
@@ -257,7 +258,8 @@ static int open_events(struct sampler *s, const struct sampler_config *config, s
 	s->links = malloc(n * sizeof(*s->links));
 	s->periods = calloc(n, sizeof(*s->periods));
 	s->busy = calloc(s->cpus.count, sizeof(*s->busy));
-	if (!s->fds || !s->links || !s->periods || !s->busy)
+	s->taken = calloc(s->cpus.count, sizeof(*s->taken));
+	if (!s->fds || !s->links || !s->periods || !s->busy || !s->taken)
 		return diag_fail(diag, ENOMEM, "out of memory");
 	memset(s->fds, 0xff, n * sizeof(*s->fds));
 	memset(s->links, 0xff, n * sizeof(*s->links));
@@ -316,6 +318,7 @@ void sampler_free(struct sampler *s)
 	free(s->links);
 	free(s->periods);
 	free(s->busy);
+	free(s->taken);
 	ring_buffer__free(s->notices);
 	if (s->state)
 		munmap(s->state, s->state_bytes);
@@ -346,6 +349,7 @@ static void forget_all(struct sampler *s)
 		memset(&s->tables[2 * slot], 0, 2 * sizeof(struct wire_table));
 		s->tables[2 * slot].start_ns = now_ns();
 		*cpu = (struct wire_cpu){.slot = slot};
+		s->taken[slot] = 0;
 	}
 }
 
@@ -440,6 +444,20 @@ double sampler_pressure(const struct sampler *s)
 	return (double)most / WIRE_SPILL;
 }
 
+uint64_t sampler_busiest(struct sampler *s)
+{
+	uint64_t most = 0;
+
+	for (unsigned slot = 0; slot < s->cpus.count; slot++) {
+		uint64_t samples = *(volatile uint64_t *)&cpu_of(s, slot)->samples;
+		uint64_t grew = samples - s->taken[slot];
+
+		most = grew > most ? grew : most;
+		s->taken[slot] = samples;
+	}
+	return most;
+}
+
 uint64_t sampler_oldest_ns(const struct sampler *s)
 {
 	uint64_t oldest = UINT64_MAX;
@@ -506,12 +524,23 @@ static void take_entry(const struct wire_table *t, const struct wire_entry *w,
 	take(arg, &e);
 }
 
+/* A bucket was written by another core: its lines are on their way while those before it are read.
+ */
+static void prefetch_bucket(struct wire_table *t, uint32_t i)
+{
+	struct wire_bucket *b = &t->bucket[t->touched[i % WIRE_BUCKETS] & (WIRE_BUCKETS - 1)];
+
+	__builtin_prefetch(b, 1);
+	__builtin_prefetch((char *)b + sizeof(*b) / 2, 1);
+}
+
 static void drain_table(struct wire_table *t,
 			void (*take)(void *arg, const struct sampler_entry *e), void *arg)
 {
 	for (uint32_t i = 0; i < t->touched_count && i < WIRE_BUCKETS; i++) {
 		struct wire_bucket *b = &t->bucket[t->touched[i] & (WIRE_BUCKETS - 1)];
 
+		prefetch_bucket(t, i + 4);
 		for (int way = 0; way < WIRE_WAYS && b->way[way].tally; way++)
 			take_entry(t, &b->way[way], take, arg);
 		memset(b, 0, sizeof(*b));

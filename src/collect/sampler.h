@@ -51,6 +51,8 @@ void sampler_redraw(struct sampler *s, uint64_t time_ns);
 unsigned sampler_cpus(const struct sampler *s);
 /* How full the fullest spill of an active table is, 0 to 1. Reads shared memory only. */
 double sampler_pressure(const struct sampler *s);
+/* The most samples that any CPU took since the last call. */
+uint64_t sampler_busiest(struct sampler *s);
 
 /* One drained entry: count samples of an event at a PC of a process. */
 struct sampler_entry {

@@ -22,10 +22,14 @@
 #include "image/kernel.h"
 #include "util/log.h"
 
-#define TICK_NS		 200000000ull
-#define TICK_WIDTH	 0.4
-#define TICKS_A_ROUND	 5    /* each CPU is drained once in so many ticks... */
-#define PRESSURE_HIGH	 0.25 /* ...and at once when a spill is so full */
+#define TICK_NS	      400000000ull /* at most; a fast rate ticks faster */
+#define TICK_FIRST_NS 20000000ull  /* the rate is not known yet */
+#define TICK_WIDTH    0.4
+#define TICKS_A_ROUND 5	   /* each CPU is drained once in so many ticks... */
+#define PRESSURE_HIGH 0.25 /* ...and at once when a spill is so full */
+/* Were all of a CPU's samples evictions, as many fill half a spill: the longest tick's fit above
+ * what pressure lets stand. */
+#define SAMPLES_A_TICK	 (WIRE_SPILL / 2)
 #define COLLECT_NS	 5000000000ull
 #define FILE_IDLE_NS	 600000000000ull
 #define BATCH_ROWS	 262144
@@ -51,6 +55,7 @@ struct session {
 	struct tally tally;
 	struct period tick; /* time between ticks, ns */
 	uint64_t next_tick_ns, next_collect_ns, drained_slots;
+	uint64_t last_tick_ns;
 	uint64_t batch_start_ns, started_ns, flushed;
 	bool running;
 	struct diag trouble; /* why the last flush that nobody asked for failed */
@@ -150,6 +155,17 @@ static void collect_garbage(struct session *s, uint64_t now)
 	s->next_collect_ns = now + COLLECT_NS;
 }
 
+/* The time to the next tick, by what the last one brought. */
+static uint64_t draw_tick(struct session *s, uint64_t now)
+{
+	uint64_t samples = sampler_busiest(s->sampler), took = now - s->last_tick_ns;
+	double due = samples ? (double)took * SAMPLES_A_TICK / (double)samples : TICK_NS;
+	double share = due < TICK_NS ? due / TICK_NS : 1;
+
+	s->last_tick_ns = now;
+	return (uint64_t)((double)period_draw(&s->tick) * share);
+}
+
 static void tick(struct session *s, uint64_t now)
 {
 	sampler_redraw(s->sampler, now);
@@ -159,7 +175,7 @@ static void tick(struct session *s, uint64_t now)
 		collect_garbage(s, now);
 	/* After a long stop (a debugger, a suspended machine) the ticks that were missed stay so.
 	 */
-	s->next_tick_ns = now + period_draw(&s->tick);
+	s->next_tick_ns = now + draw_tick(s, now);
 }
 
 static int ms_until(uint64_t then, uint64_t now)
@@ -441,8 +457,9 @@ int session_start(struct session *s, struct diag *diag)
 	s->running = true;
 	period_init(&s->tick, TICK_NS, 0, TICK_WIDTH, clock_ns(CLOCK_REALTIME), 0);
 	s->batch_start_ns = s->started_ns = clock_ns(CLOCK_REALTIME);
-	s->next_tick_ns = clock_ns(CLOCK_MONOTONIC) + TICK_NS;
-	s->next_collect_ns = s->next_tick_ns + COLLECT_NS;
+	s->last_tick_ns = clock_ns(CLOCK_MONOTONIC);
+	s->next_tick_ns = s->last_tick_ns + TICK_FIRST_NS;
+	s->next_collect_ns = s->last_tick_ns + COLLECT_NS;
 	tally_start(&s->tally, &s->config, &s->rate);
 	return 0;
 }

@@ -198,17 +198,32 @@ int db_batch_profile(struct db_batch *b, uint32_t image, uint32_t event, uint32_
 	return 0;
 }
 
-static struct db_batch_slot *slot_find(struct db_batch_slot *slots, size_t count, uint32_t profile,
-				       uint64_t offset)
+static uint64_t slot_hash(uint32_t profile, uint64_t offset)
 {
-	uint64_t hash = hash_u64(offset ^ (uint64_t)profile * 0x9e3779b97f4a7c15u);
-	/* Scales the hash to the table, which so need not be a power of two. */
-	size_t at = (size_t)(((unsigned __int128)hash * count) >> 64);
+	return hash_u64(offset ^ (uint64_t)profile * 0x9e3779b97f4a7c15u);
+}
+
+/* Scales the hash to the table, which so need not be a power of two. */
+static size_t slot_home(uint64_t hash, size_t count)
+{
+	return (size_t)(((unsigned __int128)hash * count) >> 64);
+}
+
+static struct db_batch_slot *slot_find_hashed(struct db_batch_slot *slots, size_t count,
+					      uint64_t hash, uint32_t profile, uint64_t offset)
+{
+	size_t at = slot_home(hash, count);
 
 	while (slots[at].profile != DB_SLOT_FREE &&
 	       (slots[at].profile != profile || slots[at].offset != offset))
 		at = at + 1 == count ? 0 : at + 1;
 	return &slots[at];
+}
+
+static struct db_batch_slot *slot_find(struct db_batch_slot *slots, size_t count, uint32_t profile,
+				       uint64_t offset)
+{
+	return slot_find_hashed(slots, count, slot_hash(profile, offset), profile, offset);
 }
 
 static size_t slots_for(size_t rows)
@@ -265,16 +280,72 @@ static void slot_set(struct db_batch *b, uint32_t profile, uint64_t offset, uint
 	*s = (struct db_batch_slot){profile, count, offset};
 }
 
+/* Adds to the upper half of a 64-bit count, which stops at the largest. */
+static void carry(struct db_batch *b, uint32_t profile, uint64_t offset)
+{
+	struct db_batch_slot *s =
+		slot_find(b->slots, b->slot_count, profile | DB_PROFILE_HIGH, offset);
+
+	if (s->profile != DB_SLOT_FREE && s->count == UINT32_MAX)
+		slot_set(b, profile, offset, UINT32_MAX);
+	else
+		slot_set(b, profile | DB_PROFILE_HIGH, offset,
+			 s->profile == DB_SLOT_FREE ? 1 : s->count + 1);
+}
+
+static void settle_one(struct db_batch *b)
+{
+	struct db_batch_waiting w = b->queue[b->queue_first];
+	struct db_batch_slot *s =
+		slot_find_hashed(b->slots, b->slot_count, w.hash, w.profile, w.offset);
+
+	b->queue_first = (b->queue_first + 1) % DB_QUEUE;
+	b->queue_count--;
+	if (s->profile == DB_SLOT_FREE) {
+		*s = (struct db_batch_slot){w.profile, w.count, w.offset};
+		b->used++;
+		return;
+	}
+	s->count += w.count;
+	if (s->count < w.count)
+		carry(b, w.profile, w.offset);
+}
+
+void db_batch_settle(const struct db_batch *b)
+{
+	while (b->queue_count)
+		settle_one((struct db_batch *)b);
+}
+
+static void enqueue(struct db_batch *b, uint32_t profile, uint64_t offset, uint32_t count)
+{
+	uint64_t hash = slot_hash(profile, offset);
+
+	__builtin_prefetch(&b->slots[slot_home(hash, b->slot_count)], 1);
+	if (b->queue_count == DB_QUEUE)
+		settle_one(b);
+	b->queue[(b->queue_first + b->queue_count++) % DB_QUEUE] =
+		(struct db_batch_waiting){profile, count, offset, hash};
+	b->samples = num_add_sat(b->samples, count);
+}
+
 int db_batch_add(struct db_batch *b, uint32_t profile, uint64_t offset, uint64_t count)
 {
+	/* Each that waits may need a slot, and one for its upper half. */
+	size_t most = 2 * ((size_t)b->queue_count + 1), need = 0;
 	uint64_t low, high = 0;
-	size_t need = 0;
 	int r;
 
 	if (profile >= dict_count(b->profiles))
 		return -EINVAL;
 	if (!count)
 		return 0;
+	if (count <= UINT32_MAX && slots_grow(b, most) == 0) {
+		enqueue(b, profile, offset, (uint32_t)count);
+		return 0;
+	}
+	/* Nearly full: exactly what is needed decides. */
+	db_batch_settle(b);
 	low = slot_value(b, profile, offset, &need) + (count & UINT32_MAX);
 	if ((low >> 32) + (count >> 32)) {
 		high = slot_value(b, profile | DB_PROFILE_HIGH, offset, &need);
@@ -355,6 +426,7 @@ void db_batch_interval(struct db_batch *b, uint64_t start_ns, uint64_t end_ns)
 
 size_t db_batch_rows(const struct db_batch *b)
 {
+	db_batch_settle(b);
 	return b->used;
 }
 

@@ -200,6 +200,7 @@ int db_batch_each(const struct db_batch *b, int (*f)(void *arg, const struct db_
 	struct sorter s = {.b = b};
 	int r;
 
+	db_batch_settle(b);
 	if (!b->used)
 		return 0;
 	s.profile_count = intern_count(b->profiles);

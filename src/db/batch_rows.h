@@ -23,6 +23,17 @@ struct db_batch_slot {
 #define DB_SLOT_FREE	UINT32_MAX
 #define DB_PROFILE_HIGH 0x80000000u
 
+/*
+ * The table is far larger than the cache, so a count waits in a queue from the look at its slot
+ * (a prefetch) to the next ones' turn. The table always has room for what waits.
+ */
+#define DB_QUEUE 16 /* a power of two */
+
+struct db_batch_waiting {
+	uint32_t profile, count;
+	uint64_t offset, hash;
+};
+
 struct db_batch_profile {
 	uint32_t image, event, subject;
 };
@@ -35,6 +46,8 @@ struct db_batch_path {
 struct db_batch {
 	struct db_batch_slot *slots;
 	size_t slot_count, used, max_rows;
+	struct db_batch_waiting queue[DB_QUEUE]; /* a ring */
+	uint32_t queue_first, queue_count;
 
 	/* One number space each; the arrays beside have room for *_room entries. */
 	struct intern *images, *events, *subjects, *profiles, *counters, *facts;
@@ -46,6 +59,10 @@ struct db_batch {
 	size_t dict_bytes;
 	uint64_t start_ns, end_ns, samples;
 };
+
+/* Counts what waits in the queue. Whoever looks at the table does this first; to others it has no
+ * effect that can be seen, which is what lets it take a batch that is const. */
+void db_batch_settle(const struct db_batch *b);
 
 /*
  * Calls f for each row, sorted as db_row_compare says. Returns what f returned if that was not 0,

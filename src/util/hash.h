@@ -7,8 +7,17 @@
 
 /* 64-bit hash of bytes (xxh3). Not for files: a file's checksum is named in its format. */
 uint64_t hash_bytes(const void *data, size_t size);
-/* Mixes a 64-bit number. */
-uint64_t hash_u64(uint64_t v);
+/* Mixes a 64-bit number: the finalizer of MurmurHash3 (Appleby); every input bit reaches every
+ * output bit. Here, because tables that samples go through ask for little else. */
+static inline uint64_t hash_u64(uint64_t v)
+{
+	v ^= v >> 33;
+	v *= 0xff51afd7ed558ccdULL;
+	v ^= v >> 33;
+	v *= 0xc4ceb9fe1a85ec53ULL;
+	v ^= v >> 33;
+	return v;
+}
 
 /*
  * Interns byte strings: equal bytes get the same small number, counted from 0 in order of arrival.
