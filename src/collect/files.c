@@ -144,14 +144,9 @@ struct mapped_file *files_take(struct files *f, const struct file_name *name)
 	uint64_t key = key_of(name);
 	struct mapped_file **chain = &f->chains[key % TABLE_SIZE], *file;
 
-	for (file = *chain; file; file = file->next) {
-		if (file->key == key && same_name(&file->name, name)) {
-			/* A build-id names the content; numbers name a file that may be rewritten.
-			 */
-			file->check = file->name.build_id_size == 0;
+	for (file = *chain; file; file = file->next)
+		if (file->key == key && same_name(&file->name, name))
 			return file_ref(file);
-		}
-	}
 	if (f->counters.files >= FILES_MAX) {
 		f->counters.refused++;
 		return NULL;
@@ -210,57 +205,67 @@ static int open_regular(const char *path, struct stat *ret)
 	return -EBADMSG;
 }
 
-/* Opens prefix/path and accepts it only if it is the file of the record. */
-static int open_same(const struct mapped_file *file, const char *prefix, size_t path_size,
-		     struct stat *st)
+/* The ways to a file, the surest first. */
+enum way { WAY_HELD, WAY_MAPPING, WAY_ROOT, WAY_PATH, WAYS };
+
+static int name_way(const struct mapped_file *file, enum way way, pid_t pid, uint64_t start,
+		    uint64_t end, char *ret, size_t room)
+{
+	size_t size = file->path_size, cut = strlen(DELETED);
+	char prefix[32] = "";
+	int n;
+
+	if (way == WAY_HELD) {
+		/* Its own open file, so that nobody else moves its position. */
+		snprintf(ret, room, "/proc/self/fd/%d", file->held - 1);
+		return file->held ? 0 : -ENOENT;
+	}
+	if (way == WAY_MAPPING) {
+		/* The very inode, whatever its name is now and whatever namespace it is in, as long
+		 * as the process has not become another. */
+		snprintf(ret, room, "/proc/%d/map_files/%llx-%llx", (int)pid,
+			 (unsigned long long)start, (unsigned long long)end);
+		return 0;
+	}
+	if (way == WAY_ROOT)
+		snprintf(prefix, sizeof(prefix), "/proc/%d/root", (int)pid);
+	if (size > cut && !memcmp(file->path + size - cut, DELETED, cut))
+		size -= cut;
+	n = snprintf(ret, room, "%s%.*s", prefix, (int)size, file->path);
+	return n < 0 || (size_t)n >= room ? -ENAMETOOLONG : 0;
+}
+
+/* Opens it one way, and accepts it only if it can be the file of the record. */
+static int open_way(const struct mapped_file *file, enum way way, pid_t pid, uint64_t start,
+		    uint64_t end, struct stat *st)
 {
 	char path[4096 + 64];
-	int n = snprintf(path, sizeof(path), "%s%.*s", prefix, (int)path_size, file->path);
-	int fd;
+	int fd = name_way(file, way, pid, start, end, path, sizeof(path));
 
-	if (n < 0 || (size_t)n >= sizeof(path) || path_size > 4096)
-		return -ENAMETOOLONG;
-	fd = open_regular(path, st);
+	if (fd == 0)
+		fd = open_regular(path, st);
 	if (fd < 0)
 		return fd;
-	/* With a build-id the content is checked later. The device is not compared: overlay file
-	 * systems show one number in a record and another in stat. */
+	/* With a build-id the content is compared later. The device is not: overlay file systems
+	 * show one number in a record and another in stat. */
 	if (file->name.build_id_size || st->st_ino == file->name.inode)
 		return fd;
 	close(fd);
 	return -ESTALE;
 }
 
-static int open_file(const struct mapped_file *file, pid_t pid, uint64_t start, uint64_t end,
-		     struct stat *st)
-{
-	char path[96];
-	size_t size = file->path_size, cut = strlen(DELETED);
-	int fd;
-
-	if (file->held) {
-		/* Its own open file, so that nobody else moves its position. */
-		snprintf(path, sizeof(path), "/proc/self/fd/%d", file->held - 1);
-		return open_regular(path, st);
-	}
-	/* The very inode, whatever its name is now and whatever namespace it is in. */
-	snprintf(path, sizeof(path), "/proc/%d/map_files/%llx-%llx", (int)pid,
-		 (unsigned long long)start, (unsigned long long)end);
-	fd = open_regular(path, st);
-	if (fd >= 0)
-		return fd;
-	if (size > cut && !memcmp(file->path + size - cut, DELETED, cut))
-		size -= cut;
-	snprintf(path, sizeof(path), "/proc/%d/root", (int)pid);
-	fd = open_same(file, path, size, st);
-	return fd >= 0 ? fd : open_same(file, "", size, st);
-}
-
 int files_open(const struct mapped_file *file, pid_t pid, uint64_t start, uint64_t end)
 {
-	struct stat st;
+	for (enum way way = 0; way < WAYS; way++) {
+		struct stat st;
+		int fd = open_way(file, way, pid, start, end, &st);
 
-	return open_file(file, pid, start, end, &st);
+		if (fd >= 0 && st.st_dev == file->device && st.st_ino == file->inode)
+			return fd;
+		if (fd >= 0)
+			close(fd);
+	}
+	return -ESTALE;
 }
 
 static bool unchanged(const struct mapped_file *file, const struct stat *st)
@@ -301,36 +306,40 @@ static bool facts_match(const struct mapped_file *file, const struct image_facts
 		!memcmp(facts->id.bytes, file->name.build_id, facts->id.size));
 }
 
-static void take_facts(struct files *f, struct mapped_file *file, int fd, const struct stat *st)
+/* Reads what the file is. -ESTALE: its content is not that of the record. */
+static int take_facts(struct files *f, struct mapped_file *file, int fd, const struct stat *st)
 {
+	struct image_segment *copy;
 	struct image_facts facts;
 	struct diag diag;
 	int r = image_worker_facts(f->worker, fd, &facts, &diag);
 
+	if (r == 0 && !facts_match(file, &facts))
+		return -ESTALE;
 	file->size = (uint64_t)st->st_size;
+	file->device = st->st_dev;
+	file->inode = st->st_ino;
 	file->changed.s = st->st_ctim.tv_sec;
 	file->changed.ns = st->st_ctim.tv_nsec;
 	file->gone = is_passing(file, st);
-	if (r == 0 && !facts_match(file, &facts))
-		r = -ESTALE;
 	if (r) {
 		f->counters.hostile += r == -ETIMEDOUT || r == -EBADMSG;
 		if (r == -EBADMSG && name_starts(&file->name, "/memfd:"))
 			file->state = FILE_ANON;
 		else
 			make_opaque(file);
-		return;
+		return 0;
 	}
-	struct image_segment *copy = calloc(facts.segment_count ?: 1, sizeof(*copy));
-
+	copy = calloc(facts.segment_count ?: 1, sizeof(*copy));
 	if (!copy)
-		return;
+		return -ENOMEM;
 	memcpy(copy, facts.segments, facts.segment_count * sizeof(*copy));
 	free(file->segments);
 	file->segments = copy;
 	file->segment_count = facts.segment_count;
 	file->id = facts.id;
 	file->state = FILE_ELF;
+	return 0;
 }
 
 /* The file was rewritten in place, or can be read now: what was said under the old identity stays
@@ -351,43 +360,72 @@ static struct mapped_file *replace(struct files *f, struct mapped_file *old)
 	return file_ref(file);
 }
 
-struct mapped_file *files_resolve(struct files *f, struct mapped_file *file, pid_t pid,
-				  uint64_t start, uint64_t end)
+/* Keeps open what does not last. */
+static void hold(struct files *f, struct mapped_file *file, int fd)
 {
-	bool retry = file->state == FILE_OPAQUE && file->attempts < ATTEMPTS_MAX;
-	struct stat st;
-	int fd;
-
-	if (file->state == FILE_ANON || file->state == FILE_VDSO ||
-	    (file->state == FILE_ELF && !file->check) || (file->state == FILE_OPAQUE && !retry))
-		return file;
-	fd = open_file(file, pid, start, end, &st);
-	file->check = false;
-	file->attempts++;
-	if (fd < 0) {
-		if (file->state == FILE_UNRESOLVED) {
-			f->counters.unreadable++;
-			make_opaque(file);
-		}
-		return file;
-	}
-	if (file->state == FILE_OPAQUE || (file->state == FILE_ELF && !unchanged(file, &st)))
-		file = replace(f, file);
-	if (file->state == FILE_UNRESOLVED)
-		take_facts(f, file, fd, &st);
 	if (file->state == FILE_ELF && file->gone && !file->held && f->held < HELD_MAX) {
 		file->held = fd + 1;
 		f->held++;
 	} else {
 		close(fd);
 	}
+}
+
+/* Without a build-id a file is only what it was when it was mapped while nobody has written to it
+ * since. */
+static bool written_since(const struct mapped_file *file, const struct stat *st, uint64_t born_ns)
+{
+	struct timespec wall, monotonic;
+	int64_t age_ns, written_ns;
+
+	if (file->name.build_id_size || born_ns == 0)
+		return false;
+	clock_gettime(CLOCK_MONOTONIC, &monotonic);
+	clock_gettime(CLOCK_REALTIME, &wall);
+	age_ns = monotonic.tv_sec * 1000000000 + monotonic.tv_nsec - (int64_t)born_ns;
+	written_ns = (wall.tv_sec - st->st_mtim.tv_sec) * 1000000000 + wall.tv_nsec -
+		     st->st_mtim.tv_nsec;
+	return written_ns < age_ns;
+}
+
+struct mapped_file *files_resolve(struct files *f, struct mapped_file *file, pid_t pid,
+				  uint64_t start, uint64_t end, uint64_t born_ns)
+{
+	bool named_by_content = file->name.build_id_size > 0;
+	int r = -ESTALE;
+
+	if (file->state == FILE_ANON || file->state == FILE_VDSO ||
+	    (named_by_content && (file->state == FILE_ELF ||
+				  (file->state == FILE_OPAQUE && file->attempts >= ATTEMPTS_MAX))))
+		return file;
+	file->attempts++;
+	for (enum way way = 0; way < WAYS && r; way++) {
+		struct stat st;
+		int fd = open_way(file, way, pid, start, end, &st);
+
+		if (fd < 0)
+			continue;
+		if (file->state == FILE_OPAQUE ||
+		    (file->state == FILE_ELF && !unchanged(file, &st)))
+			file = replace(f, file);
+		r = 0;
+		if (file->state == FILE_UNRESOLVED && !written_since(file, &st, born_ns))
+			r = take_facts(f, file, fd, &st);
+		hold(f, file, fd);
+	}
+	if (file->state == FILE_UNRESOLVED) {
+		f->counters.unreadable++;
+		make_opaque(file);
+	}
 	return file;
 }
 
-void files_meet(struct files *f, struct mapped_file *file, pid_t pid, uint64_t start, uint64_t end)
+struct mapped_file *files_meet(struct files *f, struct mapped_file *file, pid_t pid, uint64_t start,
+			       uint64_t end, uint64_t born_ns)
 {
-	if (file->state == FILE_UNRESOLVED)
-		files_resolve(f, file, pid, start, end);
+	if (file->state == FILE_UNRESOLVED || file->name.build_id_size == 0)
+		return files_resolve(f, file, pid, start, end, born_ns);
+	return file;
 }
 
 bool file_image_offset(const struct mapped_file *file, uint64_t file_offset, uint64_t *ret)

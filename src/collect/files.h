@@ -46,9 +46,9 @@ struct mapped_file {
 	bool gone; /* found deleted, or where it may not stay: its symbols are wanted soon */
 	/* Private to files.c. */
 	uint32_t refs, attempts;
-	int held;   /* 1 + a descriptor that is kept open, 0: none */
-	bool check; /* may have been rewritten in place since it was resolved */
+	int held; /* 1 + a descriptor that is kept open, 0: none */
 	uint64_t key, used_ns, size;
+	uint64_t device, inode; /* as stat says, of the file that was read */
 	struct timespec_pair {
 		int64_t s, ns;
 	} changed;
@@ -68,19 +68,23 @@ void file_unref(struct mapped_file *file);
 
 /*
  * Finds out which image the file is, through one mapping of it in process pid, which may be dead
- * already. Returns the file to use from now on with the caller's reference moved to it: usually the
- * same, another one when its content was replaced in place.
+ * already. born_ns: when it was mapped (CLOCK_MONOTONIC; 0: before collection); a file without a
+ * build-id that was written to after that is not read, since its content is not what ran. Returns
+ * the file to use from now on with the caller's reference moved to it: usually the same, another
+ * one when its content was replaced in place.
  */
 struct mapped_file *files_resolve(struct files *f, struct mapped_file *file, pid_t pid,
-				  uint64_t start, uint64_t end);
-/* A mapping that was just made: finds out what its file is if that was never seen before, since it
- * may be gone when the first sample is resolved. Keeps it open if it is of a kind that does not
- * last. */
-void files_meet(struct files *f, struct mapped_file *file, pid_t pid, uint64_t start, uint64_t end);
+				  uint64_t start, uint64_t end, uint64_t born_ns);
+/* The same for a mapping that was just made, if its file was never seen before or is not named by
+ * its content: it may be gone, or another, when the first sample is resolved. Keeps it open if it
+ * is of a kind that does not last. */
+struct mapped_file *files_meet(struct files *f, struct mapped_file *file, pid_t pid, uint64_t start,
+			       uint64_t end, uint64_t born_ns);
 /* The offset in the image of a file offset. False when no segment has it. */
 bool file_image_offset(const struct mapped_file *file, uint64_t file_offset, uint64_t *ret);
 
-/* Opens it for reading, as files_resolve does: a descriptor or a negative errno. */
+/* Opens the file that files_resolve read, if it can still be had: a descriptor or a negative errno.
+ */
 int files_open(const struct mapped_file *file, pid_t pid, uint64_t start, uint64_t end);
 
 /* Forgets files without references that were not used since the time given (CLOCK_MONOTONIC). */

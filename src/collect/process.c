@@ -10,7 +10,7 @@
 #include "util/hash.h"
 
 #define PROCESSES_MAX  262144
-#define LIVES_MAX_EACH 1024 /* of one PID between two collections: execs and reuses */
+#define LIVES_MAX_EACH 8192 /* of one PID between two collections: execs and reuses */
 
 struct processes {
 	struct files *files;
@@ -61,7 +61,7 @@ struct process *processes_find(struct processes *p, pid_t pid, uint64_t time_ns)
 {
 	struct process *life = processes_newest(p, pid);
 
-	while (life && life->born_ns > time_ns && life->older)
+	while (life && life->born_ns > time_ns)
 		life = life->older;
 	return life;
 }
@@ -70,21 +70,20 @@ struct process *processes_find(struct processes *p, pid_t pid, uint64_t time_ns)
 static struct process *begin_life(struct processes *p, pid_t pid, uint64_t born_ns)
 {
 	struct process *before = processes_newest(p, pid), *life = calloc(1, sizeof(*life));
-	unsigned lives = 0;
 
 	if (!life || map64_put(p->by_pid, (uint64_t)pid, (uint64_t)(uintptr_t)life)) {
 		p->counters.processes_refused++;
 		free(life);
 		return NULL;
 	}
-	for (struct process *l = before; l && lives < LIVES_MAX_EACH; l = l->older)
-		lives++;
-	if (lives == LIVES_MAX_EACH) {
-		/* Something execs in a loop. Its oldest lives are the last to have samples left. */
+	if (before && before->forebears == LIVES_MAX_EACH) {
+		/* Something execs in a loop. Samples of the lives forgotten here become unknown. */
 		free_lives(0, (uint64_t)(uintptr_t)before->older, NULL);
-		p->counters.lives -= LIVES_MAX_EACH - 1;
+		p->counters.lives -= before->forebears;
 		before->older = NULL;
+		before->forebears = 0;
 	}
+	life->forebears = before ? before->forebears + 1 : 0;
 	life->pid = pid;
 	life->born_ns = life->started_ns = born_ns;
 	life->ended_ns = UINT64_MAX;
@@ -194,7 +193,7 @@ static void add_mapping(struct processes *p, struct process *life, const struct 
 		life->space = space_new();
 	file = life->space ? files_take(p->files, name) : NULL;
 	if (file && new_here)
-		files_meet(p->files, file, life->pid, start, end);
+		file = files_meet(p->files, file, life->pid, start, end, born_ns);
 	if (!file || space_add(&life->space, start, end, file_offset, file, born_ns))
 		p->counters.mappings_refused++;
 }
@@ -355,6 +354,7 @@ static void collect_older(struct collection *c, struct process *newest)
 			c->ending.f(c->ending.arg, life);
 		*at = life->older;
 		free_life(life);
+		newest->forebears--;
 		c->p->counters.lives--;
 	}
 }

@@ -34,6 +34,7 @@ struct process {
 	size_t comm_size;
 	struct space *space;   /* NULL: not known (the process was gone before it was seen) */
 	struct process *older; /* the life before */
+	uint32_t forebears;    /* how many there are before it; right for the newest */
 	/* Kept by the owner of the samples: see collect/subject.h and collect/resolve.c. */
 	char *cgroup; /* NULL: not looked up */
 	bool cgroup_stale;
@@ -60,7 +61,7 @@ int processes_scan_one(struct processes *p, pid_t pid, uint64_t time_ns);
 /* A record of the kernel, in order of time. */
 void processes_take(struct processes *p, const struct sideband_record *r);
 
-/* The life of pid at that time; the oldest known if it began later; NULL when pid is not known. */
+/* The life of pid at that time; NULL when it is not known: better unknown than another's. */
 struct process *processes_find(struct processes *p, pid_t pid, uint64_t time_ns);
 /* The newest life of pid, NULL when it is not known. */
 struct process *processes_newest(struct processes *p, pid_t pid);

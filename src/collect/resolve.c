@@ -186,8 +186,9 @@ static bool place_user(struct resolver *r, struct process *life, const struct sa
 	}
 	if (!m)
 		return false;
-	if (!m->resolved || m->file->check) {
-		m->file = files_resolve(r->config.files, m->file, life->pid, m->start, m->end);
+	if (!m->resolved) {
+		m->file = files_resolve(r->config.files, m->file, life->pid, m->start, m->end,
+					m->born_ns);
 		m->resolved = true;
 	}
 	if (m->file->state == FILE_ANON) {

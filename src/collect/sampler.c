@@ -514,7 +514,8 @@ static void take_entry(const struct wire_table *t, const struct wire_entry *w,
 {
 	struct sampler_entry e = {
 		.pc = (uint64_t)w->pc_high << 32 | w->pc_low,
-		.first_ns = t->start_ns + ((uint64_t)w->first << 10),
+		/* The latest that it can be: a sample never precedes what made it possible. */
+		.first_ns = t->start_ns + ((uint64_t)w->first << 10 | 1023),
 		.tgid = w->process & WIRE_TGID_MASK,
 		.event = (w->tally >> WIRE_COUNT_BITS) - 1,
 		.count = w->tally & WIRE_COUNT_MASK,

@@ -108,8 +108,9 @@ static int drain(struct session *s, unsigned first, unsigned count, struct diag 
 {
 	int r = count ? sampler_flip(s->sampler, first, count, diag) : 0;
 
-	if (r || !count)
+	if (r)
 		return r;
+	/* Also when no CPU has its turn: a new file is best looked at while it is there. */
 	follow_processes(s);
 	resolver_begin_drain(s->resolver);
 	sampler_drain(s->sampler, first, count, resolver_take, s->resolver);
