@@ -2,7 +2,7 @@
 /*
  * Database files that somebody else wrote. The first byte says what the rest is: a whole pack, or,
  * since a checksum keeps nearly all changes of one out, what comes after the checksum: a chunk's
- * payload, the streams of a rows chunk (six 16-bit sizes and 16 bits of
+ * payload, the streams of a rows chunk (their 16-bit sizes and 16 bits of
  * rows first), a catalog. corpus/pack has one of each, from a database of two flushes.
  */
 #include <errno.h>
@@ -106,7 +106,7 @@ static void try_payload(const uint8_t *data, size_t size)
 
 	buf_init(&raw, CHUNK_RAW_MAX + 1);
 	if (chunk_open(data, size, &raw, streams) == 0)
-		try_streams(streams, (uint32_t)streams[ROWS_COUNTS].size);
+		try_streams(streams, 2 * (uint32_t)streams[ROWS_COUNTS].size);
 	buf_free(&raw);
 }
 

@@ -13,14 +13,20 @@
  * than one list of offsets for each subject.
  */
 enum rows_stream {
-	ROWS_DICT,     /* images, events, subjects that the chunk uses */
-	ROWS_GROUPS,   /* (image, event): rows, subjects */
-	ROWS_DELTAS,   /* distance of each distinct offset from the one before */
-	ROWS_SHARERS,  /* subjects at the offset, less one; only in groups of several subjects */
-	ROWS_SUBJECTS, /* which; likewise */
-	ROWS_COUNTS,   /* less one */
+	ROWS_DICT,	   /* images, events, subjects that the chunk uses */
+	ROWS_GROUPS,	   /* (image, event): rows, subjects, the most frequent first */
+	ROWS_DELTAS,	   /* distance of each distinct offset from the one before */
+	ROWS_SHARERS,	   /* subjects at the offset, less one: 2 bits, 3 for 3 or more */
+	ROWS_SHARERS_MORE, /* ... and these less 3 */
+	ROWS_FIRST,	   /* of these subjects the most frequent, by its rank in the group */
+	ROWS_NEXT,	   /* ... and each other's distance from the one before, less one */
+	ROWS_COUNTS,	   /* less one: 4 bits, 15 for 15 or more */
+	ROWS_COUNTS_MORE,  /* ... and these less 15 */
 	ROWS_STREAMS,
 };
+
+#define ROWS_SHARERS_ESCAPE 3
+#define ROWS_COUNT_ESCAPE   15
 
 #define ROWS_CHUNK_TARGET 32768u     /* a writer closes a chunk at so many rows */
 #define ROWS_CHUNK_MAX	  (1u << 20) /* a reader refuses more */
@@ -41,7 +47,13 @@ int rows_builder_finish(struct rows_builder *b, int zstd_level, struct buf *out,
 
 struct rows_group {
 	uint32_t image, event, row_count, subject_count;
-	const uint32_t *subjects; /* numbers in the chunk's dictionary, rising */
+	const uint32_t *subjects; /* numbers in the chunk's dictionary */
+};
+
+/* One subject at an offset: its number in the group's list and in the dictionary. */
+struct rows_sharer {
+	uint32_t rank, subject;
+	uint64_t count;
 };
 
 struct rows_chunk {
@@ -52,6 +64,7 @@ struct rows_chunk {
 	struct rows_group *groups;
 	uint32_t image_count, event_count, subject_count, group_count, row_count;
 	struct db_bytes streams[ROWS_STREAMS];
+	struct rows_sharer *sharers; /* room for those of one offset, for the cursor */
 };
 
 /*
@@ -61,12 +74,13 @@ struct rows_chunk {
 int rows_chunk_open(const struct db_bytes streams[CHUNK_STREAMS_MAX], uint32_t row_count,
 		    struct arena *a, struct rows_chunk *ret);
 
-/* Steps through the rows of a chunk without storing them. */
+/* Steps through the rows of a chunk without storing them; one at a time for a chunk. */
 struct rows_cursor {
 	const struct rows_chunk *chunk;
-	struct cursor deltas, sharers, subjects, counts;
-	uint32_t group, left; /* groups begun; rows left in the current one */
-	uint32_t sharers_left, subject;
+	struct cursor deltas, sharers_more, first, next, counts_more;
+	uint32_t rows_seen, offsets_seen; /* where in the packed streams */
+	uint32_t group, left;		  /* groups begun; rows left in the current one */
+	uint32_t sharer, sharer_count;	  /* of the current offset */
 	uint64_t offset;
 };
 

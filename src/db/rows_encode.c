@@ -186,63 +186,132 @@ static void subjects_encode(struct rows_builder *b, struct buf *out, uint32_t *s
 		b->rows[i].subject = rank[b->rows[i].subject];
 }
 
+/* The subjects of one group: how many rows each has, and their numbers in order of that. */
+struct ranking {
+	uint32_t *uses;	 /* of each subject of the chunk; all 0 between groups */
+	uint32_t *order; /* the group's subjects, the most frequent first */
+	uint32_t *rank;	 /* of each subject of the chunk, where it is in order */
+};
+
+static int compare_uses(const void *x, const void *y, void *arg)
+{
+	const uint32_t *uses = arg, a = *(const uint32_t *)x, b = *(const uint32_t *)y;
+
+	if (uses[a] != uses[b])
+		return uses[a] > uses[b] ? -1 : 1;
+	return (a > b) - (a < b);
+}
+
 /*
- * Writes a group's header, and renumbers its rows' subjects to the group's own list. number: one
- * for each subject, all UINT32_MAX, and so again at the end. Returns the subjects in the group.
+ * Writes a group's header, and renumbers its rows' subjects by rank. Returns the number of subjects
+ * in the group.
  */
 static uint32_t group_encode(struct rows_builder *b, const struct build_group *g, uint32_t end,
-			     struct buf *out, uint32_t *number)
+			     struct buf *out, const struct ranking *r)
 {
-	uint32_t total = intern_count(b->subjects), count = 0, last = 0;
+	uint32_t count = 0;
 
-	for (uint32_t i = g->first_row; i < end; i++) {
-		count += number[b->rows[i].subject] == UINT32_MAX;
-		number[b->rows[i].subject] = 0;
-	}
+	for (uint32_t i = g->first_row; i < end; i++)
+		if (!r->uses[b->rows[i].subject]++)
+			r->order[count++] = b->rows[i].subject;
+	qsort_r(r->order, count, sizeof(*r->order), compare_uses, r->uses);
 	buf_append_varint(out, g->image);
 	buf_append_varint(out, g->event);
 	buf_append_varint(out, end - g->first_row);
 	buf_append_varint(out, count);
-	for (uint32_t s = 0, n = 0; s < total && n < count; s++)
-		if (number[s] == 0) {
-			buf_append_varint(out, s - last);
-			last = s;
-			number[s] = n++;
-		}
+	for (uint32_t n = 0; n < count; n++) {
+		buf_append_varint(out, r->order[n]);
+		r->rank[r->order[n]] = n;
+		r->uses[r->order[n]] = 0;
+	}
 	for (uint32_t i = g->first_row; i < end; i++)
-		b->rows[i].subject = number[b->rows[i].subject];
-	memset(number, 0xff, total * sizeof(*number));
+		b->rows[i].subject = r->rank[b->rows[i].subject];
 	return count;
 }
 
-static void group_rows_encode(const struct build_row *row, const struct build_row *end,
-			      bool several, struct buf *streams)
+/* A stream of small numbers of less than a byte each, the lowest bits first. */
+struct packed {
+	struct buf *out;
+	unsigned bits, filled; /* of a number; of the last byte */
+};
+
+static void packed_append(struct packed *p, unsigned value)
+{
+	if (!p->filled)
+		buf_append_u8(p->out, 0);
+	if (p->out->error)
+		return;
+	p->out->data[p->out->size - 1] |= (uint8_t)(value << p->filled);
+	p->filled = (p->filled + p->bits) % 8;
+}
+
+static void escaped_append(struct packed *p, unsigned escape, struct buf *more, uint64_t value)
+{
+	packed_append(p, value < escape ? (unsigned)value : escape);
+	if (value >= escape)
+		buf_append_varint(more, value - escape);
+}
+
+static int compare_ranks(const void *x, const void *y)
+{
+	const struct build_row *a = x, *b = y;
+
+	return (a->subject > b->subject) - (a->subject < b->subject);
+}
+
+struct row_streams {
+	struct buf *streams;
+	struct packed sharers, counts;
+};
+
+static void group_rows_encode(struct build_row *row, const struct build_row *end, bool several,
+			      struct row_streams *s)
 {
 	uint64_t offset = 0;
 
 	while (row < end) {
-		uint32_t sharers = 1, subject = 0;
+		uint32_t sharers = 1, rank = 0;
 
 		while (row + sharers < end && row[sharers].offset == row->offset)
 			sharers++;
-		buf_append_varint(&streams[ROWS_DELTAS], row->offset - offset);
+		buf_append_varint(&s->streams[ROWS_DELTAS], row->offset - offset);
 		offset = row->offset;
 		if (several)
-			buf_append_varint(&streams[ROWS_SHARERS], sharers - 1);
+			escaped_append(&s->sharers, ROWS_SHARERS_ESCAPE,
+				       &s->streams[ROWS_SHARERS_MORE], sharers - 1);
+		if (sharers > 1)
+			qsort(row, sharers, sizeof(*row), compare_ranks);
 		for (uint32_t i = 0; i < sharers; i++, row++) {
 			if (several)
-				buf_append_varint(&streams[ROWS_SUBJECTS], row->subject - subject);
-			buf_append_varint(&streams[ROWS_COUNTS], row->count - 1);
-			subject = row->subject + 1;
+				buf_append_varint(&s->streams[i ? ROWS_NEXT : ROWS_FIRST],
+						  row->subject - rank);
+			escaped_append(&s->counts, ROWS_COUNT_ESCAPE, &s->streams[ROWS_COUNTS_MORE],
+				       row->count - 1);
+			rank = row->subject + 1;
 		}
+	}
+}
+
+static void groups_encode(struct rows_builder *b, struct buf *streams, const struct ranking *r)
+{
+	struct row_streams s = {streams, .sharers = {&streams[ROWS_SHARERS], .bits = 2},
+				.counts = {&streams[ROWS_COUNTS], .bits = 4}};
+	uint32_t end, sharing;
+
+	buf_append_varint(&streams[ROWS_GROUPS], b->group_count);
+	for (uint32_t g = 0; g < b->group_count; g++) {
+		end = g + 1 < b->group_count ? b->groups[g + 1].first_row : b->row_count;
+		sharing = group_encode(b, &b->groups[g], end, &streams[ROWS_GROUPS], r);
+		group_rows_encode(b->rows + b->groups[g].first_row, b->rows + end, sharing > 1, &s);
 	}
 }
 
 int rows_builder_finish(struct rows_builder *b, int zstd_level, struct buf *out,
 			struct chunk_header *ret)
 {
-	uint32_t total = intern_count(b->subjects), end, sharing;
-	uint32_t *scratch = malloc((total + 1) * 2 * sizeof(*scratch));
+	uint32_t total = intern_count(b->subjects);
+	uint32_t *scratch = malloc(((size_t)total + 1) * 3 * sizeof(*scratch));
+	struct ranking ranking = {scratch, scratch + total, scratch + 2 * (size_t)total};
 	struct buf streams[ROWS_STREAMS];
 	struct chunk_header h = {CHUNK_ROWS, .rows = b->row_count, .samples = b->samples};
 	int r, emptied;
@@ -254,14 +323,8 @@ int rows_builder_finish(struct rows_builder *b, int zstd_level, struct buf *out,
 	dict_encode(&streams[ROWS_DICT], b->images);
 	dict_encode(&streams[ROWS_DICT], b->events);
 	subjects_encode(b, &streams[ROWS_DICT], scratch);
-	memset(scratch, 0xff, total * sizeof(*scratch));
-	buf_append_varint(&streams[ROWS_GROUPS], b->group_count);
-	for (uint32_t g = 0; g < b->group_count; g++) {
-		end = g + 1 < b->group_count ? b->groups[g + 1].first_row : b->row_count;
-		sharing = group_encode(b, &b->groups[g], end, &streams[ROWS_GROUPS], scratch);
-		group_rows_encode(b->rows + b->groups[g].first_row, b->rows + end, sharing > 1,
-				  streams);
-	}
+	memset(scratch, 0, total * sizeof(*scratch));
+	groups_encode(b, streams, &ranking);
 	r = chunk_append(out, &h, streams, ROWS_STREAMS, zstd_level);
 	for (unsigned i = 0; i < ROWS_STREAMS; i++)
 		buf_free(&streams[i]);
