@@ -11,10 +11,11 @@ need_sampling() {
 	local why
 	if [ "$(id -u)" != 0 ]; then
 		why='not root'
-	elif ! why=$("$culprit" record -q -F 100 -o need.db -- true 2>&1); then
-		why=$(tail -n 1 <<<"$why")
+	elif [ ! -r /sys/kernel/btf/vmlinux ]; then
+		why='this kernel has no BTF'
+	elif ! grep -q '[[:space:]]bpf_prog_load$' /proc/kallsyms; then
+		why='this kernel has no BPF'
 	else
-		rm -rf need.db
 		return
 	fi
 	skip 'sampling' "$why"

@@ -17,7 +17,25 @@ struct css_set {
 	struct cgroup *dfl_cgrp;
 } __attribute__((preserve_access_index));
 
+/* Counts the changes of an address space: Linux 6.4 to 6.12, and since. */
+struct mm_struct___number {
+	int mm_lock_seq;
+} __attribute__((preserve_access_index));
+
+struct sequence {
+	unsigned sequence;
+} __attribute__((preserve_access_index));
+
+typedef struct sequence seqcount_t;
+
+struct mm_struct___sequence {
+	seqcount_t mm_lock_seq;
+} __attribute__((preserve_access_index));
+
+struct mm_struct;
+
 struct task_struct {
+	struct mm_struct *mm;
 	int pid, tgid;
 	__u64 self_exec_id;
 	__u64 start_boottime;
@@ -174,6 +192,24 @@ static __always_inline __u32 bucket_of(const struct wire_entry *e)
 	return (key * 0x9e3779b97f4a7c15ull) >> 40 & (WIRE_BUCKETS - 1);
 }
 
+/*
+ * Changes whenever the process maps or unmaps something, so that an entry never spans two libraries
+ * that were at its address one after the other. Older kernels do not tell; there such libraries may
+ * get each other's samples within a drain.
+ */
+static __always_inline __u32 mapping_count(const struct task_struct *task)
+{
+	struct mm_struct *mm = task->mm;
+
+	if (!mm)
+		return 0;
+	if (bpf_core_field_exists(((struct mm_struct___sequence *)0)->mm_lock_seq))
+		return ((struct mm_struct___sequence *)mm)->mm_lock_seq.sequence;
+	if (bpf_core_field_exists(((struct mm_struct___number *)0)->mm_lock_seq))
+		return ((struct mm_struct___number *)mm)->mm_lock_seq;
+	return 0;
+}
+
 /* Counts one sample of the current task. */
 static __always_inline void take(__u64 pc, __u32 event)
 {
@@ -202,8 +238,10 @@ static __always_inline void take(__u64 pc, __u32 event)
 		return;
 	}
 
-	/* Consecutive generations always differ: exec adds 1, a reused PID has another start. */
-	__u32 generation = (__u32)(start >> 10) * 0x61 + (__u32)task->self_exec_id;
+	/* Consecutive generations always differ: exec adds 1, a mapping a few, a reused PID has
+	 * another start. The kernel's own code is where it is. */
+	__u32 generation = (__u32)(start >> 10) * 0x61 + (__u32)task->self_exec_id +
+			   (pc >> 63 ? 0 : mapping_count(task));
 	struct wire_entry e = {
 		.pc_low = pc,
 		.pc_high = pc >> 32,

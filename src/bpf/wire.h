@@ -47,8 +47,8 @@ typedef uint64_t wire_u64;
  */
 struct wire_entry {
 	wire_u32 pc_low, pc_high;
-	/* tgid, and above it a generation: differs between an exec or a reuse of the PID and the
-	 * next, so that their samples never share an entry. */
+	/* tgid, and above it a generation: differs between an exec, a reuse of the PID or a change
+	 * of its mappings and the next, so that their samples never share an entry. */
 	wire_u32 process;
 	/* Count, and above it the event's index + 1. 0: an empty entry. */
 	wire_u32 tally;

@@ -6,36 +6,38 @@
 . "$root/tests/sampling.sh"
 need_sampling
 
-record libraries -F 2000 -- "$programs/libraries" 100 40000 "$programs/libspots-one.so" "$programs/libspots-two.so"
+# The same function is hot in both, at the same address.
+record libraries -F 2000 -- "$programs/libraries" 400 5000 "$programs/libspots-one.so" "$programs/libspots-three.so"
 expect 'libraries that are loaded in turns at one address are told apart' libraries.db '
-same = int(open("libraries.out").read())
-one, two = p.function("one_first"), p.function("two_second")
-print(f"{same} of 100 at the address of the one before; one {one}, two {two}")
-assert same >= 90
-assert p.function("one_second") == 0 and p.function("two_first") == 0
-assert one > 100 and two > 100, p.top()
-# Equal times: 4 standard errors of a fair coin, and what one period of 250 ms may add.
-assert abs(one - two) < 4 * math.sqrt(one + two) + 0.1 * (one + two)
+same, spent_one, spent_three = map(int, open("libraries.out").read().split())
+one, three = p.function("one_first"), p.function("three_first")
+n, truth = one + three, spent_one / (spent_one + spent_three)
+print(f"{same} of 400 at the address of the one before; one {100 * one / n:.2f}%, in truth {100 * truth:.2f}%")
+assert same >= 390 and n > 1000, p.top()
+# 5 standard errors: no false alarm in a million runs.
+assert abs(one / n - truth) < 5 * math.sqrt(truth * (1 - truth) / n)
 assert p.unknown == 0
 '
 
 many='
+spent_even, spent_odd = map(int, open(p.db.replace(".db", ".out")).read().split()[-2:])
 even, odd = p.function("page_even"), p.function("page_odd")
-n = even + odd
-print(f"even {even}, odd {odd}, {p.unknown} unknown")
+n, truth = even + odd, spent_even / (spent_even + spent_odd)
+print(f"even {100 * even / n:.2f}%, in truth {100 * truth:.2f}%, {p.unknown} unknown")
 assert n > 1000, p.top()
-# A quarter of the time each way; 4 standard errors: a false alarm in 1 of 16,000 runs.
-assert abs(even / n - 0.25) < 4 * math.sqrt(0.25 * 0.75 / n)
+# 5 standard errors: no false alarm in a million runs.
+assert abs(even / n - truth) < 5 * math.sqrt(truth * (1 - truth) / n)
 assert p.unknown == 0
 '
 record many -F 2000 -- "$programs/mappings" 10000 200
 expect '10,000 mappings of code that are made meanwhile' many.db "$many"
-WAIT_FOR=$PWD/begin "$programs/mappings" 10000 200 >mapped &
+WAIT_FOR=$PWD/begin "$programs/mappings" 10000 200 >waiting &
 mapper=$!
-until [ -s mapped ]; do sleep 0.02; done
+until [ -s waiting ]; do sleep 0.02; done
 (sleep 1.5; touch begin) &
 record before -F 2000 -p $mapper
 wait
+cp waiting before.out
 expect '10,000 mappings of code that were there before' before.db "$many"
 
 cp "$programs/spots-one" doomed

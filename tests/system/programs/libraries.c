@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
 /*
- * libraries COUNT US LIBRARY OTHER: loads, runs and unloads them in turns. Prints how often the
- * second was at the address where the first had been.
+ * libraries COUNT US LIBRARY OTHER: loads, runs and unloads them in turns, the second for three
+ * times as long. Prints how often one was at the address where the other had been, and the
+ * processor time that each took, in ns.
  */
 #include <dlfcn.h>
 #include "spin.h"
@@ -11,6 +12,7 @@ int main(int argc, char **argv)
 	int count = argc > 4 ? atoi(argv[1]) : 0, same = 0;
 	uint64_t ticks =
 		(uint64_t)(ticks_a_ns() * 1e3) * (argc > 4 ? strtoull(argv[2], NULL, 10) : 0);
+	uint64_t spent[2] = {0};
 	void *before = NULL;
 
 	for (int i = 0; i < count; i++) {
@@ -23,11 +25,14 @@ int main(int argc, char **argv)
 			return 1;
 		}
 		memcpy(&run, &symbol, sizeof(run));
-		run(ticks);
+		uint64_t begin = clock_now_ns(CLOCK_THREAD_CPUTIME_ID);
+
+		run(i % 2 ? 3 * ticks : ticks);
+		spent[i % 2] += clock_now_ns(CLOCK_THREAD_CPUTIME_ID) - begin;
 		same += symbol == before;
 		before = symbol;
 		dlclose(library);
 	}
-	printf("%d\n", same);
+	printf("%d %llu %llu\n", same, (unsigned long long)spent[0], (unsigned long long)spent[1]);
 	return 0;
 }
