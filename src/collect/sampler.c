@@ -206,10 +206,15 @@ static int attach_program(const struct bpf_program *p, int perf_fd, size_t event
 	return link;
 }
 
+static struct bpf_program *counting_program(const struct sampler *s)
+{
+	return s->bpf->rodata->scoped ? s->bpf->progs.sample_scoped : s->bpf->progs.sample;
+}
+
 int sampler_attach(struct sampler *s, int perf_fd, bool nothing, struct diag *diag)
 {
-	return attach_program(nothing ? s->bpf->progs.sample_nothing : s->bpf->progs.sample,
-			      perf_fd, 0, diag);
+	return attach_program(nothing ? s->bpf->progs.sample_nothing : counting_program(s), perf_fd,
+			      0, diag);
 }
 
 /* A file descriptor for each event and CPU, and one for each link: more than the usual soft limit.
@@ -230,7 +235,7 @@ static int open_event(struct sampler *s, const struct event *e, size_t event, un
 {
 	size_t i = slot * s->event_count + event;
 	int fd = event_open(e, (int)s->cpus.number[slot], period, -1, diag);
-	const struct bpf_program *program = s->bpf->progs.sample;
+	const struct bpf_program *program = counting_program(s);
 
 	if (fd == -ENODEV)
 		return 0;
@@ -620,7 +625,7 @@ int sampler_nothing(struct sampler *s, struct diag *diag)
 
 int sampler_read_cost(const struct sampler *s, bool nothing, uint64_t *ret_ns, uint64_t *ret_runs)
 {
-	const struct bpf_program *p = nothing ? s->bpf->progs.sample_nothing : s->bpf->progs.sample;
+	const struct bpf_program *p = nothing ? s->bpf->progs.sample_nothing : counting_program(s);
 	struct bpf_prog_info info = {0};
 	uint32_t size = sizeof(info);
 	int r = bpf_obj_get_info_by_fd(bpf_program__fd(p), &info, &size);
