@@ -17,6 +17,7 @@
 /* With its control page just what perf_event_mlock_kb grants by default (516 KiB a CPU). */
 #define RING_BYTES (512u << 10)
 #define RECORD_MAX 65536
+#define AHEAD_NS   1000000000u
 #define NO_RECORD  UINT64_MAX
 
 struct ring {
@@ -183,6 +184,22 @@ static void parse_ksymbol(struct cursor *c, struct sideband_record *r)
 	read_name(c, r);
 }
 
+/*
+ * Where the record's trailer is, which is its time. Usually at the end; but for each further
+ * listener the kernel makes a KSYMBOL record 8 bytes longer than what it writes
+ * (perf_event_ksymbol_output does not restore the header's size, seen on 6.18), so there it is
+ * looked for behind the padded name.
+ */
+static size_t trailer_at(const struct perf_event_header *h, const uint8_t *record, size_t size)
+{
+	size_t name = sizeof(*h) + 16, at;
+
+	if (h->type != PERF_RECORD_KSYMBOL || size < name + 8)
+		return size - 8;
+	at = name + (strnlen((const char *)record + name, size - name) + 8) / 8 * 8;
+	return at + 8 <= size ? at : size - 8;
+}
+
 int sideband_parse(const void *record, size_t size, struct sideband_record *ret)
 {
 	struct perf_event_header h;
@@ -191,8 +208,9 @@ int sideband_parse(const void *record, size_t size, struct sideband_record *ret)
 	if (size < sizeof(h) + 8)
 		return -EBADMSG;
 	memcpy(&h, record, sizeof(h));
-	struct cursor trailer = cursor_over((const uint8_t *)record + size - 8, 8);
-	struct cursor c = cursor_over((const uint8_t *)record + sizeof(h), size - sizeof(h) - 8);
+	size_t end = trailer_at(&h, record, size);
+	struct cursor trailer = cursor_over((const uint8_t *)record + end, 8);
+	struct cursor c = cursor_over((const uint8_t *)record + sizeof(h), end - sizeof(h));
 
 	r.time_ns = cursor_u64(&trailer);
 	switch (h.type) {
@@ -255,14 +273,22 @@ static const uint8_t *ring_peek(struct sideband *s, struct ring *r, size_t *ret_
 	return s->scratch;
 }
 
-static void ring_find_next(struct sideband *s, struct ring *r)
+/* A time that lies ahead would hold up its ring for ever, so the record counts as made just now. */
+static void ring_find_next(struct sideband *s, struct ring *r, uint64_t horizon_ns)
 {
+	struct perf_event_header h;
 	size_t size;
 	const uint8_t *record = ring_peek(s, r, &size);
 
 	r->next_time = NO_RECORD;
-	if (record)
-		memcpy(&r->next_time, record + size - 8, 8);
+	if (!record)
+		return;
+	memcpy(&h, record, sizeof(h));
+	memcpy(&r->next_time, record + trailer_at(&h, record, size), 8);
+	if (r->next_time > horizon_ns && r->next_time - horizon_ns > AHEAD_NS) {
+		s->malformed++;
+		r->next_time = horizon_ns;
+	}
 }
 
 static struct ring *earliest_ring(struct sideband *s)
@@ -283,7 +309,7 @@ void sideband_read(struct sideband *s, uint64_t horizon_ns,
 
 		r->head = __atomic_load_n(&r->control->data_head, __ATOMIC_ACQUIRE);
 		r->tail = r->control->data_tail;
-		ring_find_next(s, r);
+		ring_find_next(s, r, horizon_ns);
 	}
 	for (;;) {
 		struct ring *r = earliest_ring(s);
@@ -295,12 +321,13 @@ void sideband_read(struct sideband *s, uint64_t horizon_ns,
 		const uint8_t *bytes = ring_peek(s, r, &size);
 		int parsed = sideband_parse(bytes, size, &record);
 
+		record.time_ns = r->next_time;
 		if (parsed == 0)
 			take(arg, &record);
 		else if (parsed == -EBADMSG)
 			s->malformed++;
 		r->tail += size;
-		ring_find_next(s, r);
+		ring_find_next(s, r, horizon_ns);
 	}
 	for (size_t i = 0; i < s->ring_count; i++)
 		__atomic_store_n(&s->rings[i].control->data_tail, s->rings[i].tail,

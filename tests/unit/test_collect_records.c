@@ -90,6 +90,26 @@ static void test_exec_and_ksymbol(void **state)
 	assert_int_equal(r.size, 100);
 }
 
+/* The kernel makes them 8 bytes longer than what it writes, for each further listener. */
+static void test_overlong_ksymbol(void **state)
+{
+	struct sideband_record r;
+
+	(void)state;
+	for (int listeners = 0; listeners < 5; listeners++) {
+		begin(PERF_RECORD_KSYMBOL, 0);
+		buf_append_u64(&record, 0xffffffffc0000000);
+		buf_append_u32(&record, 100);
+		buf_append_u32(&record, 1);
+		buf_append(&record, "bpf_prog\0\0\0\0\0\0\0\0", 16);
+		for (int i = 0; i < listeners; i++)
+			buf_append_u64(&record, i ? 0xdeadbeefdeadbeef : 77);
+		assert_int_equal(parse(listeners ? 0xdeadbeefdeadbeef : 77, &r), 0);
+		assert_int_equal(r.time_ns, 77);
+		assert_int_equal(r.name_size, 8);
+	}
+}
+
 /* Every truncation of a record, and sizes that lie, are refused or harmless. */
 static void test_hostile(void **state)
 {
@@ -196,8 +216,11 @@ static int teardown(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_mmap2),	cmocka_unit_test(test_exec_and_ksymbol),
-		cmocka_unit_test(test_hostile), cmocka_unit_test(test_cpu_lists),
+		cmocka_unit_test(test_mmap2),
+		cmocka_unit_test(test_exec_and_ksymbol),
+		cmocka_unit_test(test_overlong_ksymbol),
+		cmocka_unit_test(test_hostile),
+		cmocka_unit_test(test_cpu_lists),
 		cmocka_unit_test(test_control),
 	};
 
