@@ -274,9 +274,14 @@ static bool unchanged(const struct mapped_file *file, const struct stat *st)
 	       file->changed.ns == st->st_ctim.tv_nsec;
 }
 
-/* Places that are emptied: what is built and run there is gone when a report asks. */
+/* What is gone when a report asks: files in places that are emptied, and those that are only in
+ * the process's own view of the file system. */
 static bool is_passing(const struct mapped_file *file, const struct stat *st)
 {
+	struct stat here;
+
+	if (stat(file->path, &here) || here.st_ino != st->st_ino || here.st_dev != st->st_dev)
+		return true;
 	return st->st_nlink == 0 || name_starts(&file->name, "/tmp/") ||
 	       name_starts(&file->name, "/var/tmp/") || name_starts(&file->name, "/memfd:");
 }

@@ -130,7 +130,6 @@ static void copy_cgroup(struct process *to, const struct process *from)
 {
 	free(to->cgroup);
 	to->cgroup = from->cgroup ? strdup(from->cgroup) : NULL;
-	to->cgroup_stale = from->cgroup_stale;
 }
 
 static void take_fork(struct processes *p, const struct sideband_record *r)
@@ -196,6 +195,30 @@ static void add_mapping(struct processes *p, struct process *life, const struct 
 		file = files_meet(p->files, file, life->pid, start, end, born_ns);
 	if (!file || space_add(&life->space, start, end, file_offset, file, born_ns))
 		p->counters.mappings_refused++;
+}
+
+void processes_move(struct processes *p, pid_t pid, uint64_t time_ns)
+{
+	struct process *before = processes_newest(p, pid), *life;
+	char *cgroup = before ? procfs_read_cgroup(pid) : NULL;
+
+	/* In another hierarchy than the one that counts, or gone already. */
+	if (!cgroup || (before->cgroup && !strcmp(cgroup, before->cgroup))) {
+		free(cgroup);
+		return;
+	}
+	life = begin_life(p, pid, time_ns);
+	if (!life) {
+		free(cgroup);
+		return;
+	}
+	life->cgroup = cgroup;
+	life->parent = before->parent;
+	life->started_ns = before->started_ns;
+	life->space = before->space ? space_ref(before->space) : NULL;
+	life->jitdump = before->jitdump ? strdup(before->jitdump) : NULL;
+	life->leader_gone = before->leader_gone;
+	set_comm(life, before->comm, before->comm_size);
 }
 
 static void take_mmap(struct processes *p, const struct sideband_record *r)
@@ -294,6 +317,9 @@ int processes_scan_one(struct processes *p, pid_t pid, uint64_t time_ns)
 		scan.life->parent = status.parent;
 	}
 	set_comm(scan.life, status.comm, status.comm_size);
+	/* Now, so that the children that it has later inherit what it had then. */
+	if (!scan.life->cgroup)
+		scan.life->cgroup = procfs_read_cgroup(pid);
 	return procfs_each_mapping(pid, scan_mapping, &scan);
 }
 

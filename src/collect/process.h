@@ -11,8 +11,9 @@
 #include "collect/space.h"
 
 /*
- * Every process, and what it was when: a life is the time from a fork, an exec or the start of
- * collection to the next exec or the end. A sample belongs to the life of its PID at its time.
+ * Every process, and what it was when: a life is the time from a fork, an exec, a move to another
+ * cgroup or the start of collection to the next of them or the end. A sample belongs to the life of
+ * its PID at its time.
  */
 struct processes;
 
@@ -36,8 +37,7 @@ struct process {
 	struct process *older; /* the life before */
 	uint32_t forebears;    /* how many there are before it; right for the newest */
 	/* Kept by the owner of the samples: see collect/subject.h and collect/resolve.c. */
-	char *cgroup; /* NULL: not looked up */
-	bool cgroup_stale;
+	char *cgroup;	  /* NULL: not looked up */
 	bool jit_sampled; /* samples fell into code made at run time */
 	char *jitdump;	  /* path of a jitdump file it has mapped */
 	void *subject;
@@ -60,6 +60,9 @@ int processes_scan_one(struct processes *p, pid_t pid, uint64_t time_ns);
 
 /* A record of the kernel, in order of time. */
 void processes_take(struct processes *p, const struct sideband_record *r);
+
+/* pid was moved to another cgroup: samples taken before go on belonging to the former one. */
+void processes_move(struct processes *p, pid_t pid, uint64_t time_ns);
 
 /* The life of pid at that time; NULL when it is not known: better unknown than another's. */
 struct process *processes_find(struct processes *p, pid_t pid, uint64_t time_ns);

@@ -255,11 +255,6 @@ static int find_profile(struct resolver *r, struct process *life, const struct p
 	struct process_memo *memo = &life->memo[slot];
 	int err;
 
-	if (life->cgroup_stale) {
-		err = subject_of(life, r->config.with_pid, r->config.labels);
-		if (err)
-			return err;
-	}
 	if (memo->what == place->what && memo->event == event &&
 	    memo->batch_number == r->batch_number) {
 		*ret = memo->profile;

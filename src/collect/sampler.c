@@ -44,7 +44,7 @@ struct sampler {
 	uint64_t *busy;	 /* by slot: samples of other than the idle task, at the last redraw */
 	uint64_t *taken; /* by slot: samples at the last sampler_busiest */
 	bool tracepoint[WIRE_EVENTS], clock[WIRE_EVENTS];
-	void (*changed)(void *arg, pid_t tgid);
+	void (*changed)(void *arg, pid_t tgid, uint64_t time_ns);
 	void *changed_arg;
 };
 
@@ -144,7 +144,7 @@ static int on_notice(void *arg, void *data, size_t size)
 	const struct wire_notice *n = data;
 
 	if (size >= sizeof(*n) && s->changed)
-		s->changed(s->changed_arg, (pid_t)n->tgid);
+		s->changed(s->changed_arg, (pid_t)n->tgid, n->time_ns);
 	return 0;
 }
 
@@ -564,7 +564,8 @@ void sampler_drain(struct sampler *s, unsigned first, unsigned count,
 		drain_table(table_of(s, slot, false), take, arg);
 }
 
-void sampler_cgroup_changes(struct sampler *s, void (*changed)(void *arg, pid_t tgid), void *arg)
+void sampler_cgroup_changes(struct sampler *s,
+			    void (*changed)(void *arg, pid_t tgid, uint64_t time_ns), void *arg)
 {
 	s->changed = changed;
 	s->changed_arg = arg;

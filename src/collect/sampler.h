@@ -75,8 +75,10 @@ void sampler_drain(struct sampler *s, unsigned first, unsigned count,
 /* Start of the oldest table that is not drained yet: history before it is of no more use. */
 uint64_t sampler_oldest_ns(const struct sampler *s);
 
-/* Processes whose cgroup changed since the last call, from the kernel's tracepoints. */
-void sampler_cgroup_changes(struct sampler *s, void (*changed)(void *arg, pid_t tgid), void *arg);
+/* Processes whose cgroup changed since the last call and when (CLOCK_MONOTONIC), from the kernel's
+ * tracepoints. */
+void sampler_cgroup_changes(struct sampler *s,
+			    void (*changed)(void *arg, pid_t tgid, uint64_t time_ns), void *arg);
 
 struct sampler_counters {
 	uint64_t samples, hits, inserts, evictions;

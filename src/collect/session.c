@@ -36,6 +36,7 @@
 #define COMPACT_SEGMENTS 16
 #define WORKER_NS	 1000000000ull /* a file that takes longer to look at is given up */
 #define POLL_MAX	 1024
+#define MOVES_MAX	 4096 /* more than the notices ring holds */
 
 struct session {
 	struct session_config config;
@@ -53,6 +54,11 @@ struct session {
 	struct keeper *keeper;
 	struct subject_labels labels;
 	struct tally tally;
+	struct move {
+		pid_t pid;
+		uint64_t time_ns;
+	} moves[MOVES_MAX]; /* between cgroups */
+	size_t move_count, moves_done;
 	struct period tick; /* time between ticks, ns */
 	uint64_t next_tick_ns, next_collect_ns, drained_slots;
 	uint64_t last_tick_ns;
@@ -69,10 +75,21 @@ static uint64_t clock_ns(clockid_t id)
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
+/* A child has the cgroup that its parent had at the fork, so the order counts. */
+static void take_moves(struct session *s, uint64_t until_ns)
+{
+	while (s->moves_done < s->move_count && s->moves[s->moves_done].time_ns <= until_ns) {
+		processes_move(s->processes, s->moves[s->moves_done].pid,
+			       s->moves[s->moves_done].time_ns);
+		s->moves_done++;
+	}
+}
+
 static void take_record(void *arg, const struct sideband_record *r)
 {
 	struct session *s = arg;
 
+	take_moves(s, r->time_ns);
 	if (r->type == SIDEBAND_KSYMBOL) {
 		char name[512];
 		size_t size = r->name_size < sizeof(name) ? r->name_size : sizeof(name) - 1;
@@ -86,20 +103,21 @@ static void take_record(void *arg, const struct sideband_record *r)
 	processes_take(s->processes, r);
 }
 
-static void take_cgroup_change(void *arg, pid_t pid)
+static void note_move(void *arg, pid_t pid, uint64_t time_ns)
 {
 	struct session *s = arg;
-	struct process *life = processes_newest(s->processes, pid);
 
-	if (life)
-		life->cgroup_stale = true;
+	if (s->move_count < MOVES_MAX)
+		s->moves[s->move_count++] = (struct move){pid, time_ns};
 }
 
 /* Everything that processes did up to now, so that the samples up to now can be resolved. */
 static void follow_processes(struct session *s)
 {
+	s->move_count = s->moves_done = 0;
+	sampler_cgroup_changes(s->sampler, note_move, s);
 	sideband_read(s->sideband, clock_ns(CLOCK_MONOTONIC), take_record, s);
-	sampler_cgroup_changes(s->sampler, take_cgroup_change, s);
+	take_moves(s, UINT64_MAX);
 	if (processes_must_rescan(s->processes))
 		processes_scan(s->processes, clock_ns(CLOCK_MONOTONIC), NULL);
 }

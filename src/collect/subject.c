@@ -79,22 +79,6 @@ size_t subject_container(const char *cgroup, const char **ret)
 	}
 }
 
-/* Children inherit it and the kernel tells when it changes, so it is read once for most processes.
- */
-static void look_up_cgroup(struct process *life)
-{
-	char *cgroup;
-
-	if (life->cgroup && !life->cgroup_stale)
-		return;
-	cgroup = procfs_read_cgroup(life->pid);
-	life->cgroup_stale = false;
-	if (!cgroup)
-		return; /* gone: what its parent had is the best that is known */
-	free(life->cgroup);
-	life->cgroup = cgroup;
-}
-
 static void add(struct subject_pair *pairs, size_t *count, const char *key, const char *value,
 		size_t value_size)
 {
@@ -110,9 +94,11 @@ int subject_of(struct process *life, bool with_pid, const struct subject_labels 
 	size_t count = 0, size;
 	long total;
 
-	if (life->subject && !life->cgroup_stale)
+	if (life->subject)
 		return 0;
-	look_up_cgroup(life);
+	/* Usually inherited, and the kernel tells when it changes. */
+	if (!life->cgroup)
+		life->cgroup = procfs_read_cgroup(life->pid);
 	add(pairs, &count, "comm", life->comm, life->comm_size);
 	if (life->cgroup && strcmp(life->cgroup, "/")) {
 		add(pairs, &count, "cgroup", life->cgroup, strlen(life->cgroup));
