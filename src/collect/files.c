@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "util/buf.h"
+#include "util/foreign.h"
 #include "util/hash.h"
 
 #define FILES_MAX    65536
@@ -192,19 +193,6 @@ void files_collect(struct files *f, uint64_t before_ns)
 	}
 }
 
-/* O_NONBLOCK: a FIFO of that name must not hold us up; regular files ignore it. */
-static int open_regular(const char *path, struct stat *ret)
-{
-	int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-
-	if (fd < 0)
-		return -errno;
-	if (fstat(fd, ret) == 0 && S_ISREG(ret->st_mode))
-		return fd;
-	close(fd);
-	return -EBADMSG;
-}
-
 /* The ways to a file, the surest first. */
 enum way { WAY_HELD, WAY_MAPPING, WAY_ROOT, WAY_PATH, WAYS };
 
@@ -212,9 +200,6 @@ static int name_way(const struct mapped_file *file, enum way way, pid_t pid, uin
 		    uint64_t end, char *ret, size_t room)
 {
 	size_t size = file->path_size, cut = strlen(DELETED);
-	char prefix[32] = "";
-	int n;
-
 	if (way == WAY_HELD) {
 		/* Its own open file, so that nobody else moves its position. */
 		snprintf(ret, room, "/proc/self/fd/%d", file->held - 1);
@@ -227,23 +212,27 @@ static int name_way(const struct mapped_file *file, enum way way, pid_t pid, uin
 			 (unsigned long long)start, (unsigned long long)end);
 		return 0;
 	}
-	if (way == WAY_ROOT)
-		snprintf(prefix, sizeof(prefix), "/proc/%d/root", (int)pid);
 	if (size > cut && !memcmp(file->path + size - cut, DELETED, cut))
 		size -= cut;
-	n = snprintf(ret, room, "%s%.*s", prefix, (int)size, file->path);
-	return n < 0 || (size_t)n >= room ? -ENAMETOOLONG : 0;
+	if (size >= room)
+		return -ENAMETOOLONG;
+	memcpy(ret, file->path, size);
+	ret[size] = 0;
+	return 0;
 }
 
 /* Opens it one way, and accepts it only if it can be the file of the record. */
 static int open_way(const struct mapped_file *file, enum way way, pid_t pid, uint64_t start,
 		    uint64_t end, struct stat *st)
 {
-	char path[4096 + 64];
+	char path[4096 + 64], root[32] = "/";
 	int fd = name_way(file, way, pid, start, end, path, sizeof(path));
 
+	if (way == WAY_ROOT)
+		snprintf(root, sizeof(root), "/proc/%d/root", (int)pid);
+	/* The kernel recorded a path without links. */
 	if (fd == 0)
-		fd = open_regular(path, st);
+		fd = way < WAY_ROOT ? foreign_open(path, st) : foreign_open_below(root, path, st);
 	if (fd < 0)
 		return fd;
 	/* With a build-id the content is compared later. The device is not: overlay file systems

@@ -11,16 +11,20 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "collect/procfs.h"
 #include "db/blob.h"
 #include "image/find.h"
 #include "image/worker.h"
+#include "util/foreign.h"
 #include "util/hash.h"
 
 #define QUEUE_MAX     1024
 #define IMAGES_MAX    65536
+#define NICE	      5
+#define FINISH_NS     20000000000ull
 #define JIT_MAX_BYTES (64u << 20)
 
 struct job {
@@ -36,7 +40,8 @@ struct keeper {
 	char *db_path, *machine;
 	struct intern *asked; /* images, so that each is asked for once */
 	pthread_t thread;
-	bool threaded, stop, abandon;
+	bool threaded, stop;
+	uint64_t end_ns; /* when it stops, whatever is queued still */
 	pthread_mutex_t lock;
 	pthread_cond_t more;
 	struct job *first, **last;
@@ -126,6 +131,14 @@ static int keep_image(struct keeper *k, struct image_finder *finder, const struc
 	return r;
 }
 
+static uint64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
 static struct job *next_job(struct keeper *k)
 {
 	struct job *job;
@@ -133,7 +146,7 @@ static struct job *next_job(struct keeper *k)
 	pthread_mutex_lock(&k->lock);
 	while (!k->first && !k->stop)
 		pthread_cond_wait(&k->more, &k->lock);
-	job = k->abandon ? NULL : k->first;
+	job = k->stop && now_ns() > k->end_ns ? NULL : k->first;
 	if (job) {
 		k->first = job->next;
 		k->queued--;
@@ -142,6 +155,14 @@ static struct job *next_job(struct keeper *k)
 	}
 	pthread_mutex_unlock(&k->lock);
 	return job;
+}
+
+static bool has_jobs(struct keeper *k)
+{
+	pthread_mutex_lock(&k->lock);
+	bool has = k->first != NULL;
+	pthread_mutex_unlock(&k->lock);
+	return has;
 }
 
 static void do_job(struct keeper *k, struct image_finder *finder, struct image_worker *worker,
@@ -155,26 +176,32 @@ static void do_job(struct keeper *k, struct image_finder *finder, struct image_w
 	pthread_mutex_unlock(&k->lock);
 }
 
-static void *work(void *arg)
+static void do_jobs(struct keeper *k)
 {
-	struct keeper *k = arg;
 	struct image_finder *finder = NULL;
 	struct image_worker *worker = image_worker_new(NULL);
 	struct job *job;
 
-	/* Of this thread only. */
-	setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), 15);
 	if (image_finder_new(k->db_path, k->machine, &finder))
 		finder = NULL;
 	while (worker && finder && (job = next_job(k))) {
 		do_job(k, finder, worker, job);
 		free_job(job);
-		/* Between images, seconds or hours may pass. */
-		image_finder_idle(finder);
-		image_worker_idle(worker);
+		/* Seconds or hours may pass until the next. */
+		if (!has_jobs(k)) {
+			image_finder_idle(finder);
+			image_worker_idle(worker);
+		}
 	}
 	image_finder_free(finder);
 	image_worker_free(worker);
+}
+
+static void *work(void *arg)
+{
+	/* Of this thread only. Lower, and on a machine that is always busy it would get nowhere. */
+	setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), NICE);
+	do_jobs(arg);
 	return NULL;
 }
 
@@ -227,13 +254,17 @@ static void add_job(struct keeper *k, struct job *job)
 	pthread_mutex_unlock(&k->lock);
 }
 
-static void end_thread(struct keeper *k, bool abandon)
+/* Without waiting for what is queued when finish_ns is 0. */
+static void end_thread(struct keeper *k, uint64_t finish_ns)
 {
 	pthread_mutex_lock(&k->lock);
 	k->stop = true;
-	k->abandon = abandon;
+	k->end_ns = finish_ns ? now_ns() + finish_ns : 0;
 	pthread_cond_signal(&k->more);
 	pthread_mutex_unlock(&k->lock);
+	/* Whoever waits may as well do it, with his own priority. */
+	if (finish_ns && has_jobs(k))
+		do_jobs(k);
 	if (k->threaded)
 		pthread_join(k->thread, NULL);
 	k->threaded = false;
@@ -242,14 +273,14 @@ static void end_thread(struct keeper *k, bool abandon)
 
 void keeper_finish(struct keeper *k)
 {
-	end_thread(k, false);
+	end_thread(k, FINISH_NS);
 }
 
 void keeper_free(struct keeper *k)
 {
 	if (!k)
 		return;
-	end_thread(k, true);
+	end_thread(k, 0);
 	for (struct job *job = k->first, *next; job; job = next) {
 		next = job->next;
 		free_job(job);
@@ -297,23 +328,27 @@ void keeper_want_image(struct keeper *k, const struct image_id *id, const char *
 	add_job(k, job);
 }
 
-/* A file in the process's own view of the file system, but never a FIFO or a device. */
+/*
+ * A file that says what a process's code is, in the process's own view of the file system. Whoever
+ * runs the process may have put any name there, so it must be his own file: nobody is to learn from
+ * a report what he may not read. When the process is gone, so is the knowledge of whose it was:
+ * then the file must be one that everybody may read.
+ */
 static int open_of_process(pid_t pid, const char *path)
 {
-	char full[4096 + 64];
+	char root[32] = "/";
 	struct stat st;
+	uid_t user;
+	bool lives = procfs_read_user(pid, &user) == 0;
 	int fd;
 
-	if (snprintf(full, sizeof(full), "/proc/%d/root%s", (int)pid, path) >= (int)sizeof(full))
-		return -1;
-	fd = open(full, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-	if (fd < 0)
-		fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-	if (fd >= 0 && (fstat(fd, &st) || !S_ISREG(st.st_mode))) {
-		close(fd);
-		fd = -1;
-	}
-	return fd;
+	if (lives)
+		snprintf(root, sizeof(root), "/proc/%d/root", (int)pid);
+	fd = foreign_open_below(root, path, &st);
+	if (fd < 0 || (lives ? st.st_uid == user : (st.st_mode & S_IROTH) != 0))
+		return fd;
+	close(fd);
+	return -EACCES;
 }
 
 void keeper_want_jit(struct keeper *k, const struct image_id *id, pid_t pid, const char *jitdump)

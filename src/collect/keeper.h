@@ -17,7 +17,7 @@ struct keeper;
 
 /* machine: the directory's name in the database. Both are copied. NULL when out of memory. */
 struct keeper *keeper_new(const char *db_path, const char *machine);
-/* Waits until everything asked for is kept. */
+/* Waits until everything asked for is kept, but not longer than a service manager waits: 20 s. */
 void keeper_finish(struct keeper *k);
 void keeper_free(struct keeper *k); /* does not wait for what is still queued */
 

@@ -168,21 +168,42 @@ char *procfs_read_cgroup(pid_t pid)
 	return cgroup;
 }
 
-pid_t procfs_inner_pid(pid_t pid)
+/* What follows name in /proc/PID/status, up to the end of the line. */
+static char *read_status_line(pid_t pid, const char *name)
 {
-	char *text, *line, *last;
-	pid_t inner = pid;
+	char *text, *at, *line = NULL;
 	size_t size;
 
 	if (read_proc(pid, "status", &text, &size))
-		return pid;
-	line = strstr(text, "\nNSpid:");
-	if (line) {
-		line[1 + strcspn(line + 1, "\n")] = 0;
-		last = strrchr(line, '\t');
-		if (last && atoi(last + 1) > 0)
-			inner = atoi(last + 1);
+		return NULL;
+	at = strstr(text, name);
+	if (at) {
+		at += strlen(name);
+		line = strndup(at, strcspn(at, "\n"));
 	}
 	free(text);
+	return line;
+}
+
+int procfs_read_user(pid_t pid, uid_t *ret)
+{
+	char *line = read_status_line(pid, "\nUid:");
+	unsigned user;
+	int r = line && sscanf(line, "%u", &user) == 1 ? 0 : -ESRCH;
+
+	free(line);
+	if (!r)
+		*ret = user;
+	return r;
+}
+
+pid_t procfs_inner_pid(pid_t pid)
+{
+	char *line = read_status_line(pid, "\nNSpid:"), *last = line ? strrchr(line, '\t') : NULL;
+	pid_t inner = pid;
+
+	if (last && atoi(last + 1) > 0)
+		inner = atoi(last + 1);
+	free(line);
 	return inner;
 }

@@ -36,6 +36,9 @@ char *procfs_read_cgroup(pid_t pid);
 /* Picks it from the text of /proc/PID/cgroup. */
 char *procfs_parse_cgroup(const char *text);
 
+/* The user who runs the process (the real one, whatever it has become). */
+int procfs_read_user(pid_t pid, uid_t *ret);
+
 /* The process's number in its innermost PID namespace; pid itself when that is not known. */
 pid_t procfs_inner_pid(pid_t pid);
 

@@ -9,6 +9,7 @@
 #include <zlib.h>
 #include "image/debug_link.h"
 #include "image/finder.h"
+#include "util/foreign.h"
 #include "util/text.h"
 
 bool finder_same_content(const struct image_id *a, const struct image_id *b)
@@ -16,17 +17,12 @@ bool finder_same_content(const struct image_id *a, const struct image_id *b)
 	return a->size == b->size && a->size && memcmp(a->bytes, b->bytes, a->size) == 0;
 }
 
-/* O_NONBLOCK: a path may by now be a FIFO. */
 static int open_regular(const char *path, struct stat *ret, struct diag *diag)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	if (fd < 0)
-		return diag_fail(diag, errno, "%s: %s", path, strerror(errno));
-	if (fstat(fd, ret) < 0 || !S_ISREG(ret->st_mode)) {
-		close(fd);
+	int fd = foreign_open(path, ret);
+	if (fd == -EBADMSG)
 		return diag_fail(diag, ENOENT, "%s is not a regular file", path);
-	}
-	return fd;
+	return fd < 0 ? diag_fail(diag, -fd, "%s: %s", path, strerror(-fd)) : fd;
 }
 
 static bool same_file(const struct stat *a, const struct stat *b)

@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
+# shellcheck shell=bash
+# For the tests of the daemon, after tap.sh: `. "$root/tests/daemon.sh"`. The program is copied
+# where any user may run it. Processes that a test starts are ended with it.
+if [ "$(id -u)" != 0 ] || ! timeout 20 "$culprit" doctor >/dev/null 2>&1; then
+	skip "the daemon" "sampling does not work here, or not root"
+	tap_end
+fi
+chmod 711 "$tap_scratch"
+here=$tap_scratch
+install -m 755 "$culprit" "$here/culprit"
+culprit=$here/culprit
+socket=$here/run/control
+db=$here/state/db
+mkdir -m 755 run state
+started=()
+
+end_all() {
+	local pid
+	for pid in "${started[@]}"; do kill -KILL "$pid"; done 2>/dev/null
+	wait
+	umount -l "$here/disk"
+	rm -rf "$tap_scratch"
+} 2>/dev/null
+trap end_all EXIT
+
+# compile NAME [FLAG...]: from the C program on stdin.
+compile() {
+	cc -O1 -g -x c -o "$1" - "${@:2}" || exit 1
+}
+
+# make_spin NAME: a program of its own build-id that burns time in burn_here() until it is killed.
+make_spin() {
+	compile "$1" -DNAME="\"$1\"" <<'C'
+const char *volatile name = NAME;
+volatile unsigned long n;
+__attribute__((noinline)) void burn_here(void)
+{
+	for (int i = 0; i < 1000000; i++)
+		n++;
+}
+int main(void)
+{
+	for (;;)
+		burn_here();
+}
+C
+}
+
+# background COMMAND...: its PID in $pid.
+background() {
+	"$@" &
+	pid=$!
+	started+=("$pid")
+}
+
+# background_as_user PROGRAM: by somebody without any privilege; waits until it is that program.
+background_as_user() {
+	background exec_user "$1"
+	wait_until 10 runs "$pid" "$1"
+}
+runs() {
+	[ "$(readlink "/proc/$1/exe")" = "$2" ]
+}
+
+# wait_until SECONDS COMMAND...: tries it until it succeeds. Only a limit on how long a broken
+# program is waited for.
+wait_until() {
+	local tries=$(($1 * 20))
+	shift
+	while ! "$@" >/dev/null 2>&1; do
+		[ $((tries--)) -gt 0 ] || return 1
+		sleep 0.05
+	done
+}
+
+ctl() {
+	"$culprit" ctl --socket "$socket" "$@"
+}
+
+# start_daemon COMMAND...: in the background, until it answers. Its PID in $daemon, what it says in
+# the file log.
+start_daemon() {
+	"$@" >log 2>&1 &
+	daemon=$!
+	started+=("$daemon")
+	wait_until 20 answers_or_ended && ctl status >/dev/null 2>&1
+}
+answers_or_ended() {
+	ctl status || ! kill -0 "$daemon"
+}
+
+# stop_daemon: by SIGTERM; its exit status.
+stop_daemon() {
+	kill -TERM "$daemon"
+	wait "$daemon"
+}
+
+# field NAME: of the daemon's status.
+field() {
+	ctl status --json | python3 -c 'import json, sys; print(json.load(sys.stdin)[sys.argv[1]])' "$1"
+}
+
+# at_least NUMBER COMMAND...: the number that the command prints is.
+at_least() {
+	local least=$1
+	shift
+	[ "$("$@")" -ge "$least" ]
+}
+
+# samples_of [--by WHAT] NAME IMAGE: samples in the database of rows of that function (or what the
+# option says) whose image ends so. Either may be empty: any.
+samples_of() {
+	local by=function
+	if [ "$1" = --by ]; then
+		by=$2
+		shift 2
+	fi
+	"$culprit" prof -i "$db" --epoch all --by "$by" --json >samples.json 2>samples.err || {
+		echo 0
+		return
+	}
+	python3 - "$by" "$@" <<'PY'
+import json, sys
+by, name, image = sys.argv[1:]
+rows = json.load(open("samples.json"))["rows"]
+print(sum(r["samples"] for r in rows if (not name or r.get(by) == name)
+          and str(r.get("image", "")).endswith(image)))
+PY
+}
+
+# header NAME: a number of the header of prof over the whole database.
+header() {
+	"$culprit" prof -i "$db" --epoch all --json 2>samples.err |
+		python3 -c 'import json, sys; print(json.load(sys.stdin)[sys.argv[1]])' "$1"
+}
+
+# The daemon as packaging/culprit.service runs it, except for the system calls: another user with
+# just the capabilities given. To be run in the background: start_daemon exec_service CAPABILITIES
+# COMMAND...
+service_user=64123
+unit=$build/packaging/culprit.service
+unit_capabilities=$(sed -n 's/^AmbientCapabilities=//p' "$unit" | tr 'A-Z' 'a-z' | sed 's/cap_//g')
+exec_service() {
+	local set
+	# shellcheck disable=SC2086 # one word each
+	set=-all$(printf ',+%s' $1)
+	shift
+	chown -R "$service_user:$service_user" run state
+	umask 027
+	# The unit's limits; where raising them takes a privilege that is not there, what there is.
+	{ ulimit -l unlimited; ulimit -n 65536; } 2>/dev/null
+	exec setpriv --reuid $service_user --regid $service_user --clear-groups --no-new-privs \
+		--inh-caps "$set" --ambient-caps "$set" --bounding-set "$set" "$@"
+}
+
+# Somebody without any privilege; in the background too, or in a subshell.
+exec_user() {
+	exec setpriv --reuid 64124 --regid 64124 --clear-groups --bounding-set -all "$@"
+}
