@@ -16,6 +16,7 @@
 #include "collect/control.h"
 #include "collect/session.h"
 #include "config.h"
+#include "util/clock.h"
 #include "util/log.h"
 #include "util/num.h"
 
@@ -57,14 +58,6 @@ static const struct cmd_spec spec = {
 		"make it write what it has and end, SIGHUP makes it write. See culprit-ctl(1).",
 	.options = options,
 };
-
-static uint64_t wall_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_REALTIME, &t);
-	return (uint64_t)t.tv_sec * SECOND_NS + (uint64_t)t.tv_nsec;
-}
 
 static int parse_interval(const char *text, uint64_t least_ns, uint64_t *ret, struct diag *diag)
 {
@@ -207,7 +200,7 @@ static void report_trouble(struct daemon *d, const struct diag *diag)
 
 static void keep_house(struct daemon *d)
 {
-	uint64_t now = wall_ns();
+	uint64_t now = clock_wall_ns();
 	struct diag diag;
 	int r = 0;
 
@@ -285,8 +278,8 @@ static int run(struct daemon *d, struct diag *diag)
 	if (!r) {
 		sampling_announce(&d->sampling, d->session);
 		log_notice("collecting into %s; control at %s", d->db, d->socket);
-		d->next_flush_ns = wall_ns() + d->flush_ns;
-		d->next_epoch_ns = next_multiple(wall_ns(), d->epoch_ns);
+		d->next_flush_ns = clock_wall_ns() + d->flush_ns;
+		d->next_epoch_ns = next_multiple(clock_wall_ns(), d->epoch_ns);
 		r = serve(d, signals, diag);
 		finished = session_finish(d->session, r ? NULL : diag);
 	}

@@ -15,6 +15,7 @@
 #include "collect/child.h"
 #include "collect/event.h"
 #include "collect/session.h"
+#include "util/clock.h"
 #include "util/buf.h"
 #include "util/num.h"
 
@@ -112,37 +113,29 @@ static int take_signals(struct diag *diag)
 	return fd;
 }
 
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
 /* Samples until the command or the processes have ended, the time is over, or a signal came. */
 static int sample(struct recording *r, struct session *s, struct diag *diag)
 {
 	struct pollfd fds[2] = {{.fd = r->signals, .events = POLLIN},
 				{.fd = r->command ? r->child.pidfd : -1, .events = POLLIN}};
-	uint64_t end = r->duration_ns ? now_ns() + r->duration_ns : UINT64_MAX;
-	uint64_t next_flush = now_ns() + FLUSH_MS * 1000000ull;
+	uint64_t end = r->duration_ns ? clock_monotonic_ns() + r->duration_ns : UINT64_MAX;
+	uint64_t next_flush = clock_monotonic_ns() + FLUSH_MS * 1000000ull;
 
 	for (;;) {
-		uint64_t now = now_ns(), left = end > now ? (end - now) / 1000000 : 0;
+		uint64_t now = clock_monotonic_ns(), left = end > now ? (end - now) / 1000000 : 0;
 		int ready = session_wait(s, fds, 2, left < 1000 ? (int)left : 1000);
 
 		if (ready < 0 && ready != -EINTR)
 			return diag_fail(diag, -ready, "cannot wait: %s", strerror(-ready));
-		if (ready > 0 || now_ns() >= end ||
+		if (ready > 0 || clock_monotonic_ns() >= end ||
 		    (r->pids.count && !r->command && !pids_any_alive(&r->pids)))
 			return 0;
-		if (now_ns() >= next_flush) {
+		if (clock_monotonic_ns() >= next_flush) {
 			int err = session_flush(s, diag);
 
 			if (err)
 				return err;
-			next_flush = now_ns() + FLUSH_MS * 1000000ull;
+			next_flush = clock_monotonic_ns() + FLUSH_MS * 1000000ull;
 		}
 	}
 }

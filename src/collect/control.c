@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
 #include "collect/control.h"
+#include "util/clock.h"
 
 #include <errno.h>
 #include <stdbool.h>
@@ -26,14 +27,6 @@ struct control {
 	struct client client[CONTROL_CLIENTS_MAX];
 	size_t count;
 };
-
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
 
 static int address_of(const char *path, struct sockaddr_un *ret, struct diag *diag)
 {
@@ -147,7 +140,7 @@ static void accept_clients(struct control *c)
 			close(fd);
 			continue;
 		}
-		c->client[c->count++] = (struct client){.fd = fd, .since_ns = now_ns()};
+		c->client[c->count++] = (struct client){.fd = fd, .since_ns = clock_monotonic_ns()};
 	}
 }
 
@@ -170,7 +163,7 @@ static bool serve_client(struct client *client,
 	char *end;
 
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
-		return now_ns() - client->since_ns > CLIENT_PATIENCE_NS;
+		return clock_monotonic_ns() - client->since_ns > CLIENT_PATIENCE_NS;
 	if (n <= 0)
 		return true;
 	client->size += (size_t)n;

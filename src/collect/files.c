@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "util/buf.h"
+#include "util/clock.h"
 #include "util/foreign.h"
 #include "util/hash.h"
 
@@ -169,12 +170,8 @@ struct mapped_file *file_ref(struct mapped_file *file)
 
 void file_unref(struct mapped_file *file)
 {
-	struct timespec t;
-
-	if (!file || --file->refs)
-		return;
-	clock_gettime(CLOCK_MONOTONIC_COARSE, &t);
-	file->used_ns = (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+	if (file && --file->refs == 0)
+		file->used_ns = clock_monotonic_ns();
 }
 
 void files_collect(struct files *f, uint64_t before_ns)
@@ -369,16 +366,13 @@ static void hold(struct files *f, struct mapped_file *file, int fd)
  * since. */
 static bool written_since(const struct mapped_file *file, const struct stat *st, uint64_t born_ns)
 {
-	struct timespec wall, monotonic;
 	int64_t age_ns, written_ns;
 
 	if (file->name.build_id_size || born_ns == 0)
 		return false;
-	clock_gettime(CLOCK_MONOTONIC, &monotonic);
-	clock_gettime(CLOCK_REALTIME, &wall);
-	age_ns = monotonic.tv_sec * 1000000000 + monotonic.tv_nsec - (int64_t)born_ns;
-	written_ns = (wall.tv_sec - st->st_mtim.tv_sec) * 1000000000 + wall.tv_nsec -
-		     st->st_mtim.tv_nsec;
+	age_ns = (int64_t)(clock_monotonic_ns() - born_ns);
+	written_ns =
+		(int64_t)clock_wall_ns() - (st->st_mtim.tv_sec * 1000000000 + st->st_mtim.tv_nsec);
 	return written_ns < age_ns;
 }
 

@@ -21,6 +21,7 @@
 #include "bpf/wire.h"
 #include "collect/cpus.h"
 #include "collect/period.h"
+#include "util/clock.h"
 
 _Static_assert(sizeof(struct wire_cpu) == 64, "one cache line");
 _Static_assert(sizeof(struct wire_bucket) == 128, "two cache lines");
@@ -58,14 +59,6 @@ static int on_libbpf_print(enum libbpf_print_level level, const char *format, va
 		libbpf_said[strcspn(libbpf_said, "\n")] = 0;
 	}
 	return 0;
-}
-
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
 static int explain_load_failure(int err, struct diag *diag)
@@ -352,7 +345,7 @@ static void forget_all(struct sampler *s)
 		struct wire_cpu *cpu = cpu_of(s, slot);
 
 		memset(&s->tables[2 * slot], 0, 2 * sizeof(struct wire_table));
-		s->tables[2 * slot].start_ns = now_ns();
+		s->tables[2 * slot].start_ns = clock_monotonic_ns();
 		*cpu = (struct wire_cpu){.slot = slot};
 		s->taken[slot] = 0;
 	}
@@ -505,7 +498,7 @@ int sampler_flip(struct sampler *s, unsigned first, unsigned count, struct diag 
 	for (unsigned slot = first; slot < first + count; slot++) {
 		struct wire_cpu *cpu = cpu_of(s, slot);
 
-		table_of(s, slot, false)->start_ns = now_ns();
+		table_of(s, slot, false)->start_ns = clock_monotonic_ns();
 		__atomic_store_n(&cpu->active, !(cpu->active & 1), __ATOMIC_RELEASE);
 	}
 	/* An RCU grace period, asleep. The handler runs in one RCU reader from end to end. */

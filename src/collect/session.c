@@ -20,6 +20,7 @@
 #include "collect/tally.h"
 #include "db/writer.h"
 #include "image/kernel.h"
+#include "util/clock.h"
 #include "util/log.h"
 
 #define TICK_NS	      400000000ull /* at most; a fast rate ticks faster */
@@ -67,14 +68,6 @@ struct session {
 	struct diag trouble; /* why the last flush that nobody asked for failed */
 };
 
-static uint64_t clock_ns(clockid_t id)
-{
-	struct timespec t;
-
-	clock_gettime(id, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
 /* A child has the cgroup that its parent had at the fork, so the order counts. */
 static void take_moves(struct session *s, uint64_t until_ns)
 {
@@ -116,10 +109,10 @@ static void follow_processes(struct session *s)
 {
 	s->move_count = s->moves_done = 0;
 	sampler_cgroup_changes(s->sampler, note_move, s);
-	sideband_read(s->sideband, clock_ns(CLOCK_MONOTONIC), take_record, s);
+	sideband_read(s->sideband, clock_monotonic_ns(), take_record, s);
 	take_moves(s, UINT64_MAX);
 	if (processes_must_rescan(s->processes))
-		processes_scan(s->processes, clock_ns(CLOCK_MONOTONIC), NULL);
+		processes_scan(s->processes, clock_monotonic_ns(), NULL);
 }
 
 static int drain(struct session *s, unsigned first, unsigned count, struct diag *diag)
@@ -205,14 +198,14 @@ static int ms_until(uint64_t then, uint64_t now)
 int session_wait(struct session *s, struct pollfd *fds, size_t count, int timeout_ms)
 {
 	uint64_t end = timeout_ms < 0 ? UINT64_MAX
-				      : clock_ns(CLOCK_MONOTONIC) + (uint64_t)timeout_ms * 1000000u;
+				      : clock_monotonic_ns() + (uint64_t)timeout_ms * 1000000u;
 	struct pollfd all[POLL_MAX];
 	size_t own = sideband_poll_fds(s->sideband, all, POLL_MAX - count);
 
 	own = own < POLL_MAX - count ? own : POLL_MAX - count;
 	memcpy(all + own, fds, count * sizeof(*fds));
 	for (;;) {
-		uint64_t now = clock_ns(CLOCK_MONOTONIC);
+		uint64_t now = clock_monotonic_ns();
 		uint64_t until = s->next_tick_ns < end ? s->next_tick_ns : end;
 		int ready = poll(all, own + count, ms_until(until, now)), theirs = 0;
 
@@ -224,7 +217,7 @@ int session_wait(struct session *s, struct pollfd *fds, size_t count, int timeou
 		}
 		if (ready > theirs)
 			follow_processes(s);
-		now = clock_ns(CLOCK_MONOTONIC);
+		now = clock_monotonic_ns();
 		if (now >= s->next_tick_ns)
 			tick(s, now);
 		if (theirs || now >= end)
@@ -235,7 +228,7 @@ int session_wait(struct session *s, struct pollfd *fds, size_t count, int timeou
 /* Writes the batch and begins the next one. On failure the batch stays as it is. */
 static int write_batch(struct session *s, struct diag *diag)
 {
-	uint64_t now = clock_ns(CLOCK_REALTIME);
+	uint64_t now = clock_wall_ns();
 	int r;
 
 	tally_flush(&s->tally, s->batch, s->sampler, s->resolver, s->sideband, s->processes);
@@ -283,7 +276,7 @@ int session_begin_epoch(struct session *s, struct diag *diag)
 {
 	int r = session_flush(s, diag);
 
-	return r ?: db_writer_begin_epoch(s->writer, clock_ns(CLOCK_REALTIME), diag);
+	return r ?: db_writer_begin_epoch(s->writer, clock_wall_ns(), diag);
 }
 
 int session_tidy(struct session *s, uint64_t max_age_ns, uint64_t max_bytes, struct diag *diag)
@@ -294,8 +287,8 @@ int session_tidy(struct session *s, uint64_t max_age_ns, uint64_t max_bytes, str
 	if (db_writer_segments(s->writer) >= COMPACT_SEGMENTS)
 		r = db_writer_compact(s->writer, NULL, diag);
 	if (!r && (max_age_ns || max_bytes))
-		r = db_writer_retain(s->writer, clock_ns(CLOCK_REALTIME), max_age_ns, max_bytes,
-				     &removed, diag);
+		r = db_writer_retain(s->writer, clock_wall_ns(), max_age_ns, max_bytes, &removed,
+				     diag);
 	return r;
 }
 
@@ -348,7 +341,7 @@ static int open_collection(struct session *s, struct diag *diag)
 		.event_count = s->config.event_count,
 		.scoped = s->config.scoped,
 		.randomize = !s->config.fixed_periods,
-		.seed = clock_ns(CLOCK_REALTIME),
+		.seed = clock_wall_ns(),
 	};
 	struct rate_wish wish = {.hz = s->config.rate_hz,
 				 .budget_percent = s->config.budget_percent};
@@ -462,7 +455,7 @@ int session_follow(struct session *s, pid_t pid, struct diag *diag)
 
 int session_start(struct session *s, struct diag *diag)
 {
-	int r = db_writer_begin_epoch(s->writer, clock_ns(CLOCK_REALTIME), diag);
+	int r = db_writer_begin_epoch(s->writer, clock_wall_ns(), diag);
 
 	/* Records first, then the scan, then samples: so no mapping is missed. */
 	if (!r)
@@ -474,9 +467,9 @@ int session_start(struct session *s, struct diag *diag)
 	if (r)
 		return r;
 	s->running = true;
-	period_init(&s->tick, TICK_NS, 0, TICK_WIDTH, clock_ns(CLOCK_REALTIME), 0);
-	s->batch_start_ns = s->started_ns = clock_ns(CLOCK_REALTIME);
-	s->last_tick_ns = clock_ns(CLOCK_MONOTONIC);
+	period_init(&s->tick, TICK_NS, 0, TICK_WIDTH, clock_wall_ns(), 0);
+	s->batch_start_ns = s->started_ns = clock_wall_ns();
+	s->last_tick_ns = clock_monotonic_ns();
 	s->next_tick_ns = s->last_tick_ns + TICK_FIRST_NS;
 	s->next_collect_ns = s->last_tick_ns + COLLECT_NS;
 	tally_start(&s->tally, &s->config, &s->rate);

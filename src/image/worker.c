@@ -19,6 +19,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include "image/worker_call.h"
+#include "util/clock.h"
 
 #define MEMORY_BYTES_DEFAULT (UINT64_C(1) << 30)
 #define TIME_NS_DEFAULT	     (UINT64_C(30) * 1000000000)
@@ -70,7 +71,7 @@ static void worker_reap_left(struct image_worker *w)
 /* True and its wait status (-1: somebody else has it) when the child ended within a time. */
 static bool child_ended(pid_t pid, uint64_t within_ns, int *ret_status)
 {
-	uint64_t deadline = worker_clock_ns() + within_ns;
+	uint64_t deadline = clock_monotonic_ns() + within_ns;
 
 	for (;;) {
 		pid_t got = waitpid(pid, ret_status, WNOHANG);
@@ -80,7 +81,7 @@ static bool child_ended(pid_t pid, uint64_t within_ns, int *ret_status)
 			*ret_status = -1;
 			return true;
 		}
-		if (worker_clock_ns() >= deadline)
+		if (clock_monotonic_ns() >= deadline)
 			return false;
 		usleep(100);
 	}
@@ -247,7 +248,7 @@ int worker_call(struct image_worker *w, struct worker_request request, const int
 	if (r || (r = worker_ensure(w, diag)))
 		return r;
 	request.serial = ++w->stats.requests;
-	uint64_t deadline = worker_clock_ns() + w->limits.time_ns;
+	uint64_t deadline = clock_monotonic_ns() + w->limits.time_ns;
 	r = worker_send_request(w->socket, deadline, &request, files, payload);
 	if (!r)
 		r = worker_receive_reply(w->socket, deadline, request.serial, out, &told, diag);

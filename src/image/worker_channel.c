@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
 #include "image/worker_wire.h"
+#include "util/clock.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -9,18 +10,10 @@
 
 #define PIECE_BYTES (1u << 20) /* what a reply claims to be is believed only so far ahead */
 
-uint64_t worker_clock_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
-}
-
 static int channel_wait(int socket, short events, uint64_t deadline_ns)
 {
 	struct pollfd p = {.fd = socket, .events = events};
-	uint64_t now = worker_clock_ns();
+	uint64_t now = clock_monotonic_ns();
 
 	if (now >= deadline_ns)
 		return -ETIMEDOUT;
@@ -99,7 +92,7 @@ static int channel_receive(int socket, uint64_t deadline_ns, void *out, size_t s
 		if (r)
 			return r;
 	}
-	return worker_clock_ns() < deadline_ns ? 0 : -ETIMEDOUT;
+	return clock_monotonic_ns() < deadline_ns ? 0 : -ETIMEDOUT;
 }
 
 static int receive_payload(int socket, uint64_t deadline_ns, uint64_t size, struct buf *out)

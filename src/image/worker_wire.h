@@ -45,7 +45,6 @@ struct worker_reply {
 };
 
 /* CLOCK_MONOTONIC, in ns. */
-uint64_t worker_clock_ns(void);
 /*
  * The parent's side. -ETIMEDOUT at the deadline, -EPIPE when the child is gone. Reply: its payload
  * (at most max_bytes) in out; the status it tells, with its text in diag; -EPROTO for nonsense.

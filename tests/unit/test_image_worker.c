@@ -21,6 +21,7 @@
 #include "elf_file.h"
 #include "image/code.h"
 #include "image/worker.h"
+#include "util/clock.h"
 #include "image/worker_wire.h"
 
 #define MS UINT64_C(1000000)
@@ -503,7 +504,7 @@ static int hear(const void *data, size_t size, bool *ret_told, struct diag *diag
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
 	assert_int_equal(write(pair[1], data, size), (ssize_t)size);
 	close(pair[1]);
-	int r = worker_receive_reply(pair[0], worker_clock_ns() + 5000 * MS, 7, &out, ret_told,
+	int r = worker_receive_reply(pair[0], clock_monotonic_ns() + 5000 * MS, 7, &out, ret_told,
 				     diag);
 	close(pair[0]);
 	buf_free(&out);
