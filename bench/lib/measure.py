@@ -126,7 +126,7 @@ def collector_argv(kind, build, hz, out):
 class Run:
     """A collector for a time: its CPU time between two looks, and from start to end."""
 
-    def __init__(self, kind, build, hz, seconds, out, settle=2.5):
+    def __init__(self, kind, build, hz, seconds, out, settle=2):
         started = time.monotonic()
         self.kind, self.out = kind, out
         with open(out + ".log", "wb") as log:
@@ -147,8 +147,7 @@ class Run:
         self.main = (after.main - before.main) * per
         self.user = (after.user - before.user) * per
         self.helpers = (after.helpers - before.helpers) * per
-        self.whole = (usage.ru_utime + usage.ru_stime) * 1e6 / (self.whole_samples / 1000)
-        self.whole_user = usage.ru_utime * 1e6 / (self.whole_samples / 1000)
+        self.cpu_ms = (usage.ru_utime + usage.ru_stime) * 1e3  # from start to end
         self.bytes = bytes_of(out)
         with open(out + ".log", encoding="utf-8", errors="replace") as f:
             counted = re.search(r"(\d+) samples", f.read())

@@ -18,12 +18,12 @@
 struct processes;
 
 #define PROCESS_COMM_MAX 64
-#define PROCESS_MEMOS	 8
+#define PROCESS_MEMOS	 16 /* pairs; the front of a pair is the newer */
 
 /* What a profile of a file and an event was last: saves the look-ups for the samples that follow.
  */
 struct process_memo {
-	const void *what; /* the file or kernel region */
+	uint64_t what; /* names the file or kernel region */
 	uint32_t event, batch_number, profile;
 };
 

@@ -28,7 +28,9 @@ struct resolver {
 
 /* What a sample was found to be: the image, and the offset in it. */
 struct place {
-	const void *what; /* identity for the memo: a file, a region, or this very resolver */
+	/* Identity for the memo: the address of a file, a life or this resolver, or the odd hash of
+	 * a region's identity, since regions move when one is added. */
+	uint64_t what;
 	struct image_id id;
 	const char *path;
 	size_t path_size;
@@ -132,7 +134,7 @@ void resolver_jit_image(const struct resolver *r, const struct process *life, st
 static void place_unknown(struct resolver *r, uint64_t pc, struct place *ret)
 {
 	*ret = (struct place){
-		.what = r,
+		.what = (uintptr_t)r,
 		.id = {.kind = IMAGE_UNKNOWN},
 		.path = "[unknown]",
 		.path_size = 9,
@@ -156,7 +158,7 @@ static bool place_kernel(struct resolver *r, uint64_t pc, struct place *ret)
 	if (!region)
 		return false;
 	*ret = (struct place){
-		.what = region,
+		.what = hash_bytes(&region->id, sizeof(region->id)) | 1,
 		.id = region->id,
 		.path = region->path,
 		.path_size = strlen(region->path),
@@ -169,7 +171,8 @@ static void place_jit(const struct resolver *r, struct process *life, uint64_t p
 		      struct place *ret)
 {
 	life->jit_sampled = true;
-	*ret = (struct place){.what = life, .path = "[jit]", .path_size = 5, .offset = pc};
+	*ret = (struct place){
+		.what = (uintptr_t)life, .path = "[jit]", .path_size = 5, .offset = pc};
 	resolver_jit_image(r, life, &ret->id);
 }
 
@@ -197,7 +200,7 @@ static bool place_user(struct resolver *r, struct process *life, const struct sa
 	}
 	file_offset = e->pc - m->start + m->file_offset;
 	*ret = (struct place){
-		.what = m->file,
+		.what = (uintptr_t)m->file,
 		.id = m->file->id,
 		.path = m->file->path,
 		.path_size = m->file->path_size,
@@ -251,19 +254,23 @@ static int make_profile(struct resolver *r, struct process *life, const struct p
 static int find_profile(struct resolver *r, struct process *life, const struct place *place,
 			uint32_t event, uint32_t *ret)
 {
-	uint64_t slot = hash_u64((uint64_t)(uintptr_t)place->what + event) % PROCESS_MEMOS;
-	struct process_memo *memo = &life->memo[slot];
+	uint64_t pair = hash_u64(place->what + event) % (PROCESS_MEMOS / 2);
+	struct process_memo *memo = &life->memo[2 * pair];
 	int err;
 
-	if (memo->what == place->what && memo->event == event &&
-	    memo->batch_number == r->batch_number) {
-		*ret = memo->profile;
-		return 0;
+	for (int i = 0; i < 2; i++) {
+		if (memo[i].what == place->what && memo[i].event == event &&
+		    memo[i].batch_number == r->batch_number) {
+			*ret = memo[i].profile;
+			return 0;
+		}
 	}
 	err = make_profile(r, life, place, event, ret);
-	if (!err)
-		*memo = (struct process_memo){place->what, event, r->batch_number, *ret};
-	return err;
+	if (err)
+		return err;
+	memo[1] = memo[0];
+	memo[0] = (struct process_memo){place->what, event, r->batch_number, *ret};
+	return 0;
 }
 
 static int store(struct resolver *r, struct process *life, const struct place *place,

@@ -97,6 +97,8 @@ static int load_program(struct sampler *s, const struct sampler_config *config, 
 	bpf_map__set_max_entries(s->bpf->maps.cpus, (uint32_t)possible);
 	bpf_map__set_max_entries(s->bpf->maps.tables, 2 * s->cpus.count);
 	bpf_map__set_max_entries(s->bpf->maps.scope, config->scoped ? SCOPE_MAX : 1);
+	bpf_program__set_autoload(s->bpf->progs.sample, !config->scoped);
+	bpf_program__set_autoload(s->bpf->progs.sample_scoped, config->scoped);
 	r = sample_bpf__load(s->bpf);
 	if (r)
 		return explain_load_failure(r, diag);

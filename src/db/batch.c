@@ -117,6 +117,8 @@ int db_batch_image(struct db_batch *b, const struct image_id *id, const char *pa
 
 	if (path_size > DB_PATH_MAX || id->size > IMAGE_ID_MAX)
 		return -EINVAL;
+	if (b->images && intern_find(b->images, id, sizeof(*id), ret) == 0)
+		return 0;
 	r = array_grow((void **)&b->paths, &b->path_room, index, sizeof(*b->paths));
 	if (r < 0)
 		return r;
