@@ -19,8 +19,8 @@ static const char *const needed_options[] = {
 };
 /* Each makes something better. */
 static const char *const wished_options[] = {
-	"CONFIG_BPF_JIT",    "CONFIG_KALLSYMS",	   "CONFIG_MEMBARRIER",
-	"CONFIG_PROC_KCORE", "CONFIG_TRACEPOINTS", "CONFIG_HIGH_RES_TIMERS",
+	"CONFIG_BPF_JIT",     "CONFIG_KALLSYMS",	"CONFIG_MEMBARRIER",
+	"CONFIG_TRACEPOINTS", "CONFIG_HIGH_RES_TIMERS",
 };
 
 static void check_version(struct check_list *l)
