@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#include "cmd/top.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "cmd/prof_table.h"
+#include "cmd/scratch.h"
+#include "report/screen.h"
+#include "util/num.h"
+
+/* culprit top: samples, and shows where the time goes while it goes. */
+
+#define DELAY_DEFAULT_NS  2000000000ull
+#define WINDOW_DEFAULT_NS 10000000000ull
+#define WINDOW_MIN_NS	  1000000000ull
+
+enum { TOP_BY = SAMPLING_END, TOP_SORT, TOP_FUNCTION, TOP_IDLE, TOP_LIMIT, TOP_JSON };
+
+static const struct cmd_option options[] = {
+	{"delay", 'd', "SECONDS", "between two pictures (default 2)"},
+	{"window", 'w', "SECONDS", "how far back the samples go that are shown (default 10)"},
+	{"iterations", 'n', "N", "ends after so many pictures"},
+	{"batch", 'b', NULL, "prints tables in a row; so it does without a terminal"},
+	{"pid", 'p', "PID[,PID...]", "samples these processes and their children only"},
+	{"by", TOP_BY, "WHAT", "function (default), image, file, line, process, subject"},
+	{"sort", TOP_SORT, "COLUMN", "an event, or a column's name; default: the first event"},
+	{"function", TOP_FUNCTION, "REGEX", "only functions by (demangled) name"},
+	{"idle", TOP_IDLE, NULL, "with the kernel's idle functions"},
+	{"limit", TOP_LIMIT, "N", "only the first N rows of a printed table"},
+	{"json", TOP_JSON, NULL, "one JSON object a line; implies --batch"},
+	SAMPLING_OPTIONS,
+	{NULL},
+};
+
+static const struct cmd_spec spec = {
+	"top",
+	"",
+	"Samples the whole machine and shows where the time goes, anew every few seconds. In it:\n"
+	"h for help, q to end. Nothing is stored.",
+	options,
+	false,
+};
+
+static int parse_seconds(const char *text, uint64_t least_ns, uint64_t *ret_ns, struct diag *diag)
+{
+	size_t size = strlen(text);
+	char with_unit[64];
+	uint64_t ns;
+
+	/* A number alone means seconds. */
+	snprintf(with_unit, sizeof(with_unit), "%s%s", text,
+		 size && text[size - 1] >= '0' && text[size - 1] <= '9' ? "s" : "");
+	if (size + 2 > sizeof(with_unit) || num_parse_duration_ns(with_unit, &ns) ||
+	    ns < least_ns || ns > TOP_DELAY_MAX_NS)
+		return diag_fail(diag, EINVAL, "'%s' is not a time from %g seconds to an hour",
+				 text, (double)least_ns / 1e9);
+	*ret_ns = ns;
+	return 0;
+}
+
+static int parse_number(const char *text, uint64_t *ret, struct diag *diag)
+{
+	uint64_t n;
+
+	if (num_parse_u64(text, &n) || !n || n > SIZE_MAX)
+		return diag_fail(diag, EINVAL, "'%s' is not a number from 1", text);
+	*ret = n;
+	return 0;
+}
+
+static int take_option(void *arg, int value, const char *text, struct diag *diag)
+{
+	struct top *t = arg;
+
+	switch (value) {
+	case 'd':
+		return parse_seconds(text, TOP_DELAY_MIN_NS, &t->delay_ns, diag);
+	case 'w':
+		return parse_seconds(text, WINDOW_MIN_NS, &t->window_ns, diag);
+	case 'n':
+		return parse_number(text, &t->iterations, diag);
+	case 'b':
+		t->batch = true;
+		return 0;
+	case 'p':
+		return pids_parse(&t->pids, text, diag);
+	case TOP_BY:
+		return prof_table_parse_by(text, &t->view.rank.by, diag);
+	case TOP_SORT:
+		t->view.sort = text;
+		return 0;
+	case TOP_FUNCTION:
+		t->view.rank.function = text;
+		return 0;
+	case TOP_IDLE:
+		t->view.rank.idle = true;
+		return 0;
+	case TOP_LIMIT:
+		return parse_number(text, &t->limit, diag);
+	case TOP_JSON:
+		t->format = TABLE_JSON;
+		t->batch = true;
+		return 0;
+	}
+	return sampling_parse_option(&t->sampling, value, text, diag);
+}
+
+/* Signals come as readable bytes, between two steps. SIGTTOU would stop what the terminal is given
+ * back by; a broken pipe is told by the write that meets it. */
+static int take_signals(struct top *t, struct diag *diag)
+{
+	static const int taken[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP, SIGWINCH, SIGCONT};
+	sigset_t set;
+
+	sigemptyset(&set);
+	for (size_t i = 0; i < sizeof(taken) / sizeof(taken[0]); i++)
+		sigaddset(&set, taken[i]);
+	/* In a row, Ctrl-Z is what it always is. */
+	if (t->batch)
+		sigdelset(&set, SIGTSTP);
+	t->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (t->signals < 0)
+		return diag_fail(diag, errno, "cannot take signals: %s", strerror(errno));
+	sigaddset(&set, SIGPIPE);
+	sigaddset(&set, SIGTTOU);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	return 0;
+}
+
+int top_next_signal(struct top *t)
+{
+	struct signalfd_siginfo info;
+
+	return read(t->signals, &info, sizeof(info)) == sizeof(info) ? (int)info.ssi_signo : 0;
+}
+
+bool top_is_end(int signal)
+{
+	return signal == SIGINT || signal == SIGTERM || signal == SIGHUP || signal == SIGQUIT;
+}
+
+static int start(struct top *t, const char *db, struct diag *diag)
+{
+	struct session_config config = {.db_path = db, .scoped = t->pids.count > 0};
+	int r;
+
+	sampling_fill_config(&t->sampling, &config);
+	r = session_new(&config, &t->session, diag);
+	if (!r)
+		r = top_view_init(&t->view, db, diag);
+	if (!r)
+		r = pids_follow(&t->pids, t->session, diag);
+	if (!r)
+		r = session_start(t->session, diag);
+	if (r)
+		return r;
+	sampling_announce(&t->sampling, t->session);
+	top_window_init(&t->window, t->session, t->window_ns);
+	return 0;
+}
+
+static int run(struct top *t, struct diag *diag)
+{
+	char *db = NULL;
+	int r = sampling_choose_events(&t->sampling, diag);
+
+	if (!r)
+		r = take_signals(t, diag);
+	if (!r)
+		r = scratch_make("culprit-top", &db, diag);
+	if (!r)
+		r = start(t, db, diag);
+	if (!r)
+		r = t->batch ? top_run_batch(t, diag) : top_run_screen(t, diag);
+	top_view_free(&t->view);
+	session_free(t->session);
+	scratch_remove(db);
+	free(db);
+	if (t->signals >= 0)
+		close(t->signals);
+	return r;
+}
+
+int cmd_top(int argc, char **argv)
+{
+	struct top t = {
+		.delay_ns = DELAY_DEFAULT_NS,
+		.window_ns = WINDOW_DEFAULT_NS,
+		.signals = -1,
+	};
+	struct diag diag = {""};
+	int status;
+
+	sampling_init(&t.sampling);
+	status = cmd_parse(&spec, argc, argv, take_option, &t, NULL);
+	if (status < 0) {
+		t.batch |= !screen_is_possible();
+		t.sampling.per_process |= t.view.rank.by == RANK_PROCESS;
+		/* A look at what is there now does not wait for servers. */
+		unsetenv("DEBUGINFOD_URLS");
+		if (run(&t, &diag))
+			status = cmd_fail(&diag);
+		else
+			status = CMD_OK;
+	}
+	sampling_free(&t.sampling);
+	return status;
+}

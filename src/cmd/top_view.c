@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#include "cmd/top_view.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cmd/prof_table.h"
+#include "cmd/report.h"
+#include "util/num.h"
+
+int top_view_init(struct top_view *v, const char *db, struct diag *diag)
+{
+	int r = image_finder_new(db, NULL, &v->finder);
+
+	v->db = db;
+	return r ? diag_fail(diag, -r, "cannot look for symbols: %s", strerror(-r)) : 0;
+}
+
+void top_view_free(struct top_view *v)
+{
+	db_reader_free(v->reader);
+	image_finder_free(v->finder);
+}
+
+int top_view_load(struct top_view *v, const char *expression, struct diag *diag)
+{
+	struct db_reader *reader;
+	int r = db_reader_open(v->db, &io_system, &reader, diag);
+
+	if (r)
+		return r;
+	r = db_reader_select(reader, expression, diag);
+	if (r) {
+		db_reader_free(reader);
+		reader = NULL;
+	}
+	/* Nothing sampled yet is no error here. */
+	if (r && r != -ENOENT)
+		return r;
+	db_reader_free(v->reader);
+	v->reader = reader;
+	image_finder_refresh(v->finder);
+	return 0;
+}
+
+static const char *choose_sort(const struct top_view *v, const struct query *q, struct top_frame *f)
+{
+	if (v->sort)
+		return v->sort;
+	if (v->sort_at >= q->event_count)
+		return q->event_count ? prof_table_by_name(v->rank.by) : NULL;
+	snprintf(f->sort, sizeof(f->sort), "%s", q->events[v->sort_at].label);
+	return f->sort;
+}
+
+static int describe(const struct top_view *v, const struct query *q, const struct rank *k,
+		    struct top_frame *f, struct diag *diag)
+{
+	const struct db_epoch *const *epochs;
+	size_t count;
+	int r = 0;
+
+	if (v->reader) {
+		epochs = db_reader_selected(v->reader, &count);
+		r = report_describe_epochs(&f->header, epochs, count);
+	}
+	if (!r)
+		r = report_describe_query(&f->header, q);
+	if (r)
+		return diag_fail(diag, -r, "out of memory");
+	report_describe_rank(&f->header, q, k, v->rank.idle);
+	f->taken = num_add_sat(f->header.samples, q->idle_skipped);
+	return 0;
+}
+
+static int tabulate(struct top_view *v, const struct query *q, const struct rank *k, size_t limit,
+		    struct top_frame *f, struct diag *diag)
+{
+	struct prof_table how = {.limit = limit};
+	int r = describe(v, q, k, f, diag);
+
+	if (r)
+		return r;
+	f->row_count = k->row_count;
+	f->event_count = q->event_count;
+	f->sorted_by = how.sort = choose_sort(v, q, f);
+	return prof_table_make(&how, q, k, v->rank.by, &f->header, &f->table, diag);
+}
+
+int top_view_make(struct top_view *v, size_t limit, struct top_frame *ret, struct diag *diag)
+{
+	struct query_selection everything = {0};
+	struct rank_source source = report_source(v->finder);
+	struct top_frame *f = ret;
+	struct query *q = NULL;
+	struct rank *k = NULL;
+	int r;
+
+	memset(f, 0, sizeof(*f));
+	r = query_new(&everything, rank_group(v->rank.by), &q, diag);
+	if (!r && v->reader)
+		r = query_read(q, v->reader, diag);
+	if (r == -ENOENT)
+		r = 0;
+	if (!r)
+		r = rank_new(q, &v->rank, &source, &k, diag);
+	if (!r)
+		r = tabulate(v, q, k, limit, f, diag);
+	rank_free(k);
+	query_free(q);
+	image_finder_idle(v->finder);
+	if (r)
+		top_frame_free(f);
+	return r;
+}
+
+void top_frame_free(struct top_frame *f)
+{
+	report_header_free(&f->header);
+	table_free(f->table);
+	memset(f, 0, sizeof(*f));
+}
