@@ -232,20 +232,26 @@ static int set_process(struct table *t, const struct columns *c, const void *sub
 	return r;
 }
 
-/* "comm=make container=4f2a..." */
+/* "comm=make container=4f2a...": the command first, as long names are cut at the end. */
 static int set_subject(struct table *t, const struct columns *c, const void *subject, size_t size)
 {
 	struct subject_pair pair;
 	struct buf b;
-	size_t at = 0;
+	size_t at;
+	bool is_comm;
 	int r;
 
 	buf_init(&b, 2 * SUBJECT_MAX_BYTES + 2 * SUBJECT_MAX_PAIRS);
-	while (subject_next(subject, size, &at, &pair)) {
-		buf_append(&b, " ", b.size > 0);
-		buf_append(&b, pair.key, pair.key_size);
-		buf_append_u8(&b, '=');
-		buf_append(&b, pair.value, pair.value_size);
+	for (int pass = 0; pass < 2; pass++) {
+		for (at = 0; subject_next(subject, size, &at, &pair);) {
+			is_comm = pair.key_size == 4 && !memcmp(pair.key, "comm", 4);
+			if (is_comm != (pass == 0))
+				continue;
+			buf_append(&b, " ", b.size > 0);
+			buf_append(&b, pair.key, pair.key_size);
+			buf_append_u8(&b, '=');
+			buf_append(&b, pair.value, pair.value_size);
+		}
 	}
 	r = b.error ? b.error : table_set_name(t, c->subject, (char *)b.data, b.size);
 	buf_free(&b);

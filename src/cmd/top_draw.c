@@ -74,11 +74,10 @@ static void put_summary(struct top_screen *s, const struct top_frame *f)
 	char events[512];
 
 	name_events(s, events, sizeof(events));
-	put_line(s, "%s%s: %.0f samples/s in %.3g s, lost %llu, unknown %.2f%%, idle %.1f%%",
-		 s->paused ? "PAUSED  " : "", events,
-		 seconds > 0 ? (double)h->samples / seconds : 0, seconds,
-		 (unsigned long long)h->lost, share(h->unknown, h->samples),
-		 share(h->idle, f->taken));
+	put_line(s, "%s%.0f samples/s in %.3g s, lost %llu, unknown %.2f%%, idle %.1f%%: %s",
+		 s->paused ? "PAUSED  " : "", seconds > 0 ? (double)h->samples / seconds : 0,
+		 seconds, (unsigned long long)h->lost, share(h->unknown, h->samples),
+		 share(h->idle, f->taken), events);
 }
 
 static void put_choices(struct top_screen *s, const struct top_frame *f)
@@ -170,7 +169,7 @@ int top_draw(struct top_screen *s)
 	r = top_view_make(&s->top->view, s->scroll + s->rows_shown + 1, &f, &diag);
 	screen_begin(s->screen);
 	if (r) {
-		snprintf(s->message, sizeof(s->message), "%s", diag.text);
+		top_show_message(s, "%s", diag.text);
 		put_last_line(s);
 		return screen_end(s->screen);
 	}

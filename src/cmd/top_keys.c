@@ -58,7 +58,7 @@ static void start_anew(struct top_screen *s)
 	if (!r)
 		r = top_view_load(&t->view, t->window.expression, &diag);
 	if (r)
-		snprintf(s->message, sizeof(s->message), "%s", diag.text);
+		top_show_message(s, "%s", diag.text);
 	s->due_ns = top_now_ns() + t->delay_ns;
 	s->scroll = 0;
 }
@@ -80,7 +80,7 @@ static void apply_filter(struct top_screen *s)
 	s->message[0] = 0;
 	if (r) {
 		regerror(r, &regex, reason, sizeof(reason));
-		snprintf(s->message, sizeof(s->message), "not a regular expression: %s", reason);
+		top_show_message(s, "not a regular expression: %s", reason);
 		return;
 	}
 	regfree(&regex);

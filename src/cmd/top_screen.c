@@ -3,10 +3,22 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-#define FIRST_NS 500000000ull /* the first picture comes sooner than the others */
+#define MESSAGE_PICTURES 4
+#define FIRST_NS	 500000000ull /* the first picture comes sooner than the others */
+
+void top_show_message(struct top_screen *s, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(s->message, sizeof(s->message), format, args);
+	va_end(args);
+	s->message_left = MESSAGE_PICTURES;
+}
 
 /* Takes what was sampled up to now. A failure (no room in /dev/shm) is shown, and may pass. */
 static void load(struct top_screen *s)
@@ -18,9 +30,11 @@ static void load(struct top_screen *s)
 	if (!r)
 		r = top_view_load(&t->view, t->window.expression, &diag);
 	if (r)
-		snprintf(s->message, sizeof(s->message), "%s", diag.text);
+		top_show_message(s, "%s", diag.text);
 	else if (t->pids.count && !pids_any_alive(&t->pids))
-		snprintf(s->message, sizeof(s->message), "the processes have ended");
+		top_show_message(s, "the processes have ended");
+	else if (!s->typing && s->message_left && !--s->message_left)
+		s->message[0] = 0;
 	s->due_ns = top_now_ns() + t->delay_ns;
 	s->pictures++;
 	s->draw = true;
@@ -108,8 +122,7 @@ int top_run_screen(struct top *t, struct diag *diag)
 		return r;
 	s.due_ns = top_now_ns() + (t->delay_ns < FIRST_NS ? t->delay_ns : FIRST_NS);
 	if (t->sampling.why && *t->sampling.why)
-		snprintf(s.message, sizeof(s.message), "%s: %s", t->sampling.events[0].name,
-			 t->sampling.why);
+		top_show_message(&s, "%s: %s", t->sampling.events[0].name, t->sampling.why);
 	show(&s);
 	while (!s.done && !r)
 		r = step(&s, diag);

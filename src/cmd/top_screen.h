@@ -17,9 +17,14 @@ struct top_screen {
 	bool draw; /* the picture is not what it should be any more */
 	char typed[TOP_FILTER_MAX], filter[TOP_FILTER_MAX]; /* as typed; the last that is right */
 	char message[1100];				    /* "" for none */
+	unsigned message_left;				    /* pictures until it goes */
 	uint64_t due_ns, pictures;
 	size_t scroll, rows_shown, row_count, event_count;
 };
+
+/* At the bottom, for some pictures or until the next key. */
+void top_show_message(struct top_screen *s, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
 
 /* top_keys.c: what a key of screen_read_key does. */
 void top_take_key(struct top_screen *s, int key);

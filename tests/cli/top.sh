@@ -1,0 +1,69 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
+# timeout: 600
+# culprit top: what it shows of a running program, its keys, and that the terminal is as before.
+. "$(dirname "$0")/../tap.sh"
+
+json() { python3 -c "import json
+tables = [json.loads(line) for line in open('out')]
+assert ($1), tables"; }
+
+check_status "a delay that is none" 2 "$culprit" top -d 0
+check_match "is named" err "'0' is not a time"
+check_status "a ranking that there is not" 2 "$culprit" top --by colour
+check_status "a process that does not exist" 2 "$culprit" top -b -p 999999999
+check_match "is named" err '999999999'
+
+# An unprivileged copy, as the build directory may be closed to others.
+if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
+	chmod 755 . && cp "$culprit" copy
+	check_status "without the rights" 1 setpriv --reuid=65534 --clear-groups ./copy top -b -n 1
+	check "it says so in one line" [ "$(wc -l <err)" = 1 ]
+else
+	skip "without the rights" "needs root"
+fi
+
+if ! "$culprit" record -q -o probe.db -- true 2>why; then
+	skip "the rest" "this machine cannot sample: $(head -n 1 why)"
+	tap_end
+fi
+
+cat >spin.c <<'C'
+volatile unsigned long turns;
+__attribute__((noinline)) void spin_here(void)
+{
+	for (;;)
+		turns++;
+}
+int main(void)
+{
+	spin_here();
+}
+C
+check "compile" gcc -O1 spin.c -o spin
+./spin &
+spin=$!
+trap 'kill $spin; rm -rf "$tap_scratch"' EXIT
+
+check_status "two tables" 0 "$culprit" top -b -n 2 -d 1
+check "both have the function" [ "$(grep -c ' spin_here  .*/spin$' out)" = 2 ]
+check_match "the event is said" err 'culprit: .*(cycles|cpu-clock)'
+check_status "JSON" 0 "$culprit" top --json -n 2 -d 1 --limit 3
+check "one object a line" json "len(tables) == 2"
+check "rows and header" json "all(len(t['rows']) <= 3 and t['samples'] > 0 and
+	any(r['function'] == 'spin_here' for r in t['rows']) for t in tables)"
+check_status "a process alone" 0 "$culprit" top --json -n 2 -d 1 -p $spin --by subject
+check "nothing else" json "all(r['subject'].startswith('comm=spin')
+	for t in tables for r in t['rows']) and tables[1]['rows']"
+check_status "a filter" 0 "$culprit" top --json -n 1 -d 1 --function '^spin_h'
+check "the others are left out" json "[r['function'] for r in tables[0]['rows']] == ['spin_here']"
+check_status "a filter that is wrong" 1 "$culprit" top -b -n 1 -d 1 --function '['
+timeout 2 sleep 1000 &
+check_status "the process that is sampled ends" 0 timeout 120 "$culprit" top -b -d 0.5 -p $!
+check "a reader that leaves ends it" bash -c "'$culprit' top -b -d 0.5 2>/dev/null | head -n 1"
+
+for case in keys filter pause scroll resize stop process iterations interrupt terminate hangup \
+	blocked; do
+	check "on a terminal: $case" python3 "$root/tests/cli/top.py" "$culprit" $case
+done
+tap_end
