@@ -227,7 +227,11 @@ static int sample_and_store(struct recording *r, const char *words, struct diag 
 	int err;
 
 	r->signals = take_signals(diag);
-	err = r->signals < 0 ? r->signals : sampling_choose_events(&r->sampling, diag);
+	err = r->signals < 0 ? r->signals : 0;
+	if (!err && r->command)
+		err = child_check(r->command[0], diag);
+	if (!err)
+		err = sampling_choose_events(&r->sampling, diag);
 	return err ?: record(r, words, diag);
 }
 

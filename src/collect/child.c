@@ -4,11 +4,49 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+static int check_program(const char *path)
+{
+	struct stat st;
+
+	if (stat(path, &st))
+		return -errno;
+	if (!S_ISREG(st.st_mode))
+		return -EACCES;
+	return access(path, X_OK) ? -errno : 0;
+}
+
+int child_check(const char *name, struct diag *diag)
+{
+	const char *path = getenv("PATH") ?: "/bin:/usr/bin";
+	int r = -ENOENT;
+
+	if (strchr(name, '/'))
+		r = check_program(name);
+	for (const char *dir = path; r && !strchr(name, '/');) {
+		size_t size = strcspn(dir, ":");
+		char *full;
+		int one;
+
+		if (asprintf(&full, "%.*s%s%s", (int)size, dir, size ? "/" : "", name) < 0)
+			return diag_fail(diag, ENOMEM, "out of memory");
+		one = check_program(full);
+		free(full);
+		if (one != -ENOENT && one != -ENOTDIR)
+			r = one;
+		if (!dir[size])
+			break;
+		dir += size + 1;
+	}
+	return r ? diag_fail(diag, -r, "cannot run '%s': %s", name, strerror(-r)) : 0;
+}
 
 /* Never returns. Both pipes close at the exec. */
 static void run_child(char *const argv[], int go, int said)

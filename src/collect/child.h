@@ -15,6 +15,8 @@ struct child {
 	int go, said; /* pipes: to release it, and from it when exec fails */
 };
 
+/* Whether a command can be run, by its name or path, before anything is done for it. */
+int child_check(const char *name, struct diag *diag);
 int child_start(char *const argv[], struct child *ret, struct diag *diag);
 /* Lets it run. When its exec fails: -errno, with the reason in diag; the child is gone then. */
 int child_release(struct child *c, struct diag *diag);
