@@ -89,6 +89,9 @@ struct query {
 	struct intern *groups; /* canonical subjects: comm and pid, or all */
 	struct query_counter lost[QUERY_COUNTERS_MAX], unknown[QUERY_COUNTERS_MAX];
 	size_t lost_count, unknown_count;
+	/* What went wrong beside: full names such as "records.lost". */
+	struct query_counter trouble[QUERY_COUNTERS_MAX];
+	size_t trouble_count;
 	uint64_t lost_samples, idle_skipped; /* sum of lost; idle: counted but not stored */
 	uint64_t refused;		     /* samples of events past QUERY_EVENTS_MAX */
 	const char *damages[QUERY_DAMAGES_MAX];

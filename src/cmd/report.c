@@ -196,6 +196,26 @@ static int describe_losses(struct report_header *h, const struct query *q)
 	return 0;
 }
 
+static void describe_troubles(struct report_header *h, const struct query *q)
+{
+	static const struct {
+		const char *name, *text;
+	} known[] = {
+		{"records.lost", "records of what processes did were lost by the kernel"},
+		{"records.malformed", "records of what processes did made no sense"},
+		{"scope.refused", "processes were not followed: too many at a time"},
+		{"mappings.refused", "mappings of code were not kept: too many"},
+		{"notices.lost", "moves between cgroups were missed"},
+	};
+
+	for (size_t i = 0; i < q->trouble_count; i++)
+		for (size_t k = 0; k < sizeof(known) / sizeof(known[0]); k++)
+			if (!strcmp(q->trouble[i].name, known[k].name))
+				report_header_note(h, "%llu %s",
+						   (unsigned long long)q->trouble[i].value,
+						   known[k].text);
+}
+
 int report_describe_query(struct report_header *h, const struct query *q)
 {
 	int r = describe_events(h, q);
@@ -207,6 +227,7 @@ int report_describe_query(struct report_header *h, const struct query *q)
 	for (size_t i = 0; i < q->unknown_count; i++)
 		report_header_note(h, "unknown, by cause: %s %llu", q->unknown[i].name,
 				   (unsigned long long)q->unknown[i].value);
+	describe_troubles(h, q);
 	for (size_t i = 0; i < q->damage_count && i < QUERY_DAMAGES_MAX; i++)
 		report_header_note(h, "damaged: %s", q->damages[i]);
 	if (q->damage_count > QUERY_DAMAGES_MAX)

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
+# shellcheck shell=bash
+# timeout: 240
+# Ctrl-C and kill at any moment: a clean end, a valid database, nobody and nothing left behind.
+. "$(dirname "$0")/../tap.sh"
+. "$root/tests/sampling.sh"
+need_sampling
+
+cp "$programs/spots-one" prey
+valid() { "$culprit" db verify "$1" >verify 2>&1; }
+
+# Signals at random moments, from before the start to after the end of a recording of about a second.
+RANDOM=$$
+mkdir dbs
+bad=() codes=() left=()
+for i in $(seq 40); do
+	signal=INT
+	[ $((i % 2)) = 0 ] || signal=TERM
+	if [ $((i % 4)) -lt 2 ]; then
+		what=(--for 600ms -a)
+	else
+		what=(-- ./prey 600000)
+	fi
+	setsid "$culprit" record -q -F 1000 -o dbs/$i.db "${what[@]}" >out 2>err &
+	pid=$!
+	sleep "$(printf '%d.%03d' $((RANDOM % 2)) $((RANDOM % 1000)))"
+	kill -$signal $pid 2>/dev/null
+	wait $pid
+	status=$?
+	codes+=("$status")
+	# 0; of the command that was ended; or before culprit could take the signal: by the signal.
+	case $status in
+	0 | 143 | 130) ;;
+	*) bad+=("$i: $signal, status $status: $(cat err)") ;;
+	esac
+	if [ -e dbs/$i.db ] && ! valid dbs/$i.db; then bad+=("$i: $(cat verify)"); fi
+	! pgrep -f "^\./prey 600000" >/dev/null || left+=("$i: a command")
+	[ -z "$(find dbs -name '*.tmp*' -o -name 'tmp*')" ] || left+=("$i: $(find dbs -name '*tmp*')")
+done
+if [ ${#bad[@]} = 0 ]; then pass '40 signals at random moments'; else fail '40 signals at random moments' "${bad[@]}"; fi
+if [ ${#left[@]} = 0 ]; then pass 'leave nothing behind'; else fail 'leave nothing behind' "${left[@]}"; fi
+printf '%s\n' "${codes[@]}" | sort | uniq -c | sed 's/^/# status: /'
+
+# kill -9: what was acknowledged stays. Flushes come by themselves only once a minute, so the daemon,
+# which can be told to, stands for both.
+"$culprit" daemon -o killed.db --socket "$PWD/socket" -F 1000 2>daemon.err &
+daemon=$!
+for _ in $(seq 100); do
+	[ -S socket ] && break
+	sleep 0.1
+done
+./prey 700000
+"$culprit" ctl --socket "$PWD/socket" flush >flush.out 2>&1
+flushed=$?
+./prey 300000 &
+sleep 0.2
+kill -9 $daemon
+wait 2>/dev/null
+if [ $flushed = 0 ] && valid killed.db; then
+	pass 'after kill -9 the database is valid'
+else
+	fail 'after kill -9 the database is valid' "$(cat flush.out verify daemon.err)"
+fi
+expect 'and what was flushed is in it' killed.db '
+print(p.function("one_first"), "samples")
+assert p.function("one_first") > 50, p.top()
+'
+record again -F 100 -- true
+"$culprit" record -q -o killed.db -F 1000 -- ./prey 300000 >out 2>&1
+expect 'and the next recording goes on in it' killed.db '
+assert len(p.json["epochs"]) == 2, p.json["epochs"]
+assert p.unknown < 0.01 * p.samples
+'
+# The helpers that parse files end with their master, however that ended.
+sleep 0.5
+if strays=$(pgrep -P 1 -af "$culprit"); then fail 'no process stays' "$strays"; else pass 'no process stays'; fi
+tap_end

@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
+# shellcheck shell=bash
+# When the collector cannot keep up (it is stopped), records and samples are lost. Both are counted,
+# and what lives on is right again.
+. "$(dirname "$0")/../tap.sh"
+. "$root/tests/sampling.sh"
+need_sampling
+
+# Two that begin before the records are lost and during it, and live on.
+cp "$programs/spots-one" steady
+cp "$programs/spots-two" late
+"$culprit" record -q -o lost.db -F 2000 -a --per-process >out 2>err &
+recorder=$!
+steady='' late=''
+end() {
+	# shellcheck disable=SC2086
+	{ kill -CONT $recorder; kill $recorder $steady $late; } 2>/dev/null
+	rm -rf "$tap_scratch"
+}
+trap end EXIT
+until grep -qs 'cpu-clock' err; do sleep 0.1; done
+./steady 600000000 &
+steady=$!
+sleep 1
+kill -STOP $recorder
+# 512 KiB a CPU; a process makes about ten records of 100 bytes.
+timeout 60 "$programs/hatch" "$((1000 * $(nproc)))" "$(type -P true)"
+./late 600000000 &
+late=$!
+timeout 60 "$programs/hatch" 200 "$(type -P true)"
+kill -CONT $recorder
+sleep 3
+kill -INT $recorder
+wait $recorder
+status=$?
+kill $steady $late
+wait 2>/dev/null
+if [ $status = 0 ]; then pass 'it ends well'; else fail 'it ends well' "$status" "$(cat err)"; fi
+expect 'lost records are counted, and long-lived processes are right' lost.db '
+print(p.samples, "samples,", p.unknown, "unknown,", p.lost, "lost:", p.json["lost_by_cause"], p.json["notes"])
+assert p.function("one_first", image=".*/steady") > 100, p.top()
+assert p.function("two_second", image=".*/late") > 100, p.top()
+assert p.function("one_second") == 0 and p.function("two_first") == 0, p.top()
+assert any("records" in note and "lost" in note for note in p.json["notes"])
+assert p.samples == sum(row["samples"] for row in p.rows)
+'
+
+# A program whose addresses are too many for the table, while nobody empties it.
+"$culprit" record -o spilled.db -q -F 10000 -- "$programs/scatter" 8 >out 2>err &
+recorder=$!
+until grep -qs 'cpu-clock' err; do sleep 0.1; done
+sleep 0.5
+kill -STOP $recorder
+sleep 5
+kill -CONT $recorder
+wait $recorder
+expect 'samples that found no room are counted as lost' spilled.db '
+rows = sum(row["samples"] for row in p.rows)
+print(rows, "samples in rows,", p.lost, "lost:", p.json["lost_by_cause"])
+assert p.lost > 0
+event = p.json["events"][0]
+assert event["samples"] == rows == p.samples
+'
+tap_end
