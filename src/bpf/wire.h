@@ -30,27 +30,32 @@ typedef uint64_t wire_u64;
 #define WIRE_WAYS    6
 #define WIRE_BUCKETS 2048 /* a power of two */
 #define WIRE_SPILL   8192 /* a power of two */
-#define WIRE_EVENTS  64
+#define WIRE_EVENTS  64	  /* below 1 << (32 - WIRE_EVENT_SHIFT) */
 
 /* The kernel's PID_MAX_LIMIT is 2^22. */
 #define WIRE_TGID_BITS	     22
 #define WIRE_TGID_MASK	     ((1u << WIRE_TGID_BITS) - 1)
-#define WIRE_GENERATION_MASK ((1u << (32 - WIRE_TGID_BITS)) - 1)
 
-#define WIRE_COUNT_BITS 24
-#define WIRE_COUNT_MASK ((1u << WIRE_COUNT_BITS) - 1)
+/* Of an entry's tally: the count, a number of mappings, and the event's index + 1. */
+#define WIRE_COUNT_BITS	  16
+#define WIRE_COUNT_MASK	  ((1u << WIRE_COUNT_BITS) - 1)
+#define WIRE_MAPPING_BITS 9
+#define WIRE_MAPPING_MASK ((1u << WIRE_MAPPING_BITS) - 1)
+#define WIRE_EVENT_SHIFT  (WIRE_COUNT_BITS + WIRE_MAPPING_BITS)
 
 /*
  * 20 bytes, so that six ways fill two cache lines and the front three the first of them. first is
  * what lets the collector resolve an entry exactly although the process may since have mapped
- * something else, called exec or died: an entry never spans two generations of a process.
+ * something else, called exec or died: an entry never spans two lives of a process, nor two states
+ * of its mappings.
  */
 struct wire_entry {
 	wire_u32 pc_low, pc_high;
-	/* tgid, and above it a generation: differs between an exec, a reuse of the PID or a change
-	 * of its mappings and the next, so that their samples never share an entry. */
+	/* tgid, and above it a generation: differs between an exec or a reuse of the PID and the
+	 * next, so that their samples never share an entry. */
 	wire_u32 process;
-	/* Count, and above it the event's index + 1. 0: an empty entry. */
+	/* See above. 0: an empty entry. The number of mappings changes with every change of a user
+	 * address space, where the kernel counts them; 0 for addresses in the kernel. */
 	wire_u32 tally;
 	/* When it was first hit: units of 1024 ns since the table's start_ns. */
 	wire_u32 first;

@@ -517,9 +517,8 @@ static void take_entry(const struct wire_table *t, const struct wire_entry *w,
 		/* The latest that it can be: a sample never precedes what made it possible. */
 		.first_ns = t->start_ns + ((uint64_t)w->first << 10 | 1023),
 		.tgid = w->process & WIRE_TGID_MASK,
-		.event = (w->tally >> WIRE_COUNT_BITS) - 1,
+		.event = (w->tally >> WIRE_EVENT_SHIFT) - 1,
 		.count = w->tally & WIRE_COUNT_MASK,
-		.generation = (uint16_t)(w->process >> WIRE_TGID_BITS),
 	};
 
 	take(arg, &e);

@@ -61,7 +61,6 @@ struct sampler_entry {
 	uint32_t tgid;
 	uint32_t event; /* index in the configuration */
 	uint32_t count;
-	uint16_t generation; /* differs between two lives of one tgid that follow each other */
 };
 
 /*
