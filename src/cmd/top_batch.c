@@ -6,16 +6,17 @@
 
 #include "cmd/report.h"
 #include "cmd/top.h"
+#include "util/clock.h"
 
 /* The tables of culprit top in a row, for scripts. */
 
 /* Samples for one delay. 1 when the end has come. */
 static int wait_delay(struct top *t, struct diag *diag)
 {
-	uint64_t now, due = top_now_ns() + t->delay_ns;
+	uint64_t now, due = clock_monotonic_ns() + t->delay_ns;
 	int ready, signal;
 
-	while ((now = top_now_ns()) < due) {
+	while ((now = clock_monotonic_ns()) < due) {
 		struct pollfd fd = {.fd = t->signals, .events = POLLIN};
 
 		ready = session_wait(t->session, &fd, 1, (int)((due - now + 999999) / 1000000));

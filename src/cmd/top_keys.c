@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cmd/top_screen.h"
+#include "util/clock.h"
 
 static void change_delay(struct top_screen *s, bool longer)
 {
@@ -22,7 +23,7 @@ static void change_delay(struct top_screen *s, bool longer)
 			to_ms = steps_ms[i];
 	}
 	s->top->delay_ns = to_ms * 1000000;
-	s->due_ns = top_now_ns() + s->top->delay_ns;
+	s->due_ns = clock_monotonic_ns() + s->top->delay_ns;
 }
 
 /* What a process is called is not kept apart without --per-process. */
@@ -59,7 +60,7 @@ static void start_anew(struct top_screen *s)
 		r = top_view_load(&t->view, t->window.expression, &diag);
 	if (r)
 		top_show_message(s, "%s", diag.text);
-	s->due_ns = top_now_ns() + t->delay_ns;
+	s->due_ns = clock_monotonic_ns() + t->delay_ns;
 	s->scroll = 0;
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
 #include "cmd/top_screen.h"
+#include "util/clock.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -35,7 +36,7 @@ static void load(struct top_screen *s)
 		top_show_message(s, "the processes have ended");
 	else if (!s->typing && s->message_left && !--s->message_left)
 		s->message[0] = 0;
-	s->due_ns = top_now_ns() + t->delay_ns;
+	s->due_ns = clock_monotonic_ns() + t->delay_ns;
 	s->pictures++;
 	s->draw = true;
 	if (t->iterations && s->pictures > t->iterations)
@@ -52,6 +53,9 @@ static void take_signals(struct top_screen *s)
 		} else if (signal == SIGTSTP) {
 			screen_leave(s->screen);
 			raise(SIGSTOP);
+		} else if (signal == SIGCONT) {
+			/* The shell may have changed the terminal meanwhile. */
+			screen_leave(s->screen);
 		}
 		s->draw = true;
 	}
@@ -71,7 +75,7 @@ static void take_keys(struct top_screen *s)
 
 static int ms_to_wait(const struct top_screen *s)
 {
-	uint64_t now = top_now_ns();
+	uint64_t now = clock_monotonic_ns();
 
 	if (s->paused)
 		return -1;
@@ -106,7 +110,7 @@ static int step(struct top_screen *s, struct diag *diag)
 		s->done = true;
 	if (ready > 0 && fds[1].revents & ~POLLOUT)
 		take_keys(s);
-	if (!s->done && !s->paused && top_now_ns() >= s->due_ns)
+	if (!s->done && !s->paused && clock_monotonic_ns() >= s->due_ns)
 		load(s);
 	if (!s->done && s->draw)
 		show(s);
@@ -120,7 +124,7 @@ int top_run_screen(struct top *t, struct diag *diag)
 
 	if (r)
 		return r;
-	s.due_ns = top_now_ns() + (t->delay_ns < FIRST_NS ? t->delay_ns : FIRST_NS);
+	s.due_ns = clock_monotonic_ns() + (t->delay_ns < FIRST_NS ? t->delay_ns : FIRST_NS);
 	if (t->sampling.why && *t->sampling.why)
 		top_show_message(&s, "%s: %s", t->sampling.events[0].name, t->sampling.why);
 	show(&s);

@@ -3,20 +3,13 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
+
+#include "util/clock.h"
 
 /* Epochs are named by the second, with -2, -3 ... -9 after it when there are more, and should sort
  * by name. */
 #define EPOCH_MIN_NS 125000000u
 #define EPOCHS_MAX   (sizeof(((struct top_window *)0)->epochs) / sizeof(struct top_epoch))
-
-uint64_t top_now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
 
 static void drop_first(struct top_window *w, size_t n)
 {
@@ -46,7 +39,7 @@ static void set_expression(struct top_window *w)
 void top_window_init(struct top_window *w, struct session *s, uint64_t length_ns)
 {
 	*w = (struct top_window){.session = s, .length_ns = length_ns};
-	w->flushed_ns = top_now_ns();
+	w->flushed_ns = clock_monotonic_ns();
 	add_epoch(w, w->flushed_ns);
 	set_expression(w);
 }
@@ -54,7 +47,7 @@ void top_window_init(struct top_window *w, struct session *s, uint64_t length_ns
 /* Flushes, and begins the next epoch when this one is as long as it should be. */
 static int flush(struct top_window *w, uint64_t epoch_ns, struct diag *diag)
 {
-	uint64_t now = top_now_ns();
+	uint64_t now = clock_monotonic_ns();
 	int r;
 
 	if (now - w->epochs[w->count - 1].start_ns < epoch_ns) {

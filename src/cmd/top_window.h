@@ -27,8 +27,6 @@ struct top_window {
 	char expression[80]; /* for db_reader_select */
 };
 
-uint64_t top_now_ns(void); /* CLOCK_MONOTONIC */
-
 /* Of a session that has just been started. */
 void top_window_init(struct top_window *w, struct session *s, uint64_t length_ns);
 /* Makes the samples up to now readable, and forgets those that have left the window. */
