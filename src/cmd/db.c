@@ -19,10 +19,9 @@ static const struct cmd_option options[] = {
 
 static const struct cmd_spec spec = {
 	"db",
-	"verify|compact",
-	"verify reads every byte of a database and names what is damaged; compact merges the files "
-	"of "
-	"each epoch into one.",
+	"verify|compact [DB]",
+	"verify reads every byte of a database and names what is damaged;\n"
+	"compact merges the files of each epoch into one.",
 	options,
 	false,
 };
@@ -142,13 +141,20 @@ int cmd_db(int argc, char **argv)
 
 	if (status >= 0)
 		return status;
-	what = operand == argc - 1 ? argv[operand] : "";
-	if (!strcmp(what, "compact"))
-		return compact(&o);
-	if (strcmp(what, "verify") != 0) {
+	what = operand < argc ? argv[operand] : "";
+	if (strcmp(what, "compact") != 0 && strcmp(what, "verify") != 0) {
 		diag_fail(&diag, EINVAL, "say either verify or compact");
 		return cmd_fail_usage(spec.name, &diag);
 	}
+	/* The database may be named without -i, as it is the object of the sentence here. */
+	if (operand + 1 < argc)
+		o.db = argv[operand + 1];
+	if (operand + 2 < argc) {
+		diag_fail(&diag, EINVAL, "'%s' is one word too many", argv[operand + 2]);
+		return cmd_fail_usage(spec.name, &diag);
+	}
+	if (!strcmp(what, "compact"))
+		return compact(&o);
 	if (report_find_db(o.db, &path, &diag) < 0)
 		return cmd_fail(&diag);
 	return verify(&o, path);

@@ -44,4 +44,6 @@ check "which is whole" python3 -c '
 import json
 d = json.load(open("out"))
 assert d["damaged"] == len(d["rows"]) > 0 and all("seg-" in r["what"] for r in d["rows"])'
+check_status "verify takes the database's name" 1 "$culprit" db verify /nonexistent
+check_status 'verify takes no second one' 2 "$culprit" db verify a b
 tap_end
