@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
-# shellcheck shell=bash
+# shellcheck shell=bash disable=SC2154,SC2034 # names from tap.sh, and for the tests
 # For the tests of the daemon, after tap.sh: `. "$root/tests/daemon.sh"`. The program is copied
 # where any user may run it. Processes that a test starts are ended with it.
 if [ "$(id -u)" != 0 ] || ! timeout 20 "$culprit" doctor >/dev/null 2>&1; then
@@ -116,7 +116,7 @@ samples_of() {
 		by=$2
 		shift 2
 	fi
-	"$culprit" prof -i "$db" --epoch all --by "$by" --json >samples.json 2>samples.err || {
+	"$culprit" prof -i "$db" --epoch all --idle --by "$by" --json >samples.json 2>samples.err || {
 		echo 0
 		return
 	}

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "config.h"
+#include "util/log.h"
 
 struct cmd {
 	const char *name;
@@ -24,7 +25,11 @@ static const struct cmd commands[] = {
 
 int cmd_fail(const struct diag *diag)
 {
-	fprintf(stderr, "culprit: %s\n", diag->text);
+	/* A service manager wants to know how bad it is; people see it. */
+	if (log_goes_to_journal())
+		log_error("%s", diag->text);
+	else
+		fprintf(stderr, "culprit: %s\n", diag->text);
 	return CMD_FAILURE;
 }
 

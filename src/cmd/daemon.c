@@ -18,6 +18,7 @@
 #include "config.h"
 #include "util/clock.h"
 #include "util/log.h"
+#include "util/notify.h"
 #include "util/num.h"
 
 #define SOCKET_DEFAULT CULPRIT_RUN_DIR "/control"
@@ -85,7 +86,7 @@ static int take_option(void *arg, int option, const char *text, struct diag *dia
 	case OPT_FLUSH:
 		return parse_interval(text, SECOND_NS, &d->flush_ns, diag);
 	case OPT_EPOCH:
-		return parse_interval(text, 60 * SECOND_NS, &d->epoch_ns, diag);
+		return parse_interval(text, SECOND_NS, &d->epoch_ns, diag);
 	case OPT_AGE:
 		return parse_interval(text, 0, &d->max_age_ns, diag);
 	case OPT_SIZE:
@@ -280,7 +281,9 @@ static int run(struct daemon *d, struct diag *diag)
 		log_notice("collecting into %s; control at %s", d->db, d->socket);
 		d->next_flush_ns = clock_wall_ns() + d->flush_ns;
 		d->next_epoch_ns = next_multiple(clock_wall_ns(), d->epoch_ns);
+		notify_manager("READY=1");
 		r = serve(d, signals, diag);
+		notify_manager("STOPPING=1");
 		finished = session_finish(d->session, r ? NULL : diag);
 	}
 	session_free(d->session);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "util/log.h"
 #include "util/num.h"
 
 #define BUDGET_DEFAULT 1.0 /* percent */
@@ -117,13 +118,16 @@ void sampling_fill_config(const struct sampling_options *o, struct session_confi
 	config->labels = o->labels;
 }
 
-static void announce_event(const struct event *e, uint64_t period)
+static void announce_event(const struct event *e, uint64_t period, const char *why)
 {
+	const char *open = *why ? " (" : "", *close = *why ? ")" : "";
+
 	if (event_is_clock(e))
-		fprintf(stderr, "culprit: %s every %.6g ms of each CPU", e->name,
-			(double)period / 1e6);
+		log_notice("%s every %.6g ms of each CPU%s%s%s", e->name, (double)period / 1e6,
+			   open, why, close);
 	else
-		fprintf(stderr, "culprit: %s, one of %llu", e->name, (unsigned long long)period);
+		log_notice("%s, one of %llu%s%s%s", e->name, (unsigned long long)period, open, why,
+			   close);
 }
 
 void sampling_announce(const struct sampling_options *o, const struct session *s)
@@ -131,22 +135,21 @@ void sampling_announce(const struct sampling_options *o, const struct session *s
 	struct session_status status;
 
 	session_read_status(s, &status);
-	for (size_t i = 0; i < o->event_count; i++) {
-		announce_event(&o->events[i], session_period(s, i));
-		if (i == 0 && o->why && *o->why)
-			fprintf(stderr, " (%s)", o->why);
-		fputc('\n', stderr);
-	}
+	for (size_t i = 0; i < o->event_count; i++)
+		announce_event(&o->events[i], session_period(s, i), i == 0 && o->why ? o->why : "");
 	if (status.cost_ns <= 0)
 		return;
 	if (*status.cost_note)
-		fprintf(stderr, "culprit: an interrupt is assumed to cost %.3g us (%s)",
-			status.cost_ns / 1e3, status.cost_note);
+		log_notice("an interrupt is assumed to cost %.3g us (%s), so %.4g a second keep to "
+			   "%g%% of a CPU",
+			   status.cost_ns / 1e3, status.cost_note, status.rate_hz,
+			   status.budget_percent);
 	else
-		fprintf(stderr, "culprit: an interrupt costs %.3g us (+-%.2g) here",
-			status.cost_ns / 1e3, status.cost_spread_ns / 1e3);
-	fprintf(stderr, ", so %.4g a second keep to %g%% of a CPU\n", status.rate_hz,
-		status.budget_percent);
+		log_notice(
+			"an interrupt costs %.3g us (+-%.2g) here, so %.4g a second keep to %g%% "
+			"of a CPU",
+			status.cost_ns / 1e3, status.cost_spread_ns / 1e3, status.rate_hz,
+			status.budget_percent);
 }
 
 void sampling_summarize(const struct session *s, const char *db)

@@ -55,6 +55,7 @@ static int connect_to(const struct sockaddr_un *address)
 static int listen_at(const struct sockaddr_un *address, struct diag *diag)
 {
 	int fd, old = connect_to(address);
+	struct stat st;
 	mode_t mask;
 
 	if (old >= 0) {
@@ -62,7 +63,8 @@ static int listen_at(const struct sockaddr_un *address, struct diag *diag)
 		return diag_fail(diag, EADDRINUSE, "a daemon is already listening at %s",
 				 address->sun_path);
 	}
-	if (old == -ECONNREFUSED)
+	/* Any other kind of file refuses connections too, but is not ours to remove. */
+	if (old == -ECONNREFUSED && lstat(address->sun_path, &st) == 0 && S_ISSOCK(st.st_mode))
 		unlink(address->sun_path);
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
@@ -131,15 +133,24 @@ size_t control_poll_fds(const struct control *c, struct pollfd *fds, size_t max)
 	return n;
 }
 
+/* Who has said nothing for longest is the one least missed. */
+static size_t oldest(const struct control *c)
+{
+	size_t found = 0;
+
+	for (size_t i = 1; i < c->count; i++)
+		if (c->client[i].since_ns < c->client[found].since_ns)
+			found = i;
+	return found;
+}
+
 static void accept_clients(struct control *c)
 {
 	int fd;
 
 	while ((fd = accept4(c->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0) {
-		if (c->count == CONTROL_CLIENTS_MAX) {
-			close(fd);
-			continue;
-		}
+		if (c->count == CONTROL_CLIENTS_MAX)
+			drop(c, oldest(c));
 		c->client[c->count++] = (struct client){.fd = fd, .since_ns = clock_monotonic_ns()};
 	}
 }

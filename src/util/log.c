@@ -19,7 +19,7 @@ void log_set_level(enum log_level level)
 }
 
 /* systemd.exec(5): JOURNAL_STREAM names the device and inode of the stream to the journal. */
-static bool log_to_journal(void)
+bool log_goes_to_journal(void)
 {
 	const char *stream = getenv("JOURNAL_STREAM");
 	unsigned long long device, inode;
@@ -49,7 +49,7 @@ void log_write(enum log_level level, const char *format, ...)
 	va_start(args, format);
 	vsnprintf(raw, sizeof(raw), format, args);
 	va_end(args);
-	if (log_to_journal())
+	if (log_goes_to_journal())
 		n = (size_t)snprintf(line, sizeof(line), "<%d>", levels[level].priority);
 	else
 		n = (size_t)snprintf(line, sizeof(line), "culprit: %s", levels[level].word);
