@@ -15,7 +15,8 @@ const char *prof_table_by_name(enum rank_by by);
 /* What --by names. -EINVAL and a sentence. */
 int prof_table_parse_by(const char *text, enum rank_by *ret, struct diag *diag);
 
-/* Notes in h what the limit left out. -EINVAL when there is no such column to sort by. */
+/* Notes in h what the limit left out. q must outlive the table, which has its names as headings.
+ * -EINVAL when there is no such column to sort by. */
 int prof_table_make(const struct prof_table *p, const struct query *q, const struct rank *k,
 		    enum rank_by by, struct report_header *h, struct table **ret,
 		    struct diag *diag);

@@ -54,17 +54,26 @@ static double share(uint64_t part, uint64_t whole)
 	return whole ? 100 * (double)part / (double)whole : 0;
 }
 
-/* "cycles one in 1000000, cache-misses one in 10000" */
+/* "cpu-clock every 2.222 ms, cache-misses one in 10000" */
 static void name_events(const struct top_screen *s, char *out, size_t room)
 {
 	const struct sampling_options *o = &s->top->sampling;
 	size_t at = 0;
 
 	*out = 0;
-	for (size_t i = 0; i < o->event_count && at < room; i++)
-		at += (size_t)snprintf(out + at, room - at, "%s%s one in %llu", i ? ", " : "",
-				       o->events[i].name,
-				       (unsigned long long)session_period(s->top->session, i));
+	for (size_t i = 0; i < o->event_count && at < room; i++) {
+		const struct event *e = &o->events[i];
+		uint64_t period = session_period(s->top->session, i);
+		int n;
+
+		if (event_is_clock(e))
+			n = snprintf(out + at, room - at, "%s%s every %.4g ms", i ? ", " : "",
+				     e->name, (double)period / 1e6);
+		else
+			n = snprintf(out + at, room - at, "%s%s one in %llu", i ? ", " : "",
+				     e->name, (unsigned long long)period);
+		at += n > 0 ? (size_t)n : 0;
+	}
 }
 
 static void put_summary(struct top_screen *s, const struct top_frame *f)
@@ -150,7 +159,7 @@ static void clamp_scroll(struct top_screen *s, const struct top_frame *f)
 	size_t most = f->row_count > s->rows_shown ? f->row_count - s->rows_shown : 0;
 
 	s->row_count = f->row_count;
-	s->event_count = f->event_count;
+	s->event_count = f->query->event_count;
 	if (s->scroll > most)
 		s->scroll = most;
 }

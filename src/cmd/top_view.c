@@ -2,7 +2,6 @@
 #include "cmd/top_view.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "cmd/prof_table.h"
@@ -44,14 +43,13 @@ int top_view_load(struct top_view *v, const char *expression, struct diag *diag)
 	return 0;
 }
 
-static const char *choose_sort(const struct top_view *v, const struct query *q, struct top_frame *f)
+static const char *choose_sort(const struct top_view *v, const struct query *q)
 {
 	if (v->sort)
 		return v->sort;
 	if (v->sort_at >= q->event_count)
 		return q->event_count ? prof_table_by_name(v->rank.by) : NULL;
-	snprintf(f->sort, sizeof(f->sort), "%s", q->events[v->sort_at].label);
-	return f->sort;
+	return q->events[v->sort_at].label;
 }
 
 static int describe(const struct top_view *v, const struct query *q, const struct rank *k,
@@ -83,8 +81,7 @@ static int tabulate(struct top_view *v, const struct query *q, const struct rank
 	if (r)
 		return r;
 	f->row_count = k->row_count;
-	f->event_count = q->event_count;
-	f->sorted_by = how.sort = choose_sort(v, q, f);
+	f->sorted_by = how.sort = choose_sort(v, q);
 	return prof_table_make(&how, q, k, v->rank.by, &f->header, &f->table, diag);
 }
 
@@ -92,26 +89,23 @@ int top_view_make(struct top_view *v, size_t limit, struct top_frame *ret, struc
 {
 	struct query_selection everything = {0};
 	struct rank_source source = report_source(v->finder);
-	struct top_frame *f = ret;
-	struct query *q = NULL;
 	struct rank *k = NULL;
 	int r;
 
-	memset(f, 0, sizeof(*f));
-	r = query_new(&everything, rank_group(v->rank.by), &q, diag);
+	memset(ret, 0, sizeof(*ret));
+	r = query_new(&everything, rank_group(v->rank.by), &ret->query, diag);
 	if (!r && v->reader)
-		r = query_read(q, v->reader, diag);
+		r = query_read(ret->query, v->reader, diag);
 	if (r == -ENOENT)
 		r = 0;
 	if (!r)
-		r = rank_new(q, &v->rank, &source, &k, diag);
+		r = rank_new(ret->query, &v->rank, &source, &k, diag);
 	if (!r)
-		r = tabulate(v, q, k, limit, f, diag);
+		r = tabulate(v, ret->query, k, limit, ret, diag);
 	rank_free(k);
-	query_free(q);
 	image_finder_idle(v->finder);
 	if (r)
-		top_frame_free(f);
+		top_frame_free(ret);
 	return r;
 }
 
@@ -119,5 +113,6 @@ void top_frame_free(struct top_frame *f)
 {
 	report_header_free(&f->header);
 	table_free(f->table);
+	query_free(f->query);
 	memset(f, 0, sizeof(*f));
 }

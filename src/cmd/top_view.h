@@ -27,11 +27,10 @@ struct top_view {
 struct top_frame {
 	struct report_header header;
 	struct table *table;
-	size_t row_count; /* also of those past the limit */
-	size_t event_count;
+	struct query *query;   /* whose names the table's headings are */
+	size_t row_count;      /* also of those past the limit */
 	uint64_t taken;	       /* samples, with the idle ones that are only counted */
-	const char *sorted_by; /* NULL: the first event */
-	char sort[256];	       /* what it points to, when that was an event's */
+	const char *sorted_by; /* NULL: nothing to sort */
 };
 
 int top_view_init(struct top_view *v, const char *db, struct diag *diag);

@@ -184,6 +184,17 @@ def run_process():
     top.check_end()
 
 
+def run_events():
+    top = Top("-e", "cpu-clock", "-e", "page-faults")
+    top.terminal.wait_text("cpu-clock every", "sorted by cpu-clock", "page-faults")
+    top.terminal.press("s")
+    top.terminal.wait_text("sorted by page-faults")
+    top.terminal.press("s")
+    top.terminal.wait_text("sorted by function")
+    top.terminal.press("q")
+    top.check_end()
+
+
 CASES = {
     "keys": lambda: run_keys(case_keys),
     "filter": lambda: run_keys(case_filter),
@@ -192,6 +203,7 @@ CASES = {
     "resize": lambda: run_keys(case_resize),
     "stop": lambda: run_keys(case_stop),
     "process": run_process,
+    "events": run_events,
     "iterations": run_iterations,
     "interrupt": run_interrupt,
     "terminate": lambda: run_signal(signal.SIGTERM),

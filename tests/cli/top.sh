@@ -52,6 +52,8 @@ check_status "JSON" 0 "$culprit" top --json -n 2 -d 1 --limit 3
 check "one object a line" json "len(tables) == 2"
 check "rows and header" json "all(len(t['rows']) <= 3 and t['samples'] > 0 and
 	any(r['function'] == 'spin_here' for r in t['rows']) for t in tables)"
+check_status "two events" 0 "$culprit" top -b -e cpu-clock -e page-faults -n 2 -d 1
+check "have a column each" [ "$(grep -Ec '^ *cpu-clock  .*  page-faults ' out)" = 2 ]
 check_status "a process alone" 0 "$culprit" top --json -n 2 -d 1 -p $spin --by subject
 check "nothing else" json "all(r['subject'].startswith('comm=spin')
 	for t in tables for r in t['rows']) and tables[1]['rows']"
@@ -62,7 +64,7 @@ timeout 2 sleep 1000 &
 check_status "the process that is sampled ends" 0 timeout 120 "$culprit" top -b -d 0.5 -p $!
 check "a reader that leaves ends it" bash -c "'$culprit' top -b -d 0.5 2>/dev/null | head -n 1"
 
-for case in keys filter pause scroll resize stop process iterations interrupt terminate hangup \
+for case in keys filter pause scroll resize stop process events iterations interrupt terminate hangup \
 	blocked; do
 	check "on a terminal: $case" python3 "$root/tests/cli/top.py" "$culprit" $case
 done
