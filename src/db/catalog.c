@@ -142,7 +142,9 @@ static void entry_decode(struct cursor *c, struct arena *a, uint32_t label_count
 	if (!c->error && (gap > INT64_MAX || type > UINT32_MAX || size > CHUNK_PAYLOAD_MAX ||
 			  rows > UINT32_MAX || ret->offset > INT64_MAX))
 		c->error = -EBADMSG;
-	ret->labels = list_decode(c, a, label_count, sizeof(*ret->labels), &ret->label_count);
+	/* One for each image, so more than there are different ones when images share a path. */
+	ret->labels =
+		list_decode(c, a, CATALOG_LABELS_MAX, sizeof(*ret->labels), &ret->label_count);
 	for (uint32_t i = 0; i < ret->label_count && !c->error; i++) {
 		label = cursor_varint(c);
 		if (!c->error && label >= label_count)

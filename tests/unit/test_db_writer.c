@@ -80,6 +80,35 @@ static void what_is_flushed_is_read(void **state)
 	expect_digest(p, "all", &d);
 }
 
+/* As builds of one program do that follow each other, and the run-time code of all processes. */
+static void images_may_share_a_path(void **state)
+{
+	static const struct db_event cycles = {"cycles", 1000003, 0};
+	struct help_digest got, expected = {.samples = 8};
+	struct db_writer *w = open_writer(*state);
+	struct db_batch *b = db_batch_new(100);
+	uint32_t image, event, subject, profile;
+
+	assert_int_equal(db_writer_begin_epoch(w, TEST_TIME_NS, NULL), 0);
+	assert_int_equal(db_batch_event(b, &cycles, &event), 0);
+	assert_int_equal(db_batch_subject(b, "", 0, &subject), 0);
+	for (uint8_t i = 0; i < expected.samples; i++) {
+		struct image_id id = {.kind = IMAGE_BUILD_ID, .size = 20, .bytes = {i, 1}};
+
+		assert_int_equal(db_batch_image(b, &id, "/bin/x", 6, &image), 0);
+		assert_int_equal(db_batch_profile(b, image, event, subject, &profile), 0);
+		assert_int_equal(db_batch_add(b, profile, i, 1), 0);
+	}
+	assert_int_equal(db_writer_flush(w, b, NULL), 0);
+	assert_int_equal(
+		help_read(((struct help_place *)*state)->db, &io_system, "all", &got, NULL), 0);
+	if (got.damages)
+		fail_msg("%s", got.last_damage);
+	assert_int_equal(got.samples, expected.samples);
+	db_batch_free(b);
+	assert_int_equal(db_writer_close(w, NULL), 0);
+}
+
 static void a_second_writer_is_kept_out(void **state)
 {
 	struct db_writer *w = open_writer(*state), *other;
@@ -236,6 +265,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(what_is_flushed_is_read, make_place, remove_place),
+		cmocka_unit_test_setup_teardown(images_may_share_a_path, make_place, remove_place),
 		cmocka_unit_test_setup_teardown(a_second_writer_is_kept_out, make_place,
 						remove_place),
 		cmocka_unit_test_setup_teardown(epochs_are_sealed_and_listed, make_place,
