@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
 # shellcheck shell=bash
-# For the scripts of tests/system, after tap.sh: those that sample real programs. The known-answer
+# For the scripts of tests/system, instead of tap.sh: those that sample real programs. The known-answer
 # programs are in $programs.
+. "$(dirname "${BASH_SOURCE[0]}")/tap.sh"
+# shellcheck disable=SC2034
 programs=$build/tests/system
 unset CULPRIT_DB DEBUGINFOD_URLS COLUMNS
 export PYTHONPATH=$root/tests/system

@@ -12,7 +12,9 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 tap_count=0
 tap_failures=0
 tap_scratch=$(mktemp -d)
-trap 'rm -rf "$tap_scratch"' EXIT
+# For scripts that have a trap of their own, to be called at its end.
+tap_clean() { rm -rf "$tap_scratch"; }
+trap tap_clean EXIT
 cd "$tap_scratch" || exit 1
 
 # pass NAME / fail NAME [DETAIL...]: one case each.

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
 # shellcheck shell=bash
 # A build of a C project: thousands of processes, most of them short. And a quiet machine.
-. "$(dirname "$0")/../tap.sh"
-. "$root/tests/sampling.sh"
+. "$(dirname "$0")/../sampling.sh"
 need_sampling
 
 # configure-like: tiny programs compiled and run by a shell, each by cpp, cc1, as, collect2 and ld.

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
 # shellcheck shell=bash
 # Several events at once, with counts that are known; and what cannot be had.
-. "$(dirname "$0")/../tap.sh"
-. "$root/tests/sampling.sh"
+. "$(dirname "$0")/../sampling.sh"
 need_sampling
 
 record several -e cpu-clock,page-faults:1,context-switches:1 -F 1000 -- "$programs/deeds" 20000 3000 0

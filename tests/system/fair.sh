@@ -2,8 +2,7 @@
 # shellcheck shell=bash
 # Samples are shared out as the time was: for a program of known shares, and for one whose phases are
 # locked to the sampling rate, which fixed periods charge wrongly.
-. "$(dirname "$0")/../tap.sh"
-. "$root/tests/sampling.sh"
+. "$(dirname "$0")/../sampling.sh"
 need_sampling
 
 # Turns of random length: at worst as good as independent samples, so the binomial standard error

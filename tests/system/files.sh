@@ -2,8 +2,7 @@
 # shellcheck shell=bash
 # Which file was mapped where and when: libraries that take each other's place, 10,000 mappings,
 # files that are deleted, replaced and rewritten. one and two as in lives.sh.
-. "$(dirname "$0")/../tap.sh"
-. "$root/tests/sampling.sh"
+. "$(dirname "$0")/../sampling.sh"
 need_sampling
 
 # The same function is hot in both, at the same address.

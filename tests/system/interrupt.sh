@@ -2,12 +2,11 @@
 # shellcheck shell=bash
 # timeout: 240
 # Ctrl-C and kill at any moment: a clean end, a valid database, nobody and nothing left behind.
-. "$(dirname "$0")/../tap.sh"
-. "$root/tests/sampling.sh"
+. "$(dirname "$0")/../sampling.sh"
 need_sampling
 
 cp "$programs/spots-one" prey
-valid() { "$culprit" db verify "$1" >verify 2>&1; }
+valid() { "$culprit" db verify -i "$1" >verify 2>&1; }
 
 # Signals at random moments, from before the start to after the end of a recording of about a second.
 RANDOM=$$
@@ -19,11 +18,15 @@ for i in $(seq 40); do
 	if [ $((i % 4)) -lt 2 ]; then
 		what=(--for 600ms -a)
 	else
-		what=(-- ./prey 600000)
+		what=(-- ./prey 300000)
 	fi
-	setsid "$culprit" record -q -F 1000 -o dbs/$i.db "${what[@]}" >out 2>err &
+	# bash starts what is in the background with SIGINT ignored.
+	setsid env --default-signal=INT "$culprit" record -q -F 1000 -o dbs/$i.db "${what[@]}" >out 2>err &
 	pid=$!
-	sleep "$(printf '%d.%03d' $((RANDOM % 2)) $((RANDOM % 1000)))"
+	# One in four in the first 50 ms.
+	if [ $((RANDOM % 4)) = 0 ]; then sleep "$(printf '0.%03d' $((RANDOM % 50)))"; else
+		sleep "$(printf '%d.%03d' $((RANDOM % 2)) $((RANDOM % 1000)))"
+	fi
 	kill -$signal $pid 2>/dev/null
 	wait $pid
 	status=$?
@@ -34,28 +37,42 @@ for i in $(seq 40); do
 	*) bad+=("$i: $signal, status $status: $(cat err)") ;;
 	esac
 	if [ -e dbs/$i.db ] && ! valid dbs/$i.db; then bad+=("$i: $(cat verify)"); fi
-	! pgrep -f "^\./prey 600000" >/dev/null || left+=("$i: a command")
-	[ -z "$(find dbs -name '*.tmp*' -o -name 'tmp*')" ] || left+=("$i: $(find dbs -name '*tmp*')")
+	! pgrep -f "^\./prey 300000" >/dev/null || left+=("$i: a command")
+	[ -z "$(find dbs -name '*tmp*')" ] || left+=("$i: $(find dbs -name '*tmp*')")
 done
 if [ ${#bad[@]} = 0 ]; then pass '40 signals at random moments'; else fail '40 signals at random moments' "${bad[@]}"; fi
 if [ ${#left[@]} = 0 ]; then pass 'leave nothing behind'; else fail 'leave nothing behind' "${left[@]}"; fi
 printf '%s\n' "${codes[@]}" | sort | uniq -c | sed 's/^/# status: /'
 
+# As a terminal does it: to the command and to the helpers that parse files as well.
+cp prey passing
+setsid env --default-signal=INT "$culprit" record -q -F 1000 -o group.db -- ./passing 60000000 >out 2>err &
+pid=$!
+until pgrep -g $pid -f '^\./passing' >/dev/null; do sleep 0.05; done
+sleep 1.5
+kill -INT -- -$pid
+wait $pid
+status=$?
+rm passing
+if [ $status = 130 ] && valid group.db; then pass 'Ctrl-C for all of them'; else
+	fail 'Ctrl-C for all of them' "status $status" "$(cat err verify)"
+fi
+expect 'and what was sampled has its names' group.db '
+assert p.function("one_first") > 20 and p.unknown == 0, p.top()
+'
+
 # kill -9: what was acknowledged stays. Flushes come by themselves only once a minute, so the daemon,
 # which can be told to, stands for both.
 "$culprit" daemon -o killed.db --socket "$PWD/socket" -F 1000 2>daemon.err &
 daemon=$!
-for _ in $(seq 100); do
-	[ -S socket ] && break
-	sleep 0.1
-done
+until [ -S socket ]; do sleep 0.1; done
 ./prey 700000
 "$culprit" ctl --socket "$PWD/socket" flush >flush.out 2>&1
 flushed=$?
 ./prey 300000 &
 sleep 0.2
 kill -9 $daemon
-wait 2>/dev/null
+{ wait; } 2>/dev/null
 if [ $flushed = 0 ] && valid killed.db; then
 	pass 'after kill -9 the database is valid'
 else
@@ -65,10 +82,11 @@ expect 'and what was flushed is in it' killed.db '
 print(p.function("one_first"), "samples")
 assert p.function("one_first") > 50, p.top()
 '
-record again -F 100 -- true
 "$culprit" record -q -o killed.db -F 1000 -- ./prey 300000 >out 2>&1
 expect 'and the next recording goes on in it' killed.db '
-assert len(p.json["epochs"]) == 2, p.json["epochs"]
+every = p.by("--epoch", "all")
+assert len(every.json["epochs"]) == 2, every.json["epochs"]
+assert every.function("one_first") > p.function("one_first") > 50
 assert p.unknown < 0.01 * p.samples
 '
 # The helpers that parse files end with their master, however that ended.

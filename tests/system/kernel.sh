@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
 # shellcheck shell=bash
 # The kernel, BPF programs, the vDSO and code made at run time are images like any other.
-. "$(dirname "$0")/../tap.sh"
-. "$root/tests/sampling.sh"
+. "$(dirname "$0")/../sampling.sh"
 need_sampling
 
 record kernel -F 2000 -- "$programs/kinds" kernel 1

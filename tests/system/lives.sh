@@ -3,8 +3,7 @@
 # Processes that live for milliseconds, that become another program, that take over a number. The
 # programs one and two lie at the same addresses: one spins in one_first, two in two_second, so that
 # a sample in one_second or two_first was charged to the wrong program.
-. "$(dirname "$0")/../tap.sh"
-. "$root/tests/sampling.sh"
+. "$(dirname "$0")/../sampling.sh"
 need_sampling
 
 never_mixed='

@@ -2,8 +2,7 @@
 # shellcheck shell=bash
 # When the collector cannot keep up (it is stopped), records and samples are lost. Both are counted,
 # and what lives on is right again.
-. "$(dirname "$0")/../tap.sh"
-. "$root/tests/sampling.sh"
+. "$(dirname "$0")/../sampling.sh"
 need_sampling
 
 # Two that begin before the records are lost and during it, and live on.
@@ -15,7 +14,7 @@ steady='' late=''
 end() {
 	# shellcheck disable=SC2086
 	{ kill -CONT $recorder; kill $recorder $steady $late; } 2>/dev/null
-	rm -rf "$tap_scratch"
+	tap_clean
 }
 trap end EXIT
 until grep -qs 'cpu-clock' err; do sleep 0.1; done

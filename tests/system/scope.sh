@@ -1,15 +1,14 @@
 # SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
 # shellcheck shell=bash
 # What is sampled: a command and all that comes of it, processes, everything; user, kernel.
-. "$(dirname "$0")/../tap.sh"
-. "$root/tests/sampling.sh"
+. "$(dirname "$0")/../sampling.sh"
 need_sampling
 
 # A stranger that must not appear, under a name of its own.
 cp "$programs/spots-two" stranger
 ./stranger 600000000 &
 stranger=$!
-trap 'kill $stranger; rm -rf "$tap_scratch"' EXIT
+trap 'kill $stranger; tap_clean' EXIT
 
 # The daemon's parent ends at once, and it outlives its session.
 cp "$programs/spots-one" offspring

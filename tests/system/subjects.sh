@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
 # shellcheck shell=bash
 # Who is charged: command names, labels, processes, cgroups and containers; namespaces and roots.
-. "$(dirname "$0")/../tap.sh"
-. "$root/tests/sampling.sh"
+. "$(dirname "$0")/../sampling.sh"
 need_sampling
 
 record label -F 1000 --label team=blue -l run=7 -- "$programs/spots-one" 500000
@@ -44,7 +43,7 @@ fi
 group=$unified/culprit-test-$$
 container=$(printf '%064x' $$)
 mkdir "$group/$container" "$group/other"
-trap 'rmdir "$group/$container" "$group/other" "$group"; rm -rf "$tap_scratch"' EXIT
+trap 'rmdir "$group/$container" "$group/other" "$group"; tap_clean' EXIT
 # Moves itself, then spins; and once more, in another one.
 # shellcheck disable=SC2016
 record cgroup -F 1000 -- bash -c '

@@ -4,7 +4,8 @@
  * only, the other in its second. So of two builds at the same addresses, a sample in the function
  * that a build does not call was charged to the wrong one.
  *
- *	spots TICKS_US [COUNT OTHER]	spins, then becomes OTHER; COUNT times in all
+ *	spots US [COUNT OTHER]	spins for so much processor time, then becomes OTHER; COUNT times in
+ *				all
  */
 #include "spin.h"
 
@@ -32,11 +33,14 @@ int main(int argc, char **argv)
 	int left = argc > 2 ? atoi(argv[2]) : 0;
 	/* Not measured each time: a life may be shorter than that takes. */
 	const char *given = getenv("TICKS_A_US");
-	uint64_t ticks = us * (given ? strtoull(given, NULL, 10) : (uint64_t)(ticks_a_ns() * 1e3));
+	uint64_t ticks = given ? strtoull(given, NULL, 10) : (uint64_t)(ticks_a_ns() * 1e3);
+	uint64_t end = clock_now_ns(CLOCK_THREAD_CPUTIME_ID) + us * 1000;
 	void (*volatile spot[2])(uint64_t) = {SPOT_A, SPOT_B};
 	char count[16];
 
-	spot[SECOND](ticks);
+	/* In steps of 0.1 ms. */
+	while (clock_now_ns(CLOCK_THREAD_CPUTIME_ID) < end)
+		spot[SECOND](100 * ticks);
 	if (left <= 0)
 		return 0;
 	snprintf(count, sizeof(count), "%d", left - 1);
