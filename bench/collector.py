@@ -44,7 +44,7 @@ def show(name, found, goal, fields):
         f"{kind} {measure.spread([r.main for r in runs])}" for kind, runs in found.items()))
     crashed = [kind for kind, runs in found.items() if not all(r.ok for r in runs)]
     if crashed:
-        measure.note(f"{name}: crashed at its end: {', '.join(crashed)}")
+        measure.note(f"{name}: crashed at its end: {', '.join(crashed)}; {measure.PERF_CRASHES}")
 
 
 STEADY = [("main", "CPU time, steady")]

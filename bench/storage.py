@@ -26,7 +26,7 @@ LOAD = os.path.join(BUILD, "bench", "load")
 HZ = 20000
 SECONDS = 12 if QUICK else 90
 FLUSHES = 6  # an hour's, at one in ten minutes
-PERF_SECONDS = (2, 6) if QUICK else (4, 16)
+PERF_SECONDS = (1, 4) if QUICK else (3, 12)
 
 MIX = f"""
 cd {TMP}
@@ -102,17 +102,19 @@ def resident_kb(daemon):
     return statistics.median(found), int(peak)
 
 
-def perf_record(name, seconds, options=()):
-    """Bytes of the file, and samples in it."""
+def perf_record(name, seconds, options=(), must_read=False):
+    """The file, its bytes, and samples in it."""
     path = os.path.join(TMP, name)
-    # Some versions of perf abort now and then at their end, which leaves a file without an end.
-    for _ in range(4):
-        if subprocess.run(["perf", "record", "-a", "-q", "-B", "-e", measure.EVENT, "-F", str(HZ),
-                           *options, "-o", path, "sleep", str(seconds)], check=False,
-                          stderr=subprocess.DEVNULL).returncode == 0:
+    for _ in range(5):
+        recorded = subprocess.run(
+            ["perf", "record", "-a", "-q", "-B", "-e", measure.EVENT, "-F", str(HZ), *options, "-o",
+             path, "sleep", str(seconds)], check=False, stderr=subprocess.DEVNULL)
+        read = subprocess.run(["perf", "report", "--stdio", "-i", path, "--sort", "comm"], check=False,
+                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        if recorded.returncode == 0 and (not must_read or read.returncode == 0):
             break
     else:
-        measure.note(f"perf record crashed four times out of four ({seconds} s)")
+        measure.note(f"perf crashed five times out of five ({seconds} s): {measure.PERF_CRASHES}")
     return path, os.path.getsize(path), HZ * measure.CPUS * seconds
 
 
@@ -179,7 +181,7 @@ def main():
         packed = perf_record("perf-z.data", PERF_SECONDS[0], ["-z"])
     # To be read, so of long-lived processes alone: the easier for perf.
     with measure.Load([LOAD, "20", "600", "80"]):
-        perf = [perf_record(f"perf-{s}.data", s) for s in PERF_SECONDS]
+        perf = [perf_record(f"perf-{s}.data", s, must_read=True) for s in PERF_SECONDS]
     show_bytes(points, compacted, images, mixed, packed)
     measure.row("resident memory of the daemon and its worker, 300 processes", "MB", resident / 1024,
                 "-", "-", "32")
