@@ -133,6 +133,10 @@ class Run:
         self.kind, self.out = kind, out
         with open(out + ".log", "wb") as log:
             p = subprocess.Popen(collector_argv(kind, build, hz, out), stdout=log, stderr=log)
+        # On a busy machine the start takes seconds.
+        deadline = time.monotonic() + 20
+        while not self.begun() and time.monotonic() < deadline and p.poll() is None:
+            time.sleep(0.05)
         time.sleep(settle)
         before, at = Times(p.pid), time.monotonic()
         time.sleep(seconds)
@@ -156,6 +160,12 @@ class Run:
         if counted and abs(int(counted.group(1)) / self.whole_samples - 1) > 0.25:
             note(f"{kind} at {hz} Hz took {counted.group(1)} samples where "
                  f"{self.whole_samples:.0f} were due")
+
+    def begun(self):
+        if self.kind != "culprit":
+            return os.path.exists(self.out)
+        with open(self.out + ".log", encoding="utf-8", errors="replace") as f:
+            return "culprit:" in f.read()
 
 
 def alternate(kinds, repeat, run):

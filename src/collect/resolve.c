@@ -12,14 +12,16 @@
 
 /* Second looks at /proc for processes or mappings that no record told of; they are slow, and a
  * process that ended has nothing to look at. */
-#define LOOKS_A_DRAIN 64
-#define KERNEL_BIT    (1ull << 63)
+#define LOOKS_A_DRAIN	     64
+#define KERNEL_WAIT_LEAST_NS 2000000000ull
+#define KERNEL_WAIT_MOST_NS  64000000000ull
+#define KERNEL_BIT	     (1ull << 63)
 
 struct resolver {
 	struct resolver_config config;
 	uint32_t batch_number;
 	unsigned looks_left;
-	bool kernel_refreshed;
+	uint64_t kernel_look_ns, kernel_wait_ns; /* when to scan the kernel's regions again */
 	uint32_t event_index[WIRE_EVENTS];
 	struct resolver_event_counters counters[WIRE_EVENTS];
 	struct process *nobody; /* whom samples of processes that are not known are charged to */
@@ -107,7 +109,6 @@ int resolver_begin_batch(struct resolver *r)
 void resolver_begin_drain(struct resolver *r)
 {
 	r->looks_left = LOOKS_A_DRAIN;
-	r->kernel_refreshed = false;
 }
 
 const struct resolver_event_counters *resolver_counters(const struct resolver *r, size_t event)
@@ -142,19 +143,35 @@ static void place_unknown(struct resolver *r, uint64_t pc, struct place *ret)
 	};
 }
 
-static bool place_kernel(struct resolver *r, uint64_t pc, struct place *ret)
+/*
+ * Looks for a module that was loaded since. A scan reads all of kallsyms, 0.1 s of CPU, and where
+ * BPF programs come and go all the time there is always another PC that it might find: the more
+ * often it is asked for, the longer the next one waits.
+ */
+static const struct image_kernel_region *find_again(struct resolver *r, uint64_t pc,
+						    uint64_t time_ns)
+{
+	if (time_ns < r->kernel_look_ns)
+		return NULL;
+	r->kernel_wait_ns *= 2;
+	if (time_ns - r->kernel_look_ns > KERNEL_WAIT_MOST_NS || r->kernel_wait_ns == 0)
+		r->kernel_wait_ns = KERNEL_WAIT_LEAST_NS;
+	if (r->kernel_wait_ns > KERNEL_WAIT_MOST_NS)
+		r->kernel_wait_ns = KERNEL_WAIT_MOST_NS;
+	r->kernel_look_ns = time_ns + r->kernel_wait_ns;
+	image_kernel_refresh(r->config.kernel);
+	return image_kernel_find(r->config.kernel, pc);
+}
+
+static bool place_kernel(struct resolver *r, uint64_t pc, uint64_t time_ns, struct place *ret)
 {
 	const struct image_kernel_region *region = NULL;
 
 	if (!r->config.kernel)
 		return false;
 	region = image_kernel_find(r->config.kernel, pc);
-	if (!region && !r->kernel_refreshed) {
-		/* A module that was loaded since. */
-		r->kernel_refreshed = true;
-		image_kernel_refresh(r->config.kernel);
-		region = image_kernel_find(r->config.kernel, pc);
-	}
+	if (!region)
+		region = find_again(r, pc, time_ns);
 	if (!region)
 		return false;
 	*ret = (struct place){
@@ -296,7 +313,7 @@ void resolver_take(void *resolver, const struct sampler_entry *e)
 	c->samples += e->count;
 	life = find_life(r, e);
 	if (e->pc & KERNEL_BIT) {
-		if (!place_kernel(r, e->pc, &place)) {
+		if (!place_kernel(r, e->pc, e->first_ns, &place)) {
 			place_unknown(r, e->pc, &place);
 			c->unknown_kernel += e->count;
 		}
