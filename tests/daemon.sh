@@ -140,7 +140,7 @@ header() {
 # COMMAND...
 service_user=64123
 unit=$build/packaging/culprit.service
-unit_capabilities=$(sed -n 's/^AmbientCapabilities=//p' "$unit" | tr 'A-Z' 'a-z' | sed 's/cap_//g')
+unit_capabilities=$(sed -n 's/^AmbientCapabilities=//p' "$unit" | tr '[:upper:]' '[:lower:]' | sed 's/cap_//g')
 exec_service() {
 	local set
 	# shellcheck disable=SC2086 # one word each

@@ -33,8 +33,8 @@ typedef uint64_t wire_u64;
 #define WIRE_EVENTS  64	  /* below 1 << (32 - WIRE_EVENT_SHIFT) */
 
 /* The kernel's PID_MAX_LIMIT is 2^22. */
-#define WIRE_TGID_BITS	     22
-#define WIRE_TGID_MASK	     ((1u << WIRE_TGID_BITS) - 1)
+#define WIRE_TGID_BITS 22
+#define WIRE_TGID_MASK ((1u << WIRE_TGID_BITS) - 1)
 
 /* Of an entry's tally: the count, a number of mappings, and the event's index + 1. */
 #define WIRE_COUNT_BITS	  16

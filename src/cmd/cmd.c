@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -114,6 +115,14 @@ static void hold_standard_descriptors(void)
 	}
 }
 
+/* The reader of the standard output, a pipe, has left. */
+static bool reader_left(void)
+{
+	struct pollfd out = {.fd = STDOUT_FILENO};
+
+	return poll(&out, 1, 0) == 1 && (out.revents & POLLERR);
+}
+
 /* What was printed has arrived, or the user hears of it. A reader that left needs no message. */
 static int finish_output(int status)
 {
@@ -125,7 +134,7 @@ static int finish_output(int status)
 		failed = true;
 	if (!failed)
 		return status;
-	if (errno != EPIPE) {
+	if (errno != EPIPE && !reader_left()) {
 		diag_fail(&diag, EIO, "cannot write to the standard output: %s",
 			  errno ? strerror(errno) : "a write failed");
 		cmd_fail(&diag);
