@@ -331,10 +331,22 @@ static void scan_pid(void *arg, pid_t pid)
 	processes_scan_one(scan->p, pid, scan->time_ns);
 }
 
+/* Whether it has ended is to be looked at: the record of that may be among those that were lost. */
+static void doubt(uint64_t pid, uint64_t value, void *arg)
+{
+	struct process *newest = (struct process *)(uintptr_t)value;
+
+	(void)arg;
+	if (newest->ended_ns == UINT64_MAX && kill((pid_t)pid, 0) && errno == ESRCH)
+		newest->leader_gone = true;
+}
+
 int processes_scan(struct processes *p, uint64_t time_ns, struct diag *diag)
 {
 	struct scan scan = {.p = p, .time_ns = time_ns};
 
+	if (time_ns > 0)
+		map64_each(p->by_pid, doubt, NULL);
 	return procfs_each_process(scan_pid, &scan, diag);
 }
 

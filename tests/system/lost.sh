@@ -45,7 +45,7 @@ assert p.samples == sum(row["samples"] for row in p.rows)
 '
 
 # A program whose addresses are too many for the table, while nobody empties it.
-"$culprit" record -o spilled.db -q -F 10000 -- "$programs/scatter" 8 >out 2>err &
+"$culprit" record -o spilled.db -F 10000 -- "$programs/scatter" 8 >out 2>err &
 recorder=$!
 until grep -qs 'cpu-clock' err; do sleep 0.1; done
 sleep 0.5
@@ -59,5 +59,8 @@ print(rows, "samples in rows,", p.lost, "lost:", p.json["lost_by_cause"])
 assert p.lost > 0
 event = p.json["events"][0]
 assert event["samples"] == rows == p.samples
+# What the kernel counted is all there is.
+counted, lost = map(int, re.search(r"(\d+) samples, (\d+) lost", open("err").read()).groups())
+assert counted == rows + p.lost and lost == p.lost, (counted, lost)
 '
 tap_end
