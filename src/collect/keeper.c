@@ -21,6 +21,7 @@
 #include "util/foreign.h"
 #include "util/hash.h"
 
+#define HELD_FD_MAX   1024
 #define QUEUE_MAX     1024
 #define IMAGES_MAX    65536
 #define NICE	      5
@@ -304,30 +305,6 @@ static struct job *new_job(const struct image_id *id)
 	return job;
 }
 
-void keeper_want_image(struct keeper *k, const struct image_id *id, const char *path,
-		       const struct process *life, const struct mapping *m)
-{
-	uint32_t index, count = intern_count(k->asked);
-	struct job *job;
-
-	if (id->kind == IMAGE_JIT || id->kind == IMAGE_UNKNOWN || id->kind == IMAGE_FILE_OFFSET)
-		return;
-	if (intern_add(k->asked, id, sizeof(*id), &index) || index < count)
-		return;
-	job = new_job(id);
-	if (!job)
-		return;
-	job->path = strdup(path);
-	if (!job->path) {
-		free_job(job);
-		return;
-	}
-	job->code = m && m->file->gone;
-	if (m)
-		job->fd = files_open(m->file, life->pid, m->start, m->end);
-	add_job(k, job);
-}
-
 /*
  * A file that says what a process's code is, in the process's own view of the file system. Whoever
  * runs the process may have put any name there, so it must be his own file: nobody is to learn from
@@ -351,17 +328,82 @@ static int open_of_process(pid_t pid, const char *path)
 	return -EACCES;
 }
 
-void keeper_want_jit(struct keeper *k, const struct image_id *id, pid_t pid, const char *jitdump)
+static void name_map(pid_t pid, char *ret, size_t room)
+{
+	snprintf(ret, room, "/tmp/perf-%d.map", (int)procfs_inner_pid(pid));
+}
+
+/* Descriptors are handed out from the lowest, so this bounds how many are kept. */
+static int keep_open(int fd)
+{
+	if (fd >= HELD_FD_MAX) {
+		close(fd);
+		return 0;
+	}
+	return fd < 0 ? 0 : fd + 1;
+}
+
+/* While the process lives: what only it can see is gone with it. */
+static void hold_jit(struct process *life)
+{
+	char path[64];
+
+	name_map(life->pid, path, sizeof(path));
+	if (!life->map_fd)
+		life->map_fd = keep_open(open_of_process(life->pid, path));
+	if (!life->dump_fd && life->jitdump)
+		life->dump_fd = keep_open(open_of_process(life->pid, life->jitdump));
+}
+
+void keeper_want_image(struct keeper *k, const struct image_id *id, const char *path,
+		       struct process *life, const struct mapping *m)
+{
+	uint32_t index, count = intern_count(k->asked);
+	struct job *job;
+
+	if (id->kind == IMAGE_JIT)
+		hold_jit(life);
+	if (id->kind == IMAGE_JIT || id->kind == IMAGE_UNKNOWN || id->kind == IMAGE_FILE_OFFSET)
+		return;
+	if (intern_add(k->asked, id, sizeof(*id), &index) || index < count)
+		return;
+	job = new_job(id);
+	if (!job)
+		return;
+	job->path = strdup(path);
+	if (!job->path) {
+		free_job(job);
+		return;
+	}
+	job->code = m && m->file->gone;
+	if (m)
+		job->fd = files_open(m->file, life->pid, m->start, m->end);
+	add_job(k, job);
+}
+
+static int open_or_held(pid_t pid, const char *path, int held)
+{
+	char self[32];
+	/* Once it has ended, the path may be another's. */
+	int fd = held && kill(pid, 0) && errno == ESRCH ? -1 : open_of_process(pid, path);
+
+	if (fd >= 0 || !held)
+		return fd;
+	snprintf(self, sizeof(self), "/proc/self/fd/%d", held - 1);
+	return open(self, O_RDONLY | O_CLOEXEC);
+}
+
+void keeper_want_jit(struct keeper *k, const struct image_id *id, const struct process *life)
 {
 	struct job *job = new_job(id);
 	char path[64];
 
 	if (!job)
 		return;
-	snprintf(path, sizeof(path), "/tmp/perf-%d.map", (int)procfs_inner_pid(pid));
-	job->fd = open_of_process(pid, path);
-	if (jitdump)
-		job->dump_fd = open_of_process(pid, jitdump);
+	name_map(life->pid, path, sizeof(path));
+	job->fd = open_or_held(life->pid, path, life->map_fd);
+	if (life->jitdump)
+		job->dump_fd = open_or_held(life->pid, life->jitdump, life->dump_fd);
 	if (job->fd < 0 && job->dump_fd < 0)
 		free_job(job);
 	else

@@ -24,10 +24,10 @@ void keeper_free(struct keeper *k); /* does not wait for what is still queued */
 /* An image with samples. m: a mapping of it in a process that may still live; NULL when it is not a
  * file. Cheap when it is known already. */
 void keeper_want_image(struct keeper *k, const struct image_id *id, const char *path,
-		       const struct process *life, const struct mapping *m);
+		       struct process *life, const struct mapping *m);
 /* Code that a process made at run time: its perf map or jitdump file is read now, and again when
- * asked again. jitdump: a path, or NULL. */
-void keeper_want_jit(struct keeper *k, const struct image_id *id, pid_t pid, const char *jitdump);
+ * asked again. They are held open from the first sample on, as long as the life is known. */
+void keeper_want_jit(struct keeper *k, const struct image_id *id, const struct process *life);
 
 struct keeper_counters {
 	uint64_t kept, failed, refused; /* refused: queue full */

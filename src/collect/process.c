@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "collect/procfs.h"
 #include "util/hash.h"
@@ -25,6 +26,10 @@ static void free_life(struct process *life)
 	free(life->cgroup);
 	free(life->jitdump);
 	free(life->subject);
+	if (life->map_fd)
+		close(life->map_fd - 1);
+	if (life->dump_fd)
+		close(life->dump_fd - 1);
 	free(life);
 }
 

@@ -37,9 +37,10 @@ struct process {
 	struct process *older; /* the life before */
 	uint32_t forebears;    /* how many there are before it; right for the newest */
 	/* Kept by the owner of the samples: see collect/subject.h and collect/resolve.c. */
-	char *cgroup;	  /* NULL: not looked up */
-	bool jit_sampled; /* samples fell into code made at run time */
-	char *jitdump;	  /* path of a jitdump file it has mapped */
+	char *cgroup;	     /* NULL: not looked up */
+	bool jit_sampled;    /* samples fell into code made at run time */
+	char *jitdump;	     /* path of a jitdump file it has mapped */
+	int map_fd, dump_fd; /* 1 + a descriptor of its perf map and jitdump file, 0: none */
 	void *subject;
 	size_t subject_size;
 	uint32_t subject_number, subject_index; /* batch number and index in it */

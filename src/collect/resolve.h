@@ -37,7 +37,7 @@ struct resolver_config {
 	/* Called, if not NULL, when samples of a process first fall into an image in a batch;
 	 * m is NULL for images that are no files. */
 	void (*saw_image)(struct keeper *keeper, const struct image_id *id, const char *path,
-			  const struct process *life, const struct mapping *m);
+			  struct process *life, const struct mapping *m);
 	struct keeper *keeper;
 };
 

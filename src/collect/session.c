@@ -157,7 +157,7 @@ static void see_ending(void *arg, struct process *life)
 	if (!life->jit_sampled)
 		return;
 	resolver_jit_image(s->resolver, life, &id);
-	keeper_want_jit(s->keeper, &id, life->pid, life->jitdump);
+	keeper_want_jit(s->keeper, &id, life);
 }
 
 static void collect_garbage(struct session *s, uint64_t now)

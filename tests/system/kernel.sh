@@ -36,6 +36,11 @@ assert first > 20 and second > 1.5 * first and first + second > 0.8 * p.samples,
 assert p.unknown == 0
 '
 done
+# shellcheck disable=SC2016
+record contained -F 2000 -- unshare -m bash -c 'mount -t tmpfs none /tmp && exec "$1" map 1.5' - "$programs/kinds"
+expect 'and when its file could be seen by the process alone' contained.db '
+assert p.function("made_first") > 20 and p.function("made_second") > 20, p.top()
+'
 if ! command -v node >/dev/null; then
 	skip 'node' 'not installed'
 else
