@@ -8,7 +8,7 @@
 #include "collect/host.h"
 
 /* Names from outside libcap's header, which older systems lack. */
-enum { NUMBER_PERFMON = 38, NUMBER_BPF = 39 };
+enum { NUMBER_PERFMON = 38, NUMBER_BPF = 39, NUMBER_CHECKPOINT_RESTORE = 40 };
 
 static const struct {
 	int number;
@@ -19,6 +19,7 @@ static const struct {
 	{CAP_SYS_PTRACE, "cap_sys_ptrace", "read other users' mappings and files"},
 	{CAP_DAC_READ_SEARCH, "cap_dac_read_search", "read programs that only others may"},
 	{CAP_SYSLOG, "cap_syslog", "see addresses in kallsyms"},
+	{NUMBER_CHECKPOINT_RESTORE, "cap_checkpoint_restore", "read programs that are deleted"},
 };
 
 static bool has_capability(cap_t set, int number)
@@ -28,18 +29,19 @@ static bool has_capability(cap_t set, int number)
 	return set && !cap_get_flag(set, (cap_value_t)number, CAP_EFFECTIVE, &v) && v == CAP_SET;
 }
 
-/* Before 5.8 CAP_SYS_ADMIN was for everything, and it still includes the first two. What their
+/* Before 5.8 CAP_SYS_ADMIN was for everything, and it still includes what was split off. What their
  * absence means is tried in check_sampling, so here they are partial at worst. */
 static void check_capabilities(struct check_list *l)
 {
 	cap_t set = cap_get_proc();
 	bool admin = has_capability(set, CAP_SYS_ADMIN);
-	char missing[120] = "", uses[160] = "", program[128];
+	char missing[160] = "", uses[256] = "", program[128];
 	size_t at = 0, used = 0;
 	struct check *c;
 
 	for (size_t i = 0; i < sizeof(capabilities) / sizeof(capabilities[0]); i++) {
-		if (has_capability(set, capabilities[i].number) || (admin && i < 2))
+		if (has_capability(set, capabilities[i].number) ||
+		    (admin && capabilities[i].number >= NUMBER_PERFMON))
 			continue;
 		at += (size_t)snprintf(missing + at, sizeof(missing) - at, "%s%s", at ? "," : "",
 				       capabilities[i].name);
