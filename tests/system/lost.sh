@@ -44,13 +44,13 @@ assert any("records" in note and "lost" in note for note in p.json["notes"])
 assert p.samples == sum(row["samples"] for row in p.rows)
 '
 
-# A program whose addresses are too many for the table, while nobody empties it.
-"$culprit" record -o spilled.db -F 10000 -- "$programs/scatter" 8 >out 2>err &
+# A program whose addresses are too many for the 20,480 entries of a CPU, while nobody takes them away.
+"$culprit" record -o spilled.db -F 10000 -- taskset -c 0 "$programs/scatter" 6 >out 2>err &
 recorder=$!
-until grep -qs 'cpu-clock' err; do sleep 0.1; done
-sleep 0.5
+until scatter=$(pgrep -P $recorder scatter); do sleep 0.1; done
 kill -STOP $recorder
-sleep 5
+# In hundredths of a second of processor time.
+until [ "$(awk '{ print $14 }' "/proc/$scatter/stat")" -gt 450 ]; do sleep 0.2; done
 kill -CONT $recorder
 wait $recorder
 expect 'samples that found no room are counted as lost' spilled.db '

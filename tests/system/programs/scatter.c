@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
 /*
- * scatter SECONDS: runs through 16 MiB of instructions without a loop, again and again, so that
- * hardly two samples have the same address.
+ * scatter SECONDS (of processor time): runs through 16 MiB of instructions without a loop, again
+ * and again, so that hardly two samples have the same address.
  */
 #include <sys/mman.h>
 #include "spin.h"
@@ -10,8 +10,8 @@
 
 int main(int argc, char **argv)
 {
-	uint64_t end =
-		clock_now_ns(CLOCK_MONOTONIC) + (uint64_t)((argc > 1 ? atof(argv[1]) : 1) * 1e9);
+	uint64_t end = clock_now_ns(CLOCK_THREAD_CPUTIME_ID) +
+		       (uint64_t)((argc > 1 ? atof(argv[1]) : 1) * 1e9);
 	unsigned char *code = mmap(NULL, SIZE, PROT_READ | PROT_WRITE | PROT_EXEC,
 				   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	void (*run)(void);
@@ -26,7 +26,7 @@ int main(int argc, char **argv)
 	code[SIZE - 1] = code[SIZE - 2] = 0x90;
 	code[SIZE - 2] = 0xc3;
 	memcpy(&run, &code, sizeof(code));
-	while (clock_now_ns(CLOCK_MONOTONIC) < end)
+	while (clock_now_ns(CLOCK_THREAD_CPUTIME_ID) < end)
 		run();
 	return 0;
 }
