@@ -11,7 +11,7 @@ import measure  # pylint: disable=wrong-import-position
 
 BUILD, TMP, QUICK = measure.arguments()
 KINDS = ["culprit", "perf", "perf -z"]
-SECONDS, REPEAT = (3, 1) if QUICK else (5, 3)
+SECONDS, REPEAT = (3, 1) if QUICK else (4, 3)
 
 
 def work(processes, percent=80):
@@ -56,10 +56,10 @@ def start_and_end():
     """What a recording of a second costs beside its samples: into a new database, where symbols of
     every image are kept once, and into the same one again."""
     def run(kind, number):
-        out = os.path.join(TMP, "again" if kind == "culprit again" else f"out-{number}")
+        out = os.path.join(TMP, "again" if kind == "culprit again" else f"one-{number}-{kind}")
         if kind != "culprit again":
             shutil.rmtree(out, ignore_errors=True)
-        return measure.Run(kind.removesuffix(" again"), BUILD, 1000, 1, out, settle=0.5)
+        return measure.Run(kind.removesuffix(" again"), BUILD, 1000, 1, out, settle=0.2)
     kinds = ["culprit", "culprit again", "perf"]
     with measure.Load(work(20)):
         run("culprit again", 0)

@@ -31,12 +31,9 @@ def note(text):
 
 
 def spread(values):
-    """Median and the middle half, as text."""
-    values = sorted(values)
-    if len(values) < 3:
-        return f"{values[0]:.4g}..{values[-1]:.4g} of {len(values)}"
-    low, _, high = statistics.quantiles(values, n=4)
-    return f"{statistics.median(values):.4g} ({low:.4g}..{high:.4g} of {len(values)})"
+    """Median, least and most, as text."""
+    return (f"{statistics.median(values):.4g} ({min(values):.4g} to {max(values):.4g} of "
+            f"{len(values)})")
 
 
 def tasks_of(pid):
@@ -128,7 +125,7 @@ def collector_argv(kind, build, hz, out):
 class Run:
     """A collector for a time: its CPU time between two looks, and from start to end."""
 
-    def __init__(self, kind, build, hz, seconds, out, settle=2):
+    def __init__(self, kind, build, hz, seconds, out, settle=5):
         started = time.monotonic()
         self.kind, self.out = kind, out
         with open(out + ".log", "wb") as log:
@@ -145,7 +142,10 @@ class Run:
         os.kill(p.pid, signal.SIGINT)  # Popen would reap one that has crashed
         _, status, usage = os.wait4(p.pid, 0)
         p.returncode = status
-        self.ok = not (os.WIFSIGNALED(status) and os.WTERMSIG(status) != signal.SIGINT)
+        self.ok = after.main > 0
+        if not self.ok:
+            note(f"{kind} at {hz} Hz ended before its time")
+        self.ok &= not (os.WIFSIGNALED(status) and os.WTERMSIG(status) != signal.SIGINT)
         # cpu-clock interrupts idle CPUs too, so the number is the rate's.
         self.samples = hz * CPUS * self.seconds
         self.whole_samples = hz * CPUS * (time.monotonic() - started)

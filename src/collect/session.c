@@ -363,7 +363,6 @@ static int open_collection(struct session *s, struct diag *diag)
 
 static int open_rooms(struct session *s, struct diag *diag)
 {
-	struct diag ignored;
 	struct image_worker_limits patience = {.memory_bytes = 256u << 20, .time_ns = WORKER_NS};
 
 	s->worker = image_worker_new(&patience);
@@ -373,11 +372,17 @@ static int open_rooms(struct session *s, struct diag *diag)
 	s->keeper = keeper_new(s->config.db_path, db_writer_machine(s->writer));
 	if (!s->processes || !s->batch || !s->keeper)
 		return diag_fail(diag, ENOMEM, "out of memory");
-	/* Without the right to see kernel addresses, kernel samples stay unknown, and are counted
-	 * so. */
-	if (image_kernel_new("", &s->kernel, &ignored))
-		log_warning("%s", ignored.text);
 	return 0;
+}
+
+/* After our own programs were loaded: one scan finds them too. Without the right to see kernel
+ * addresses, kernel samples stay unknown, and are counted so. */
+static void open_kernel(struct session *s)
+{
+	struct diag why;
+
+	if (image_kernel_new("", &s->kernel, &why))
+		log_warning("%s", why.text);
 }
 
 static int open_resolver(struct session *s, struct diag *diag)
@@ -420,6 +425,8 @@ int session_new(const struct session_config *config, struct session **ret, struc
 		r = open_rooms(s, diag);
 	if (!r)
 		r = open_collection(s, diag);
+	if (!r)
+		open_kernel(s);
 	if (!r)
 		r = open_resolver(s, diag);
 	if (r) {
