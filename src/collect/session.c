@@ -139,7 +139,9 @@ static void drain_part(struct session *s)
 	unsigned cpus = sampler_cpus(s->sampler);
 	uint64_t from, to;
 
-	if (sampler_pressure(s->sampler) > PRESSURE_HIGH) {
+	/* Who was moved to another cgroup has entries that were first hit in the former one: what
+	 * they count from now on belongs to the new one. */
+	if (s->move_count || sampler_pressure(s->sampler) > PRESSURE_HIGH) {
 		drain_all(s, NULL);
 		return;
 	}
