@@ -6,13 +6,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "cmd/cmd.h"
 #include "cmd/sampling.h"
+#include "cmd/signals.h"
 #include "collect/control.h"
 #include "collect/session.h"
 #include "config.h"
@@ -223,7 +223,6 @@ static void keep_house(struct daemon *d)
 static int serve(struct daemon *d, int signals, struct diag *diag)
 {
 	struct pollfd fds[CONTROL_CLIENTS_MAX + 2];
-	struct signalfd_siginfo info;
 
 	while (!d->stop) {
 		size_t n = control_poll_fds(d->control, fds, CONTROL_CLIENTS_MAX + 1);
@@ -234,39 +233,23 @@ static int serve(struct daemon *d, int signals, struct diag *diag)
 		if (ready < 0 && ready != -EINTR)
 			return diag_fail(diag, -ready, "cannot wait: %s", strerror(-ready));
 		control_serve(d->control, answer, d);
-		if (read(signals, &info, sizeof(info)) == sizeof(info)) {
-			/* SIGHUP asks for a flush, the others for the end. */
-			if (info.ssi_signo == SIGHUP)
-				d->next_flush_ns = 0;
-			else
-				d->stop = true;
-		}
+		/* SIGHUP asks for a flush, the others for the end. */
+		int signal = signals_next(signals);
+
+		if (signal == SIGHUP)
+			d->next_flush_ns = 0;
+		else if (signal)
+			d->stop = true;
 		keep_house(d);
 	}
 	return 0;
 }
 
-static int take_signals(struct diag *diag)
-{
-	sigset_t set;
-	int fd;
-
-	sigemptyset(&set);
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGHUP);
-	fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-	if (fd < 0)
-		return diag_fail(diag, errno, "cannot take signals: %s", strerror(errno));
-	sigaddset(&set, SIGPIPE);
-	sigprocmask(SIG_BLOCK, &set, NULL);
-	return fd;
-}
-
 static int run(struct daemon *d, struct diag *diag)
 {
 	struct session_config config = {.db_path = d->db};
-	int signals = take_signals(diag), r = signals < 0 ? signals : 0, finished = 0;
+	static const int taken[] = {SIGINT, SIGTERM, SIGHUP, 0};
+	int signals = signals_take(taken, diag), r = signals < 0 ? signals : 0, finished = 0;
 
 	sampling_fill_config(&d->sampling, &config);
 	/* The socket first: a second daemon must find that out before it touches anything. */

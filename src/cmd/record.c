@@ -5,13 +5,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/signalfd.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "cmd/cmd.h"
 #include "cmd/pids.h"
 #include "cmd/sampling.h"
+#include "cmd/signals.h"
 #include "collect/child.h"
 #include "collect/event.h"
 #include "collect/session.h"
@@ -93,25 +93,7 @@ static int check_scope(const struct recording *r, struct diag *diag)
 	return 0;
 }
 
-/* Signals come as readable bytes, so that none is lost between two looks. A broken pipe is told by
- * the write that meets it. */
-static int take_signals(struct diag *diag)
-{
-	sigset_t set;
-	int fd;
-
-	sigemptyset(&set);
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGHUP);
-	sigaddset(&set, SIGQUIT);
-	fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-	if (fd < 0)
-		return diag_fail(diag, errno, "cannot take signals: %s", strerror(errno));
-	sigaddset(&set, SIGPIPE);
-	sigprocmask(SIG_BLOCK, &set, NULL);
-	return fd;
-}
+static const int endings[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, 0};
 
 /* Samples until the command or the processes have ended, the time is over, or a signal came. */
 static int sample(struct recording *r, struct session *s, struct diag *diag)
@@ -226,7 +208,7 @@ static int sample_and_store(struct recording *r, const char *words, struct diag 
 {
 	int err;
 
-	r->signals = take_signals(diag);
+	r->signals = signals_take(endings, diag);
 	err = r->signals < 0 ? r->signals : 0;
 	if (!err && r->command)
 		err = child_check(r->command[0], diag);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
 #include "cmd/top.h"
+#include "cmd/signals.h"
 
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/signalfd.h>
 #include <unistd.h>
 
 #include "cmd/prof_table.h"
@@ -110,33 +110,22 @@ static int take_option(void *arg, int value, const char *text, struct diag *diag
 	return sampling_parse_option(&t->sampling, value, text, diag);
 }
 
-/* Signals come as readable bytes, between two steps. SIGTTOU would stop what the terminal is given
- * back by; a broken pipe is told by the write that meets it. */
+/* In a row of tables, Ctrl-Z is what it always is. SIGTTOU would stop what the terminal is given
+ * back by. */
 static int take_signals(struct top *t, struct diag *diag)
 {
-	static const int taken[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP, SIGWINCH, SIGCONT};
-	sigset_t set;
+	static const int in_a_row[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGWINCH, SIGCONT, 0};
+	static const int on_screen[] = {SIGINT,	 SIGTERM,  SIGHUP,  SIGQUIT,
+					SIGTSTP, SIGWINCH, SIGCONT, 0};
+	sigset_t output;
 
-	sigemptyset(&set);
-	for (size_t i = 0; i < sizeof(taken) / sizeof(taken[0]); i++)
-		sigaddset(&set, taken[i]);
-	/* In a row, Ctrl-Z is what it always is. */
-	if (t->batch)
-		sigdelset(&set, SIGTSTP);
-	t->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	t->signals = signals_take(t->batch ? in_a_row : on_screen, diag);
 	if (t->signals < 0)
-		return diag_fail(diag, errno, "cannot take signals: %s", strerror(errno));
-	sigaddset(&set, SIGPIPE);
-	sigaddset(&set, SIGTTOU);
-	sigprocmask(SIG_BLOCK, &set, NULL);
+		return t->signals;
+	sigemptyset(&output);
+	sigaddset(&output, SIGTTOU);
+	sigprocmask(SIG_BLOCK, &output, NULL);
 	return 0;
-}
-
-int top_next_signal(struct top *t)
-{
-	struct signalfd_siginfo info;
-
-	return read(t->signals, &info, sizeof(info)) == sizeof(info) ? (int)info.ssi_signo : 0;
 }
 
 bool top_is_end(int signal)

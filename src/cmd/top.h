@@ -29,8 +29,6 @@ struct top {
 #define TOP_DELAY_MIN_NS 200000000ull
 #define TOP_DELAY_MAX_NS 3600000000000ull
 
-/* The next signal that has come, 0 when there is none. */
-int top_next_signal(struct top *t);
 bool top_is_end(int signal); /* one that is to end the program */
 
 /* Both return at the end: 0 or a negative errno and a sentence. */

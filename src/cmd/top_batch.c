@@ -6,6 +6,7 @@
 
 #include "cmd/report.h"
 #include "cmd/top.h"
+#include "cmd/signals.h"
 #include "util/clock.h"
 
 /* The tables of culprit top in a row, for scripts. */
@@ -22,7 +23,7 @@ static int wait_delay(struct top *t, struct diag *diag)
 		ready = session_wait(t->session, &fd, 1, (int)((due - now + 999999) / 1000000));
 		if (ready < 0 && ready != -EINTR)
 			return diag_fail(diag, -ready, "cannot wait: %s", strerror(-ready));
-		while ((signal = top_next_signal(t)))
+		while ((signal = signals_next(t->signals)))
 			if (top_is_end(signal))
 				return 1;
 	}

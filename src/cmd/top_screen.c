@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
 #include "cmd/top_screen.h"
+#include "cmd/signals.h"
 #include "util/clock.h"
 
 #include <errno.h>
@@ -47,7 +48,7 @@ static void take_signals(struct top_screen *s)
 {
 	int signal;
 
-	while ((signal = top_next_signal(s->top))) {
+	while ((signal = signals_next(s->top->signals))) {
 		if (top_is_end(signal)) {
 			s->done = true;
 		} else if (signal == SIGTSTP) {
