@@ -10,7 +10,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib
 import measure  # pylint: disable=wrong-import-position
 
 BUILD, TMP, QUICK = measure.arguments()
-KINDS = ["culprit", "perf", "perf -z"]
+KINDS = ["culprit", "perf"] + ([] if QUICK else ["perf -z"])
 SECONDS, REPEAT = (3, 1) if QUICK else (4, 3)
 
 
@@ -48,8 +48,7 @@ def show(name, found, goal, fields):
 
 
 STEADY = [("main", "CPU time, steady")]
-ALL = STEADY + [("user", "of it in user space (by ticks)"),
-                ("helpers", "helpers (symbols), steady")]
+ALL = STEADY + [("helpers", "helpers (symbols), steady")]
 
 
 def start_and_end():
