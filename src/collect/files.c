@@ -19,8 +19,10 @@
 
 #define FILES_MAX    65536
 #define TABLE_SIZE   4096 /* chains */
-#define ATTEMPTS_MAX 3	  /* different processes through which a file is tried */
-#define HELD_MAX     256  /* descriptors of files that do not last */
+#define SETTLED_NS   10000000000
+#define LOOK_NS	     1000000000
+#define ATTEMPTS_MAX 3	 /* different processes through which a file is tried */
+#define HELD_MAX     256 /* descriptors of files that do not last */
 #define DELETED	     " (deleted)"
 
 struct files {
@@ -376,6 +378,20 @@ static bool written_since(const struct mapped_file *file, const struct stat *st,
 	return written_ns < age_ns;
 }
 
+/*
+ * A file that nobody has changed for a while is looked at once a second, not at each of the
+ * mappings that thousands of short processes make of the same libraries. The price: what is written
+ * over an old library in place is known as what it was for up to a second.
+ */
+static bool is_settled(const struct mapped_file *file)
+{
+	uint64_t wall = clock_wall_ns();
+	int64_t changed_ns = file->changed.s * 1000000000 + file->changed.ns;
+
+	return file->state == FILE_ELF && (int64_t)wall - changed_ns > SETTLED_NS &&
+	       wall - file->looked_ns < LOOK_NS;
+}
+
 struct mapped_file *files_resolve(struct files *f, struct mapped_file *file, pid_t pid,
 				  uint64_t start, uint64_t end, uint64_t born_ns)
 {
@@ -383,8 +399,9 @@ struct mapped_file *files_resolve(struct files *f, struct mapped_file *file, pid
 	int r = -ESTALE;
 
 	if (file->state == FILE_ANON || file->state == FILE_VDSO ||
-	    (named_by_content && (file->state == FILE_ELF ||
-				  (file->state == FILE_OPAQUE && file->attempts >= ATTEMPTS_MAX))))
+	    (named_by_content && (file->state == FILE_ELF || (file->state == FILE_OPAQUE &&
+							      file->attempts >= ATTEMPTS_MAX))) ||
+	    is_settled(file))
 		return file;
 	file->attempts++;
 	for (enum way way = 0; way < WAYS && r; way++) {
@@ -399,6 +416,7 @@ struct mapped_file *files_resolve(struct files *f, struct mapped_file *file, pid
 		r = 0;
 		if (file->state == FILE_UNRESOLVED && !written_since(file, &st, born_ns))
 			r = take_facts(f, file, fd, &st);
+		file->looked_ns = clock_wall_ns();
 		hold(f, file, fd);
 	}
 	if (file->state == FILE_UNRESOLVED) {

@@ -48,6 +48,7 @@ struct mapped_file {
 	uint32_t refs, attempts;
 	int held; /* 1 + a descriptor that is kept open, 0: none */
 	uint64_t key, used_ns, size;
+	uint64_t looked_ns;	/* wall clock, when its state was last compared */
 	uint64_t device, inode; /* as stat says, of the file that was read */
 	struct timespec_pair {
 		int64_t s, ns;

@@ -241,7 +241,8 @@ static int write_batch(struct session *s, struct diag *diag)
 		return r;
 	s->flushed++;
 	db_batch_clear(s->batch);
-	/* What grew since the last flush is free now, but in pieces that the allocator would keep. */
+	/* What grew since the last flush is free now, but in pieces that the allocator would keep.
+	 */
 	malloc_trim(0);
 	s->batch_start_ns = now;
 	r = resolver_begin_batch(s->resolver);

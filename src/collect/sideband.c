@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "collect/build_id.h"
 #include "collect/cpus.h"
 #include "util/buf.h"
 
@@ -31,11 +32,12 @@ struct ring {
 struct sideband {
 	struct ring *rings;
 	size_t ring_count;
+	bool build_ids; /* asked for */
 	uint64_t malformed;
 	uint8_t scratch[RECORD_MAX]; /* a record that wraps around its ring's end */
 };
 
-static int ring_open(struct ring *r, int cpu, struct diag *diag)
+static int ring_open(struct ring *r, int cpu, bool build_ids, struct diag *diag)
 {
 	struct perf_event_attr attr = {
 		.size = sizeof(attr),
@@ -49,7 +51,7 @@ static int ring_open(struct ring *r, int cpu, struct diag *diag)
 		.comm_exec = 1,
 		.task = 1,
 		.ksymbol = 1,
-		.build_id = 1,
+		.build_id = build_ids,
 		.sample_id_all = 1,
 		.use_clockid = 1,
 		.clockid = CLOCK_MONOTONIC,
@@ -82,12 +84,13 @@ int sideband_new(struct sideband **ret, struct diag *diag)
 	if (!r)
 		r = cpus_read_online(cpus, diag);
 	if (!r) {
+		s->build_ids = build_ids_are_harmless();
 		s->rings = calloc(cpus->count, sizeof(*s->rings));
 		r = s->rings ? 0 : diag_fail(diag, ENOMEM, "out of memory");
 	}
 	for (unsigned i = 0; !r && i < cpus->count; i++) {
 		s->ring_count = i + 1;
-		r = ring_open(&s->rings[i], cpus->number[i], diag);
+		r = ring_open(&s->rings[i], cpus->number[i], s->build_ids, diag);
 	}
 	free(cpus);
 	if (r) {
@@ -200,7 +203,7 @@ static size_t trailer_at(const struct perf_event_header *h, const uint8_t *recor
 	return at + 8 <= size ? at : size - 8;
 }
 
-int sideband_parse(const void *record, size_t size, struct sideband_record *ret)
+int sideband_parse(const void *record, size_t size, bool build_ids, struct sideband_record *ret)
 {
 	struct perf_event_header h;
 	struct sideband_record r = {0};
@@ -216,7 +219,8 @@ int sideband_parse(const void *record, size_t size, struct sideband_record *ret)
 	switch (h.type) {
 	case PERF_RECORD_MMAP2:
 		r.type = SIDEBAND_MMAP;
-		parse_mmap2(&c, h.misc, &r);
+		/* The mark alone may be another listener's: see build_id.h. */
+		parse_mmap2(&c, build_ids ? h.misc : 0, &r);
 		break;
 	case PERF_RECORD_COMM:
 		r.type = SIDEBAND_COMM;
@@ -319,7 +323,7 @@ void sideband_read(struct sideband *s, uint64_t horizon_ns,
 		if (r->next_time == NO_RECORD || r->next_time > horizon_ns)
 			break;
 		const uint8_t *bytes = ring_peek(s, r, &size);
-		int parsed = sideband_parse(bytes, size, &record);
+		int parsed = sideband_parse(bytes, size, s->build_ids, &record);
 
 		record.time_ns = r->next_time;
 		if (parsed == 0)

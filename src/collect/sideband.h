@@ -63,7 +63,8 @@ uint64_t sideband_malformed(const struct sideband *s);
 /*
  * Parses one record of the perf ABI (header included, size bytes, with the time as its trailer).
  * 0, -ENOMSG: of a type that is of no interest; -EBADMSG: malformed.
+ * build_ids: they were asked for.
  */
-int sideband_parse(const void *record, size_t size, struct sideband_record *ret);
+int sideband_parse(const void *record, size_t size, bool build_ids, struct sideband_record *ret);
 
 #endif

@@ -19,6 +19,7 @@
 #include "util/buf.h"
 
 static struct buf record;
+static bool build_ids = true;
 
 static void begin(uint32_t type, uint16_t misc)
 {
@@ -34,7 +35,7 @@ static int parse(uint64_t time, struct sideband_record *ret)
 	buf_append_u64(&record, time);
 	h = (void *)record.data;
 	h->size = (uint16_t)record.size;
-	return sideband_parse(record.data, record.size, ret);
+	return sideband_parse(record.data, record.size, build_ids, ret);
 }
 
 static void test_mmap2(void **state)
@@ -65,6 +66,15 @@ static void test_mmap2(void **state)
 	assert_memory_equal(r.build_id, id, 20);
 	assert_int_equal(r.name_size, 10);
 	assert_memory_equal(r.name, "/usr/bin/x", 10);
+	/* The mark of another listener's record: what follows are the file's numbers all the same.
+	 */
+	build_ids = false;
+	record.size -= 8;
+	assert_int_equal(parse(77, &r), 0);
+	build_ids = true;
+	assert_int_equal(r.build_id_size, 0);
+	assert_int_equal(r.device_major, 20);
+	assert_int_equal(r.device_minor, 0xabababab);
 }
 
 static void test_exec_and_ksymbol(void **state)
@@ -131,7 +141,7 @@ static void test_hostile(void **state)
 			memset(bytes, 0xff, sizeof(bytes));
 			memcpy(bytes, &types[t], 4);
 			memcpy(copy, bytes, size);
-			int got = sideband_parse(copy, size, &r);
+			int got = sideband_parse(copy, size, size % 2, &r);
 			assert_true(got == 0 || got == -EBADMSG || got == -ENOMSG);
 			free(copy);
 		}
