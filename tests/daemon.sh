@@ -124,7 +124,8 @@ samples_of() {
 import json, sys
 by, name, image = sys.argv[1:]
 rows = json.load(open("samples.json"))["rows"]
-print(sum(r["samples"] for r in rows if (not name or r.get(by) == name)
+# Of all events: the governor may have chosen another rate after a restart.
+print(sum(sum(r["events"].values()) for r in rows if (not name or r.get(by) == name)
           and str(r.get("image", "")).endswith(image)))
 PY
 }
