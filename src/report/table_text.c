@@ -142,6 +142,25 @@ static void cut_name(bool plain, const char *name, size_t size, char *out, size_
 	strcat(out, "\xe2\x80\xa6");
 }
 
+/* Of a path the end says most: "…/bin/name". The cut form, to be freed; NULL when it is no path, or
+ * when not even its last part fits. */
+static char *cut_path(bool plain, const char *name, size_t size, size_t width)
+{
+	for (size_t i = 1; name[0] == '/' && i < size; i++) {
+		char *rest, *cut = NULL;
+
+		if (name[i] != '/')
+			continue;
+		rest = escape(plain, name + i, size - i);
+		if (rest && text_width(rest) < width && asprintf(&cut, "\xe2\x80\xa6%s", rest) < 0)
+			cut = NULL;
+		free(rest);
+		if (cut)
+			return cut;
+	}
+	return NULL;
+}
+
 static int print_name(const struct layout *l, int column, bool plain, const char *name, size_t size,
 		      FILE *out)
 {
@@ -157,10 +176,13 @@ static int print_name(const struct layout *l, int column, bool plain, const char
 		if (room > 4 * l->widths[column] + 4)
 			room = 4 * l->widths[column] + 4;
 		free(text);
-		text = malloc(room);
-		if (!text)
-			return -ENOMEM;
-		cut_name(plain, name, size, text, room, l->widths[column]);
+		text = size ? cut_path(plain, name, size, l->widths[column]) : NULL;
+		if (!text) {
+			text = malloc(room);
+			if (!text)
+				return -ENOMEM;
+			cut_name(plain, name, size, text, room, l->widths[column]);
+		}
 		width = text_width(text);
 	}
 	fputs(text, out);

@@ -139,7 +139,8 @@ int buf_printf(struct buf *b, const char *format, ...)
 
 struct cursor cursor_over(const void *data, size_t size)
 {
-	return (struct cursor){.at = data, .end = (const uint8_t *)data + size};
+	/* To add even 0 to NULL is undefined. */
+	return (struct cursor){.at = data, .end = size ? (const uint8_t *)data + size : data};
 }
 
 size_t cursor_left(const struct cursor *c)
