@@ -29,6 +29,7 @@ struct files {
 	struct image_worker *worker;
 	struct mapped_file *chains[TABLE_SIZE];
 	unsigned held;
+	uint64_t numbers; /* given */
 	struct files_counters counters;
 };
 
@@ -120,7 +121,7 @@ static void identify_vdso(struct image_id *ret)
 	ret->size = 1; /* a vDSO without a build-id: still one image */
 }
 
-static struct mapped_file *new_file(const struct file_name *name, uint64_t key)
+static struct mapped_file *new_file(struct files *f, const struct file_name *name, uint64_t key)
 {
 	struct mapped_file *file = calloc(1, sizeof(*file));
 	char *path = malloc(name->path_size + 1);
@@ -137,6 +138,7 @@ static struct mapped_file *new_file(const struct file_name *name, uint64_t key)
 	file->name = *name;
 	file->name.path = path;
 	file->key = key;
+	file->number = ++f->numbers;
 	file->state = first_state(name);
 	if (file->state == FILE_VDSO)
 		identify_vdso(&file->id);
@@ -155,7 +157,7 @@ struct mapped_file *files_take(struct files *f, const struct file_name *name)
 		f->counters.refused++;
 		return NULL;
 	}
-	file = new_file(name, key);
+	file = new_file(f, name, key);
 	if (!file)
 		return NULL;
 	file->next = *chain;
@@ -341,7 +343,7 @@ static struct mapped_file *replace(struct files *f, struct mapped_file *old)
 {
 	struct mapped_file **at = &f->chains[old->key % TABLE_SIZE], *file;
 
-	file = new_file(&old->name, old->key);
+	file = new_file(f, &old->name, old->key);
 	if (!file)
 		return old;
 	/* In front of the old one in its chain, which is therefore found no more. */

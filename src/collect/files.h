@@ -41,9 +41,8 @@ struct mapped_file {
 	size_t path_size;
 	uint32_t segment_count;
 	struct image_segment *segments;
-	/* The caller's memo: this image's index in the batch of that number. */
-	uint32_t batch_number, batch_image;
-	bool gone; /* found deleted, or where it may not stay: its symbols are wanted soon */
+	uint64_t number; /* never given twice, unlike its address */
+	bool gone;	 /* found deleted, or where it may not stay: its symbols are wanted soon */
 	/* Private to files.c. */
 	uint32_t refs, attempts;
 	int held; /* 1 + a descriptor that is kept open, 0: none */

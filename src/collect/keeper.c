@@ -11,13 +11,13 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "collect/procfs.h"
 #include "db/blob.h"
 #include "image/find.h"
 #include "image/worker.h"
+#include "util/clock.h"
 #include "util/foreign.h"
 #include "util/hash.h"
 
@@ -132,14 +132,6 @@ static int keep_image(struct keeper *k, struct image_finder *finder, const struc
 	return r;
 }
 
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
 static struct job *next_job(struct keeper *k)
 {
 	struct job *job;
@@ -147,7 +139,7 @@ static struct job *next_job(struct keeper *k)
 	pthread_mutex_lock(&k->lock);
 	while (!k->first && !k->stop)
 		pthread_cond_wait(&k->more, &k->lock);
-	job = k->stop && now_ns() > k->end_ns ? NULL : k->first;
+	job = k->stop && clock_monotonic_ns() > k->end_ns ? NULL : k->first;
 	if (job) {
 		k->first = job->next;
 		k->queued--;
@@ -260,7 +252,7 @@ static void end_thread(struct keeper *k, uint64_t finish_ns)
 {
 	pthread_mutex_lock(&k->lock);
 	k->stop = true;
-	k->end_ns = finish_ns ? now_ns() + finish_ns : 0;
+	k->end_ns = finish_ns ? clock_monotonic_ns() + finish_ns : 0;
 	pthread_cond_signal(&k->more);
 	pthread_mutex_unlock(&k->lock);
 	/* Whoever waits may as well do it, with his own priority. */

@@ -30,8 +30,8 @@ struct resolver {
 
 /* What a sample was found to be: the image, and the offset in it. */
 struct place {
-	/* Identity for the memo: the address of a file, a life or this resolver, or the odd hash of
-	 * a region's identity, since regions move when one is added. */
+	/* Identity for the memo, which outlives much: the even number of a file, the odd hash of a
+	 * kernel region's identity, or the address of the life itself or of this resolver. */
 	uint64_t what;
 	struct image_id id;
 	const char *path;
@@ -217,7 +217,7 @@ static bool place_user(struct resolver *r, struct process *life, const struct sa
 	}
 	file_offset = e->pc - m->start + m->file_offset;
 	*ret = (struct place){
-		.what = (uintptr_t)m->file,
+		.what = m->file->number << 1,
 		.id = m->file->id,
 		.path = m->file->path,
 		.path_size = m->file->path_size,

@@ -152,7 +152,7 @@ static void drain_part(struct session *s)
 	drain(s, (unsigned)from, (unsigned)(to - from), NULL);
 }
 
-static void see_ending(void *arg, struct process *life)
+static void keep_jit(void *arg, struct process *life)
 {
 	struct session *s = arg;
 	struct image_id id;
@@ -165,7 +165,7 @@ static void see_ending(void *arg, struct process *life)
 
 static void collect_garbage(struct session *s, uint64_t now)
 {
-	processes_collect(s->processes, sampler_oldest_ns(s->sampler), see_ending, s);
+	processes_collect(s->processes, sampler_oldest_ns(s->sampler), keep_jit, s);
 	files_collect(s->files, now > FILE_IDLE_NS ? now - FILE_IDLE_NS : 0);
 	s->next_collect_ns = now + COLLECT_NS;
 }
@@ -184,7 +184,6 @@ static uint64_t draw_tick(struct session *s, uint64_t now)
 static void tick(struct session *s, uint64_t now)
 {
 	sampler_redraw(s->sampler, now);
-	follow_processes(s);
 	drain_part(s);
 	if (now >= s->next_collect_ns)
 		collect_garbage(s, now);
@@ -260,11 +259,6 @@ static int make_room(void *arg)
 	return r;
 }
 
-static void want_jit(void *arg, struct process *life)
-{
-	see_ending(arg, life);
-}
-
 int session_flush(struct session *s, struct diag *diag)
 {
 	int r;
@@ -274,7 +268,7 @@ int session_flush(struct session *s, struct diag *diag)
 		if (r)
 			return r;
 	}
-	processes_each(s->processes, want_jit, s);
+	processes_each(s->processes, keep_jit, s);
 	return write_batch(s, diag);
 }
 
