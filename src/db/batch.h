@@ -8,8 +8,8 @@
 
 /*
  * A batch collects what one flush will write: for each profile, that is each (image, event,
- * subject), counts by offset; and named counters and facts. It is memory only, sums as it goes, and
- * has limits: -ENOSPC from an add means "flush now and add again".
+ * subject), counts by offset; edges; and named counters and facts. It is memory only, sums as it
+ * goes, and has limits: -ENOSPC from an add means "flush now and add again".
  */
 struct db_batch;
 
@@ -47,6 +47,33 @@ int db_batch_profile(struct db_batch *b, uint32_t image, uint32_t event, uint32_
 int db_batch_add(struct db_batch *b, uint32_t profile, uint64_t offset, uint64_t count);
 
 /*
+ * An edge: control went from one instruction to another, as a window of interpreted code saw it
+ * (later: a branch record of the hardware). Edges belong to an image and an event such as
+ * "windows", and have no subject.
+ *
+ * from is the branch, to where it went; a conditional that is not taken goes to the next
+ * instruction. Of the other instructions nothing is said: a window goes straight on, and follows
+ * direct jumps and calls. Two special rows say where a window begins and ends, so that the visits
+ * of every instruction can be computed:
+ *   DB_EDGE_START -> to	the window's first instruction is to
+ *   from -> DB_EDGE_END	the window ended before the instruction at from was executed
+ */
+#define DB_EDGE_START UINT64_MAX
+#define DB_EDGE_END   UINT64_MAX
+
+struct db_edge {
+	uint32_t image, event; /* numbers that this batch gave */
+	uint32_t to_image;     /* mostly the same; must be with DB_EDGE_START or DB_EDGE_END */
+	uint64_t from, to;     /* offsets */
+};
+
+/*
+ * Adds count passes over an edge, seen in so many windows (1 to count; passes of one window are not
+ * independent). 0, -ENOSPC or -ENOMEM (then nothing was added), -EINVAL.
+ */
+int db_batch_edge(struct db_batch *b, const struct db_edge *edge, uint64_t count, uint64_t windows);
+
+/*
  * Adds to a named counter of an event: "samples", "lost.ring", "unknown.process", "enabled_ns",
  * "running_ns", ... Reports show all of them; the names of one meaning are the same everywhere.
  */
@@ -58,5 +85,6 @@ void db_batch_interval(struct db_batch *b, uint64_t start_ns, uint64_t end_ns);
 
 size_t db_batch_rows(const struct db_batch *b);
 size_t db_batch_max_rows(const struct db_batch *b);
+size_t db_batch_edges(const struct db_batch *b); /* distinct ones; at most a quarter of max_rows */
 
 #endif

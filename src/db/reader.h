@@ -47,6 +47,14 @@ struct db_profile {
 	const char *epoch;
 };
 
+/* An edge of a profile, whose subject is empty: see struct db_edge of batch.h. */
+struct db_edge_row {
+	uint64_t from;			 /* an offset, or DB_EDGE_START */
+	uint64_t to;			 /* an offset in to_image, or DB_EDGE_END */
+	const struct image_id *to_image; /* the profile's own, or another */
+	uint64_t count, windows;	 /* passes, and in how many windows they were seen */
+};
+
 /*
  * What a query calls. Any may be NULL. A profile may be shown several times (once a file): the
  * visitor adds. A non-zero return ends the query with that value. Pointers are valid in the call
@@ -58,6 +66,10 @@ struct db_visitor {
 	/* Rows in rising order of offset. */
 	int (*rows)(void *arg, const struct db_profile *p, const uint64_t *offsets,
 		    const uint64_t *counts, size_t n);
+	/* The same two for edges, rising by from, then image of to, then to. */
+	bool (*want_edges)(void *arg, const struct db_profile *p);
+	int (*edges)(void *arg, const struct db_profile *p, const struct db_edge_row *rows,
+		     size_t n);
 	/* A counter of an event (NULL: of no event). Shown in parts too: the visitor adds. */
 	int (*counter)(void *arg, const struct db_event *event, const char *name, uint64_t value);
 	/* Oldest first: the last of one name wins. */
@@ -76,6 +88,7 @@ int db_reader_query(struct db_reader *r, const struct db_visitor *v, struct diag
  */
 struct db_verify_totals {
 	uint64_t epochs, files, chunks, rows, samples, bytes, damaged;
+	uint64_t edges, passes; /* rows of edges, and their counts */
 };
 int db_verify(const char *path, const struct io *io, void (*finding)(void *arg, const char *what),
 	      void *arg, struct db_verify_totals *ret, struct diag *diag);
