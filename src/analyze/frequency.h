@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#ifndef CULPRIT_ANALYZE_FREQUENCY_H
+#define CULPRIT_ANALYZE_FREQUENCY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "analyze/evidence.h"
+#include "util/diag.h"
+
+/*
+ * How often every block and every edge of a program ran, estimated from its evidence.
+ *
+ * Two unknowns, kept apart: the relative frequency (executions for each instruction that the whole
+ * selection executes; so that over all blocks the sum of relative frequency times instructions is
+ * 1), and the absolute count (executions in the profiled time). How they are found:
+ * doc/analysis.md.
+ */
+struct frequency;
+
+enum frequency_confidence { FREQUENCY_LOW, FREQUENCY_MEDIUM, FREQUENCY_HIGH };
+
+/* Of the estimates marked high, 90% are within 15% of the truth; medium: within 50%. low and high
+ * hold the truth with a probability of 90%. */
+struct frequency_estimate {
+	double value, low, high;
+	enum frequency_confidence confidence;
+};
+
+enum frequency_method {
+	FREQUENCY_FLOW,	   /* one flow over the whole program */
+	FREQUENCY_CLASSIC, /* DCPI's rule: classes, and the cluster of lowest samples / cycles */
+};
+
+struct frequency_options {
+	enum frequency_method method;
+	/* Of one sample of the time event; 0: not known, then counts and CPI are per sample of time
+	 * and of low confidence. */
+	double cycles_per_sample;
+	/* Instructions per sample of `instructions`; 0: there are none. */
+	double instructions_per_sample;
+};
+
+/* What is known of one function; arrays are indexed as the function's blocks and edges are. */
+struct frequency_function {
+	const struct cfg_function *function;
+	uint32_t image; /* number in the evidence */
+	uint64_t samples;
+	struct frequency_estimate entries;			       /* absolute: calls of it */
+	const struct frequency_estimate *block_relative, *block_count; /* [block_count] */
+	const struct frequency_estimate *edge_relative, *edge_count;   /* [edge_count] */
+};
+
+/* The evidence must outlive the result. */
+int frequency_new(const struct evidence *e, const struct frequency_options *o,
+		  struct frequency **ret, struct diag *diag);
+void frequency_free(struct frequency *f);
+
+/* The function that has an address; NULL when it has no evidence. */
+const struct frequency_function *frequency_find(const struct frequency *f, uint32_t image,
+						uint64_t address);
+/* All of them, by image and address. */
+const struct frequency_function *frequency_functions(const struct frequency *f, size_t *ret_count);
+
+/* Instructions executed in the whole selection, absolute. */
+struct frequency_estimate frequency_instructions(const struct frequency *f);
+
+#endif
