@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#include "cfg/cfg.h"
+
+const char *cfg_reason_text(enum cfg_reason why)
+{
+	static const char *const texts[CFG_REASONS] = {
+		[CFG_WHY_INDIRECT] = "indirect jump without a proven table",
+		[CFG_WHY_TABLE] = "jump table that cannot be read",
+		[CFG_WHY_DECODE] = "flow into bytes that are no instruction",
+		[CFG_WHY_CODE] = "flow to where there is no code",
+		[CFG_WHY_LIMIT] = "too large",
+	};
+	return why < CFG_REASONS ? texts[why] : "?";
+}
+
+/* Index of the last element with start <= address; both lists are sorted. */
+uint32_t cfg_function_instruction_at(const struct cfg_function *f, uint64_t address)
+{
+	uint32_t low = 0, high = f->instruction_count;
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+		if (f->instructions[middle].address < address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < f->instruction_count && f->instructions[low].address == address ? low
+										     : CFG_OUTSIDE;
+}
