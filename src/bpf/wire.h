@@ -87,7 +87,9 @@ struct wire_cpu {
 	wire_u64 lost_spill; /* samples of evicted entries that found the spill full */
 	wire_u64 outside;    /* interrupts outside the chosen scope */
 	wire_u64 idle;	     /* interrupts of the idle task */
-	wire_u64 unused;
+	/* One in so many samples of user mode is followed by the interpreter (wire_edges.h); 0:
+	 * none. The collector writes the period, the program the rest. */
+	wire_u32 window_period, window_left;
 };
 
 /* Of a CPU that has no tables. Twice this and 1 is still no index of one. */

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#ifndef CULPRIT_BPF_WIRE_EDGES_H
+#define CULPRIT_BPF_WIRE_EDGES_H
+
+/*
+ * What the interpreter of edge samples (interpret.bpf.c) and the collector share.
+ *
+ * For a share of the samples that were taken in user mode, the program interprets the next
+ * instructions from the sampled PC with the sampled registers, and reports a window: each transfer
+ * of control that the code would make. It works on micro-operations (wire_micro.h) that the
+ * collector decoded ahead.
+ *
+ * The program itself finds the file that is mapped at an address, so decoded code belongs to files,
+ * not to processes: what was decoded once serves every process that maps it, also those that live
+ * for milliseconds. Places are therefore (slot, offset in the file). The collector gives slots:
+ *
+ * 1. A file that has no slot ends a window with WIRE_END_NO_FILE; the record names the file
+ *    (struct wire_file) and where the process has it. The collector resolves (process, address,
+ *    time) as it does for a sample, chooses a slot (1 or more) and enters it in the map `files`.
+ *    The kernel's view of a file is thus never compared with the one of stat(2), which differs on
+ *    overlayfs and btrfs.
+ * 2. Code that is not decoded ends a window with WIRE_END_COLD; the record's end says where. The
+ *    collector decodes the strip and its neighbours (isa/micro.h).
+ *
+ * Maps of the program, all of which the collector sizes before loading:
+ *   files    hash   struct wire_file -> u32 slot
+ *   strips   hash   struct wire_strip_key -> struct wire_strip
+ *   micros   array  struct wire_micro, mmap()able. A strip's operations are consecutive: write them
+ *                   first, then the strip. Rewrite a range only after its strips were deleted and
+ *                   an RCU grace period (as after a flip of the sample tables).
+ *   windows  ring   struct wire_window, cut after the last edge; BPF_RB_NO_WAKEUP
+ *   windows_of_cpu  per-CPU array of one struct wire_window_counters
+ * The sampling program calls it by a tail call through its map `interpreters` [0], once in
+ * window_period samples of user mode of a CPU (struct wire_cpu); 0: never.
+ */
+#include "wire.h"
+#include "wire_micro.h"
+
+/* A strip: a kilobyte of code, in file offsets; operations of the instructions that begin in it. */
+#define WIRE_STRIP_BITS	 10
+#define WIRE_STRIP_BYTES (1u << WIRE_STRIP_BITS)
+#define WIRE_STRIP_WORDS (WIRE_STRIP_BYTES / 64)
+
+struct wire_strip_key {
+	wire_u32 slot;
+	wire_u32 number; /* file offset >> WIRE_STRIP_BITS */
+};
+
+/*
+ * The instruction that begins at byte b of the strip has the operation first + rank[b / 64] + the
+ * starts before b in its word. No start lies within an earlier instruction of the strip.
+ */
+struct wire_strip {
+	wire_u64 starts[WIRE_STRIP_WORDS]; /* a bit a byte */
+	wire_u16 rank[WIRE_STRIP_WORDS];   /* starts in the words before */
+	wire_u32 first;			   /* in micros */
+	wire_u32 count;
+};
+
+/* A file and the state of its content, as the kernel has it. Opaque to the collector. */
+struct wire_file {
+	wire_u64 inode;
+	wire_u64 modified; /* seconds and nanoseconds, mixed */
+	wire_u32 device;
+	wire_u32 generation;
+};
+
+/* Offsets in a file from 4 GiB on are not interpreted: no file, for the program. */
+struct wire_place {
+	wire_u32 slot; /* 0: not in a known file */
+	wire_u32 offset;
+};
+
+/*
+ * From the instruction that transfers control to the one that runs next. There is one for each
+ * conditional branch (not taken: to is the next instruction), jump, call and return, direct or not.
+ */
+struct wire_edge {
+	wire_u32 from, to; /* file offsets */
+	wire_u16 from_slot, to_slot;
+};
+
+#define WIRE_WINDOW_INSTRUCTIONS 64
+
+/* Why a window ended; the numbers are stable within one build only. */
+enum wire_end {
+	WIRE_END_FULL,	    /* all its instructions were interpreted */
+	WIRE_END_COLD,	    /* not decoded yet */
+	WIRE_END_NO_FILE,   /* in a file without a slot */
+	WIRE_END_ANONYMOUS, /* in memory of no file (JIT code, vDSO), or not executable */
+	WIRE_END_SYSTEM,    /* a system call or another entry to the kernel */
+	WIRE_END_UNKNOWN, /* a branch, or a store's address, depends on a value that is not known */
+	WIRE_END_STORES,  /* wrote to more places than are kept */
+	WIRE_END_INSTRUCTION, /* an instruction that is not modelled */
+	WIRE_END_FAULT,	      /* would raise an exception (division by zero, trap) */
+	WIRE_END_REASONS,
+};
+
+/* For people: "full window", "code not decoded yet", ... */
+#define WIRE_END_TEXTS                                                                            \
+	{                                                                                         \
+		"full window", "code not decoded yet", "file not known yet", "no file behind it", \
+			"system call", "unknown value", "too many stores",                        \
+			"instruction not modelled", "exception"                                   \
+	}
+
+struct wire_window {
+	wire_u32 process; /* as in struct wire_entry */
+	wire_u8 end_reason;
+	wire_u8 edge_count;
+	wire_u16 instructions; /* that were interpreted, from start to before end */
+	wire_u64 time_ns;      /* CLOCK_MONOTONIC */
+	struct wire_place start;
+	struct wire_place end; /* the next instruction, which was not interpreted */
+	wire_u64 address;      /* of end, in the process */
+	struct wire_file file; /* of end, if it has no slot and the reason is NO_FILE */
+	wire_u64 file_offset;  /* of end in file, likewise */
+	struct wire_edge edge[WIRE_WINDOW_INSTRUCTIONS];
+};
+
+struct wire_window_counters {
+	wire_u64 windows; /* the sum of ends */
+	wire_u64 instructions;
+	wire_u64 edges;
+	wire_u64 ends[WIRE_END_REASONS];
+	wire_u64 lost; /* found the ring full */
+	/* Without an instruction, and nothing in it that the collector could help: not recorded. */
+	wire_u64 empty;
+};
+
+#endif
