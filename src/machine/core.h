@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#ifndef CULPRIT_MACHINE_CORE_H
+#define CULPRIT_MACHINE_CORE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/*
+ * Processor cores: what each can do in a cycle and how much it holds in flight. One file a maker
+ * and generation under cores/; doc/machine.md names the sources of the figures.
+ *
+ * A core is found by what CPUID says of the processor, here or on the machine that recorded a
+ * profile. One that is not in the tables gets the nearest, and the description says so.
+ */
+
+/* Kinds of work that the built-in costs know; a core gives each its ports. */
+enum machine_work {
+	MACHINE_WORK_ALU,
+	MACHINE_WORK_SHIFT,
+	MACHINE_WORK_BRANCH, /* not taken, or predicted so */
+	MACHINE_WORK_BRANCH_TAKEN,
+	MACHINE_WORK_LEA_SLOW, /* three parts, or scaled where that is slow */
+	MACHINE_WORK_MUL,
+	MACHINE_WORK_DIV,
+	MACHINE_WORK_BITS, /* popcnt, lzcnt, pdep, crc32 */
+	MACHINE_WORK_LOAD,
+	MACHINE_WORK_STORE_ADDRESS,
+	MACHINE_WORK_STORE_DATA,
+	MACHINE_WORK_VECTOR_ALU, /* integer and logic */
+	MACHINE_WORK_VECTOR_SHIFT,
+	MACHINE_WORK_VECTOR_MUL,
+	MACHINE_WORK_SHUFFLE,
+	MACHINE_WORK_FP_ADD,
+	MACHINE_WORK_FP_MUL, /* also fused multiply-add */
+	MACHINE_WORK_FP_DIV,
+	MACHINE_WORK_CONVERT,
+	MACHINE_WORK_TO_VECTOR,	  /* general register to vector */
+	MACHINE_WORK_FROM_VECTOR, /* and back */
+	MACHINE_WORKS,
+};
+
+/* How one kind of work is done: ports (a mask of the core's own numbers), cycles until the result,
+ * cycles that it keeps its port (0: one). */
+struct machine_work_cost {
+	uint16_t ports;
+	uint8_t latency_cycles, busy_cycles;
+};
+
+#define MACHINE_CORE_PORTS_MAX 16
+
+struct machine_core {
+	const char *name;     /* "zen4", for options and facts */
+	const char *title;    /* "AMD Zen 4" */
+	const char *vendor;   /* of CPUID: "AuthenticAMD" */
+	const char *llvm_cpu; /* LLVM's name, for its scheduling model */
+
+	/* Front end. The legacy decoders take fetch_bytes and decode_width instructions a cycle;
+	 * the cache of decoded operations uop_cache_width operations; a loop that fits loop_buffer
+	 * operations (0: none) needs neither. */
+	uint8_t fetch_bytes, decode_width, uop_cache_width;
+	uint16_t uop_cache_size, loop_buffer;
+	uint8_t taken_cycles;	  /* from one taken branch to the next that can be fetched */
+	uint8_t front_end_stages; /* cycles from fetch to issue */
+
+	/* Width of renaming ("issue" in this house; Intel: allocation, AMD: dispatch) and of
+	 * retirement, in fused operations a cycle; how many operations are in flight. */
+	uint8_t issue_width, retire_width;
+	uint16_t reorder_buffer, scheduler, load_buffer, store_buffer;
+
+	/* Latencies in cycles: of loads to an integer register, with what an index adds and what a
+	 * vector register adds. */
+	uint8_t mispredict_cycles;
+	uint8_t l1_cycles, l1_indexed_extra, l1_vector_extra, l2_cycles, l3_cycles;
+	uint16_t memory_cycles; /* about, at 4 GHz and one socket */
+	uint8_t store_forward_cycles;
+	bool renames_memory; /* push and pop, and [rsp+n] stores followed by loads: no latency */
+	uint8_t division32_cycles, division64_cycles; /* of small operands */
+	uint8_t locked_cycles;			      /* a locked operation in the first cache */
+
+	/* What renaming does away with. */
+	bool eliminates_moves, eliminates_vector_moves;
+	bool zero_idioms;
+	bool eliminates_add_immediate; /* Alder Lake P and later: add/sub/inc/dec, small immediate
+					*/
+
+	/* Fusion: cmp and test, and other flag-writing arithmetic, with a conditional jump after.
+	 */
+	bool fuses_compare, fuses_arithmetic;
+	bool fuses_memory_immediate; /* a cmp of memory with an immediate too */
+	bool keeps_indexed_fused; /* load and operation fused through renaming also with an index */
+
+	/* The core's ports, for the built-in costs. */
+	const char *ports[MACHINE_CORE_PORTS_MAX]; /* names; NULL after the last */
+	struct machine_work_cost work[MACHINE_WORKS];
+};
+
+/* What CPUID says of a processor. */
+struct machine_cpu {
+	char vendor[16];
+	unsigned family, model, stepping; /* with the extended parts added in */
+};
+
+/* This processor. False where there is no CPUID. */
+bool machine_cpu_here(struct machine_cpu *ret);
+/* The text of the fact "cpu-id" of a profile ("AuthenticAMD 25 97 2") and back: 0 or -EINVAL. */
+#define MACHINE_CPU_TEXT 64
+void machine_cpu_format(const struct machine_cpu *cpu, char out[MACHINE_CPU_TEXT]);
+int machine_cpu_parse(const char *text, struct machine_cpu *ret);
+
+enum machine_match {
+	MACHINE_MATCH_EXACT,
+	MACHINE_MATCH_NEAREST, /* the same maker's nearest generation */
+	MACHINE_MATCH_NONE,    /* an unknown maker: a core of the middle, for want of better */
+};
+
+/* The core of a processor; never NULL. */
+const struct machine_core *machine_core_find(const struct machine_cpu *cpu,
+					     enum machine_match *ret_match);
+/* The core of the processor that this runs on; never NULL. */
+const struct machine_core *machine_core_detect(enum machine_match *ret_match);
+/* By name ("zen4", "skylake"); NULL when there is none. */
+const struct machine_core *machine_core_by_name(const char *name);
+/* The cores by number, from 0; NULL after the last. */
+const struct machine_core *machine_core_at(size_t index);
+
+/* One clause for reports: "AMD Zen 4", or "AMD Zen 4 (the nearest; this processor, AuthenticAMD
+ * family 27 model 1, is not known)". Returns out. cpu may be NULL when match is exact. */
+const char *machine_core_describe(const struct machine_core *core, const struct machine_cpu *cpu,
+				  enum machine_match match, char *out, size_t room);
+
+#endif

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#ifndef CULPRIT_MACHINE_COST_H
+#define CULPRIT_MACHINE_COST_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "machine/core.h"
+#include "util/diag.h"
+
+/*
+ * What an instruction costs on a core: operations, ports, latencies, and which registers tie it to
+ * others. From LLVM's scheduling models, whose known flaws are corrected here (doc/machine.md), or,
+ * where LLVM is not installed, from tables of our own that know kinds of work only.
+ *
+ * A model is a core with a source of costs. It remembers the cost of every form of instruction that
+ * it has seen, so preparing an instruction costs LLVM's time once a form. Not for two threads at
+ * once.
+ */
+struct machine_model;
+
+enum machine_source {
+	MACHINE_SOURCE_BEST, /* LLVM, else built in */
+	MACHINE_SOURCE_LLVM, /* or fail */
+	MACHINE_SOURCE_BUILTIN,
+};
+
+/* For a core, 64-bit code. -ENOENT: LLVM was asked for and cannot be had (with what to install). */
+int machine_model_new(const struct machine_core *core, enum machine_source source,
+		      struct machine_model **ret, struct diag *diag);
+void machine_model_free(struct machine_model *m);
+
+const struct machine_core *machine_model_core(const struct machine_model *m);
+/* Where costs come from: "LLVM 19.1.7 (znver4)", or "built-in tables (LLVM 19 is not installed)".
+ * Owned by m. */
+const char *machine_model_source(const struct machine_model *m);
+/* A port's name; ports are numbers below machine_model_ports. Owned by m. */
+unsigned machine_model_ports(const struct machine_model *m);
+const char *machine_model_port(const struct machine_model *m, unsigned port);
+
+#define MACHINE_PORTS_MAX 64
+#define MACHINE_USES_MAX  12 /* of ports by one instruction; what is more is left out and counted \
+			      */
+#define MACHINE_READS_MAX  8
+#define MACHINE_WRITES_MAX 6
+
+/* Cycles on one of a set of ports. */
+struct machine_use {
+	uint64_t ports; /* mask */
+	uint16_t cycles;
+};
+
+/* What a use is for: loads come first, then the work, then stores. */
+struct machine_cost {
+	struct machine_use uses[MACHINE_USES_MAX];
+	uint8_t load_uses, work_uses, store_uses; /* in this order in uses[] */
+	uint8_t slots; /* of renaming and retirement: fused operations; 0: none (fused, nop) */
+	uint8_t loads, stores;	 /* entries of the load and the store buffer */
+	uint16_t latency;	 /* from its inputs (loaded ones too) to its results */
+	uint16_t divider_cycles; /* that it keeps the divider; 0: none */
+	bool known;		 /* false: the source lacks it; a cost of the kind of instruction */
+	bool microcoded;
+};
+
+/* How an instruction stands out. */
+enum machine_trait {
+	MACHINE_ELIMINATED = 1 << 0, /* a move that renaming does */
+	MACHINE_ZERO = 1 << 1,	     /* an idiom: depends on nothing, needs no port */
+	MACHINE_BRANCH = 1 << 2,     /* any jump, call or return */
+	MACHINE_CONDITIONAL = 1 << 3,
+	MACHINE_LOCKED = 1 << 4,
+	MACHINE_FENCE = 1 << 5,	 /* later loads and stores wait for it */
+	MACHINE_SERIAL = 1 << 6, /* everything later waits for it */
+	MACHINE_DIVIDES = 1 << 7,
+	MACHINE_FUSES = 1 << 8, /* macro-fused with the conditional jump after it */
+	MACHINE_FUSED = 1 << 9, /* that jump: no operation of its own */
+	MACHINE_VECTOR_LOAD = 1 << 10,
+	MACHINE_STACK = 1 << 11,	/* push, pop, call, ret: rsp is kept by the front end */
+	MACHINE_ALWAYS_TAKEN = 1 << 12, /* jumps, calls, returns */
+};
+
+/* One instruction made ready for the simulator. Plain data. */
+struct machine_instruction {
+	uint64_t address;
+	uint32_t cost; /* number of its cost in the model */
+	uint16_t traits;
+	uint8_t size;
+	uint8_t read_count, address_count, write_count;
+	/* Register numbers of isa/operands.h, or MACHINE_FLAG_... The first address_count of reads
+	 * form an address; the work needs the rest. */
+	uint8_t reads[MACHINE_READS_MAX], writes[MACHINE_WRITES_MAX];
+	uint8_t first_bytes; /* of the opcode, to tell kinds of fusion apart; private */
+};
+
+/*
+ * Makes the instruction at the start of code ready. Bytes that are no instruction give one of size
+ * 1 that costs one slot. Returns false then. size must not be 0.
+ */
+bool machine_prepare(struct machine_model *m, const uint8_t *code, size_t size, uint64_t address,
+		     struct machine_instruction *ret);
+
+/* Marks the pairs of a straight list that this core fuses. Call it once a list, after preparing. */
+void machine_fuse(const struct machine_model *m, struct machine_instruction *list, size_t count);
+
+/* The cost of an instruction; valid until the next machine_prepare. */
+const struct machine_cost *machine_cost_of(const struct machine_model *m,
+					   const struct machine_instruction *in);
+
+/* Forms of instruction that the source of costs lacked, and uses left out, since the start. */
+struct machine_counters {
+	uint64_t forms, forms_unknown, uses_left_out;
+};
+void machine_read_counters(const struct machine_model *m, struct machine_counters *ret);
+
+#endif
