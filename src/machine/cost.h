@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include "isa/operands.h"
 #include "machine/core.h"
 #include "util/diag.h"
 
@@ -39,8 +40,9 @@ unsigned machine_model_ports(const struct machine_model *m);
 const char *machine_model_port(const struct machine_model *m, unsigned port);
 
 #define MACHINE_PORTS_MAX 64
-#define MACHINE_USES_MAX  12 /* of ports by one instruction; what is more is left out and counted \
-			      */
+#define MACHINE_USES_MAX                                                        \
+	12 /* of ports by one instruction; what is more is left out and counted \
+	    */
 #define MACHINE_READS_MAX  8
 #define MACHINE_WRITES_MAX 6
 
@@ -61,6 +63,11 @@ struct machine_cost {
 	bool known;		 /* false: the source lacks it; a cost of the kind of instruction */
 	bool microcoded;
 };
+
+/* The carry flag is ISA_REG_FLAGS, the other flags of arithmetic are renamed together as this: so
+ * dec does not wait for the carry, nor adc for dec. */
+#define MACHINE_REG_STATUS ISA_REG_COUNT
+#define MACHINE_REG_COUNT  (ISA_REG_COUNT + 1)
 
 /* How an instruction stands out. */
 enum machine_trait {
@@ -86,8 +93,8 @@ struct machine_instruction {
 	uint16_t traits;
 	uint8_t size;
 	uint8_t read_count, address_count, write_count;
-	/* Register numbers of isa/operands.h, or MACHINE_FLAG_... The first address_count of reads
-	 * form an address; the work needs the rest. */
+	/* Register numbers of isa/operands.h, and MACHINE_REG_STATUS. The first address_count of
+	 * reads form an address; the work needs the rest. */
 	uint8_t reads[MACHINE_READS_MAX], writes[MACHINE_WRITES_MAX];
 	uint8_t first_bytes; /* of the opcode, to tell kinds of fusion apart; private */
 };

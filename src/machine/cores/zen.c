@@ -40,21 +40,21 @@ enum {
 			"fp2", "fp3", "fpstore"                                                 \
 	}
 
-#define ZEN_WORK(alus, shift, branch, mul, load, fp_add_cycles)                                     \
-	{                                                                                          \
-		[MACHINE_WORK_ALU] = {alus, 1}, [MACHINE_WORK_SHIFT] = {shift, 1},                 \
-		[MACHINE_WORK_BRANCH] = {branch, 1}, [MACHINE_WORK_BRANCH_TAKEN] = {BR, 1},        \
-		[MACHINE_WORK_LEA_SLOW] = {alus, 2}, [MACHINE_WORK_MUL] = {mul, 3},                \
-		[MACHINE_WORK_DIV] = {A2, 10, 6}, [MACHINE_WORK_BITS] = {ALUS, 1},                 \
-		[MACHINE_WORK_LOAD] = {load, 4}, [MACHINE_WORK_STORE_ADDRESS] = {G1 | G2, 1},      \
-		[MACHINE_WORK_STORE_DATA] = {FS | A0 | A1, 1},                                     \
-		[MACHINE_WORK_VECTOR_ALU] = {F0 | F1 | F2 | F3, 1},                                \
-		[MACHINE_WORK_VECTOR_SHIFT] = {F1 | F2, 1},                                        \
-		[MACHINE_WORK_VECTOR_MUL] = {F0 | F3, 3}, [MACHINE_WORK_SHUFFLE] = {F1 | F2, 1},   \
-		[MACHINE_WORK_FP_ADD] = {F2 | F3, fp_add_cycles},                                  \
-		[MACHINE_WORK_FP_MUL] = {F0 | F1, 4}, [MACHINE_WORK_FP_DIV] = {F1, 13, 5},         \
-		[MACHINE_WORK_CONVERT] = {F2 | F3, 4}, [MACHINE_WORK_TO_VECTOR] = {FS, 1},         \
-		[MACHINE_WORK_FROM_VECTOR] = {FS, 1},                                              \
+#define ZEN_WORK(alus, shift, branch, mul, load, fp_add_cycles)                                  \
+	{                                                                                        \
+		[MACHINE_WORK_ALU] = {alus, 1}, [MACHINE_WORK_SHIFT] = {shift, 1},               \
+		[MACHINE_WORK_BRANCH] = {branch, 1}, [MACHINE_WORK_BRANCH_TAKEN] = {BR, 1},      \
+		[MACHINE_WORK_LEA_SLOW] = {alus, 2}, [MACHINE_WORK_MUL] = {mul, 3},              \
+		[MACHINE_WORK_DIV] = {A2, 10, 6}, [MACHINE_WORK_BITS] = {ALUS, 1},               \
+		[MACHINE_WORK_LOAD] = {load, 4}, [MACHINE_WORK_STORE_ADDRESS] = {G1 | G2, 1},    \
+		[MACHINE_WORK_STORE_DATA] = {FS | A0 | A1, 1},                                   \
+		[MACHINE_WORK_VECTOR_ALU] = {F0 | F1 | F2 | F3, 1},                              \
+		[MACHINE_WORK_VECTOR_SHIFT] = {F1 | F2, 1},                                      \
+		[MACHINE_WORK_VECTOR_MUL] = {F0 | F3, 3}, [MACHINE_WORK_SHUFFLE] = {F1 | F2, 1}, \
+		[MACHINE_WORK_FP_ADD] = {F2 | F3, fp_add_cycles},                                \
+		[MACHINE_WORK_FP_MUL] = {F0 | F1, 4}, [MACHINE_WORK_FP_DIV] = {F1, 13, 5},       \
+		[MACHINE_WORK_CONVERT] = {F2 | F3, 4}, [MACHINE_WORK_TO_VECTOR] = {FS, 1},       \
+		[MACHINE_WORK_FROM_VECTOR] = {FS, 1},                                            \
 	}
 #define ZEN_WORK_OLD ZEN_WORK(ALUS, A1 | A2, A0 | BR, A1, AGUS, 3)
 
