@@ -2,7 +2,7 @@
 #ifndef CULPRIT_ISA_DECODE_TABLE_H
 #define CULPRIT_ISA_DECODE_TABLE_H
 
-#include "isa/decode.h"
+#include "isa/operands.h"
 
 /* What an architecture provides. decode fills in ret, of which address, size 1 and the defaults of
  * an invalid instruction are set already; true when it is valid. */
@@ -11,6 +11,10 @@ struct isa_table {
 		       struct isa_instruction *ret);
 	bool (*format)(const struct isa_decoder *d, const uint8_t *code,
 		       const struct isa_instruction *in, char out[ISA_TEXT_MAX]);
+	/* As decode, and fills in ret_operands, which is zeroed. */
+	bool (*operands)(const struct isa_decoder *d, const uint8_t *code, size_t size,
+			 struct isa_instruction *ret, struct isa_operands *ret_operands);
+	const char *(*mnemonic)(unsigned number); /* NULL: none */
 	uint8_t unit; /* bytes to pass over when there is no instruction */
 };
 

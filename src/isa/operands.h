@@ -37,7 +37,10 @@ enum isa_register {
 
 enum isa_operand_kind { ISA_OPERAND_REGISTER, ISA_OPERAND_MEMORY, ISA_OPERAND_IMMEDIATE };
 
-/* A conditional access may not happen (cmov's memory, a masked store, rep with a count of 0). */
+/*
+ * An access that is only "maybe" need not happen (a masked store, rep with a count of 0); what may
+ * be written is an input too, as the old value may stay (cmov's destination).
+ */
 enum isa_access {
 	ISA_ACCESS_READ = 1,
 	ISA_ACCESS_WRITE = 2,
@@ -90,7 +93,8 @@ enum isa_attribute {
 	ISA_VECTOR_ENCODED =
 		1 << 9, /* VEX or EVEX: a write clears the rest of the vector register */
 	ISA_MERGE_MASKED = 1 << 10, /* EVEX with merge masking: the destination is an input too */
-	ISA_INDIRECT = 1 << 11,	    /* a branch whose target is a register or memory operand */
+	ISA_KEEPS_UPPER = 1 << 11,  /* legacy encoding, writes only the low part of a vector */
+	ISA_INDIRECT = 1 << 12,	    /* a branch whose target is a register or memory operand */
 };
 
 #define ISA_NO_CONDITION 255

@@ -2,13 +2,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <Zydis/Zydis.h>
-#include "isa/decode_table.h"
-
-struct x86 {
-	ZydisDecoder decoder;
-	ZydisFormatter formatter;
-};
+#include "isa/x86.h"
 
 static enum isa_branch branch_kind(const ZydisDecodedInstruction *z)
 {
@@ -42,28 +36,53 @@ static enum isa_branch branch_kind(const ZydisDecodedInstruction *z)
 	}
 }
 
-/* Addresses that the instruction itself fixes: where it branches to, what it reads or writes. */
-static void find_addresses(const ZydisDecodedInstruction *z, const ZydisDecodedOperand *operands,
-			   struct isa_instruction *ret)
+/* True when the index of the SIB byte is r12 (or a vector register), not "none". */
+static bool has_extended_index(const ZydisDecodedInstruction *z)
 {
-	for (unsigned i = 0; i < z->operand_count_visible; i++) {
-		const ZydisDecodedOperand *o = &operands[i];
-		ZyanU64 address;
-		bool branch = o->type == ZYDIS_OPERAND_TYPE_IMMEDIATE && o->imm.is_relative;
-		bool data = o->type == ZYDIS_OPERAND_TYPE_MEMORY &&
-			    (o->mem.base == ZYDIS_REGISTER_RIP ||
-			     (o->mem.base == ZYDIS_REGISTER_NONE &&
-			      o->mem.index == ZYDIS_REGISTER_NONE)) &&
-			    o->mem.segment != ZYDIS_REGISTER_FS &&
-			    o->mem.segment != ZYDIS_REGISTER_GS;
-		if ((!branch && !data) ||
-		    !ZYAN_SUCCESS(ZydisCalcAbsoluteAddress(z, o, ret->address, &address)))
-			continue;
-		if (branch)
-			ret->target = address;
-		else
-			ret->data = address;
+	switch (z->encoding) {
+	case ZYDIS_INSTRUCTION_ENCODING_LEGACY:
+	case ZYDIS_INSTRUCTION_ENCODING_3DNOW:
+		return (z->attributes & ZYDIS_ATTRIB_HAS_REX) && z->raw.rex.X;
+	case ZYDIS_INSTRUCTION_ENCODING_VEX:
+		return z->raw.vex.X == 0 && z->raw.vex.size == 3;
+	default:
+		return true; /* rare: no address is told */
 	}
+}
+
+/*
+ * Addresses that the instruction itself fixes: where it branches to, what it reads or writes.
+ * Taken from its raw parts: decoding the operands would cost as much again as all the rest.
+ */
+static void find_addresses(const ZydisDecodedInstruction *z, struct isa_instruction *ret)
+{
+	const bool wide = z->machine_mode == ZYDIS_MACHINE_MODE_LONG_64;
+	const uint64_t next = ret->address + z->length;
+	const uint64_t mask = wide ? UINT64_MAX : UINT32_MAX;
+	const uint64_t displacement = (uint64_t)z->raw.disp.value;
+	if (z->raw.imm[0].is_relative)
+		ret->target = (next + (uint64_t)z->raw.imm[0].value.s) & mask;
+	if (z->attributes & (ZYDIS_ATTRIB_HAS_SEGMENT_FS | ZYDIS_ATTRIB_HAS_SEGMENT_GS) ||
+	    z->raw.disp.size < 32)
+		return;
+	if (!(z->attributes & ZYDIS_ATTRIB_HAS_MODRM)) /* mov between accumulator and memory */
+		ret->data = displacement & mask;
+	else if (z->raw.modrm.mod != 0)
+		return;
+	else if (z->raw.modrm.rm == 5)
+		ret->data = (displacement + (wide ? next : 0)) & mask;
+	else if (z->raw.modrm.rm == 4 && z->raw.sib.base == 5 && z->raw.sib.index == 4 &&
+		 !has_extended_index(z))
+		ret->data = displacement & mask;
+	if (z->address_width == 32 && ret->data != ISA_NO_ADDRESS)
+		ret->data &= UINT32_MAX;
+}
+
+void isa_x86_describe(const ZydisDecodedInstruction *z, struct isa_instruction *ret)
+{
+	ret->size = z->length;
+	ret->branch = branch_kind(z);
+	find_addresses(z, ret);
 }
 
 static bool x86_decode(const struct isa_decoder *d, const uint8_t *code, size_t size,
@@ -71,12 +90,10 @@ static bool x86_decode(const struct isa_decoder *d, const uint8_t *code, size_t 
 {
 	const struct x86 *x = d->state;
 	ZydisDecodedInstruction z;
-	ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
-	if (!ZYAN_SUCCESS(ZydisDecoderDecodeFull(&x->decoder, code, size, &z, operands)))
+	ZydisDecoderContext context;
+	if (!ZYAN_SUCCESS(ZydisDecoderDecodeInstruction(&x->decoder, &context, code, size, &z)))
 		return false;
-	ret->size = z.length;
-	ret->branch = branch_kind(&z);
-	find_addresses(&z, operands, ret);
+	isa_x86_describe(&z, ret);
 	return true;
 }
 
@@ -129,7 +146,8 @@ static bool x86_format(const struct isa_decoder *d, const uint8_t *code,
 	return true;
 }
 
-static const struct isa_table x86_table = {x86_decode, x86_format, 1};
+static const struct isa_table x86_table = {x86_decode, x86_format, isa_x86_operands,
+					   isa_x86_mnemonic, 1};
 
 /* As objdump writes it: lower case hex without padding, rip-relative operands as they are. */
 static void set_style(ZydisFormatter *f)
