@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <stdio.h>
 #include <string.h>
+#include "analyze/query_periods.h"
 #include "analyze/query_rows.h"
 #include "util/num.h"
 #include "util/text.h"
@@ -258,6 +259,7 @@ static int add_rows(void *arg, const struct db_profile *p, const uint64_t *offse
 	}
 	if (r)
 		return r;
+	query_note_epoch(q, event, p->epoch ? p->epoch : "");
 	q->events[event].samples = num_add_sat(q->events[event].samples, sum);
 	if (p->image->kind == IMAGE_UNKNOWN)
 		q->events[event].unknown = num_add_sat(q->events[event].unknown, sum);

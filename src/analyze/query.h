@@ -47,6 +47,11 @@ struct query_event {
 	uint64_t unknown;  /* of samples: no mapping explains them */
 	uint64_t lost;
 	uint64_t enabled_ns, running_ns; /* 0: never multiplexed */
+	unsigned periods; /* how many were added: counts are in samples of this period */
+
+	/* Its own business. */
+	uint64_t epoch_number; /* the last that has it */
+	bool apart;	       /* an epoch has it with another period too */
 };
 
 struct query_image {
@@ -104,6 +109,8 @@ struct query {
 	struct intern *event_keys, *image_keys, *paths;
 	struct map64 *part_keys;
 	size_t image_room, row_total;
+	const char *epoch;
+	uint64_t epoch_number;
 };
 
 /* selection must outlive the query. -EINVAL for a --subject that is not KEY=GLOB. */

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "analyze/query.h"
+#include "analyze/query_periods.h"
 #include "analyze/query_rows.h"
 #include "util/buf.h"
 
@@ -30,8 +31,10 @@ static int event_compare(const void *a, const void *b)
 {
 	const struct query_event *e = &((const struct ranked_event *)a)->event;
 	const struct query_event *f = &((const struct ranked_event *)b)->event;
-	int d = event_class(e) - event_class(f);
+	int d = (e->periods == 0) - (f->periods == 0);
 
+	if (!d)
+		d = event_class(e) - event_class(f);
 	if (!d)
 		d = (e->samples < f->samples) - (e->samples > f->samples);
 	if (!d)
@@ -81,13 +84,17 @@ static int order_events(struct query *q)
 		if (q->event_count > 1)
 			p->sorted = 0;
 	}
+	while (q->event_count && !q->events[q->event_count - 1].periods)
+		q->event_count--;
 	return 0;
 }
 
 int query_finish(struct query *q, struct diag *diag)
 {
-	int r = order_events(q);
+	int r;
 
+	query_merge_periods(q);
+	r = order_events(q);
 	if (!r)
 		r = label_events(q);
 	for (size_t i = 0; i < q->part_count && !r; i++)

@@ -172,10 +172,16 @@ static int describe_events(struct report_header *h, const struct query *q)
 		h->samples = num_add_sat(h->samples, e->samples);
 		h->unknown = num_add_sat(h->unknown, e->unknown);
 		twins |= e->label != e->name;
+		if (e->periods > 1)
+			report_header_note(h,
+					   "%s was sampled with %u periods, one after the other: "
+					   "counts are in samples of the commonest",
+					   e->label, e->periods);
 	}
 	if (twins)
-		report_header_note(h, "the same event was sampled with different periods: they are "
-				      "kept apart, as NAME:PERIOD");
+		report_header_note(h,
+				   "the same event was sampled with different periods at a time: "
+				   "they are kept apart, as NAME:PERIOD");
 	return 0;
 }
 

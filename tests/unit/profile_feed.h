@@ -14,6 +14,7 @@ struct feed_profile {
 	const char *path, *event;
 	uint64_t period;
 	const char *comm, *pid; /* NULL: none */
+	const char *epoch;	/* NULL: always the same */
 };
 
 static inline int feed_rows(struct query *q, const struct feed_profile *f, const uint64_t *offsets,
@@ -31,7 +32,7 @@ static inline int feed_rows(struct query *q, const struct feed_profile *f, const
 		.image_path_size = strlen(f->path),
 		.event = &event,
 		.subject = subject,
-		.epoch = "e",
+		.epoch = f->epoch ? f->epoch : "e",
 	};
 
 	if (f->comm)

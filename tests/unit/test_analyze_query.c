@@ -190,6 +190,49 @@ static void events_are_ordered_and_told_apart(void **state)
 	query_free(q);
 }
 
+/* What was sampled at another rate on another day is added by its weight, to the sample. */
+static void periods_of_other_epochs_are_added(void **state)
+{
+	struct feed_profile slow = a, both = a, elsewhere = libc;
+	struct query_selection s = {.image = "/bin/a"};
+	struct query *q = start(&s, QUERY_WHOLE);
+	uint64_t sum = 0;
+
+	(void)state;
+	slow.period = elsewhere.period = 800;
+	slow.epoch = elsewhere.epoch = "f";
+	both.epoch = "g";
+	for (uint64_t offset = 0; offset < 1000; offset++) {
+		feed(q, &a, offset, 2);
+		if (offset % 2)
+			feed(q, &slow, offset, 1);
+	}
+	feed(q, &elsewhere, 5, 10);
+	feed(q, &both, 5, 3);
+	assert_int_equal(query_finish(q, NULL), 0);
+	assert_int_equal(q->event_count, 1);
+	assert_int_equal(q->events[0].period, 1000);
+	assert_int_equal(q->events[0].periods, 2);
+	assert_string_equal(q->events[0].label, "cycles");
+	assert_int_equal(q->events[0].samples, 2003 + 408);
+	assert_int_equal(q->events[0].selected, 2003 + 400);
+	for (size_t i = 0; i < q->parts[0].row_count; i++)
+		sum += q->parts[0].rows[i].count;
+	assert_int_equal(sum, 2003 + 400);
+	query_free(q);
+
+	/* Twice in one epoch: counted twice. */
+	q = start(&s, QUERY_WHOLE);
+	feed(q, &a, 1, 2);
+	slow.epoch = NULL;
+	feed(q, &slow, 1, 1);
+	slow.epoch = "f";
+	feed(q, &slow, 1, 1);
+	assert_int_equal(query_finish(q, NULL), 0);
+	assert_int_equal(q->event_count, 2);
+	query_free(q);
+}
+
 static void too_many_events_are_counted(void **state)
 {
 	struct query_selection s = {0};
@@ -266,6 +309,7 @@ int main(void)
 		cmocka_unit_test(kernel_is_kept_to_tell_idle),
 		cmocka_unit_test(groups_keep_processes_apart),
 		cmocka_unit_test(events_are_ordered_and_told_apart),
+		cmocka_unit_test(periods_of_other_epochs_are_added),
 		cmocka_unit_test(too_many_events_are_counted),
 		cmocka_unit_test(counters_are_sorted_out),
 		cmocka_unit_test(bad_subjects_are_refused),
