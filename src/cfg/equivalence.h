@@ -16,12 +16,6 @@
 struct cfg_equivalence {
 	uint32_t class_count;
 	const uint32_t *node_class, *edge_class; /* from 0; each class has at least one of them */
-	/*
-	 * The class that runs once each time the function is called: mostly the entry's own,
-	 * another when something jumps back to the entry; CFG_NODE_NONE when no node or edge is in
-	 * it.
-	 */
-	uint32_t call_class;
 	struct arena *memory;
 };
 

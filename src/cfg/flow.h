@@ -29,8 +29,6 @@ struct cfg_flow_problem {
 	const struct cfg_graph *graph;
 	const struct cfg_flow_estimate *nodes; /* one a node */
 	const struct cfg_flow_estimate *edges; /* one an edge; NULL: nothing known, nothing paid */
-	const struct cfg_flow_estimate
-		*calls; /* how often the function is entered; NULL: not known */
 	/*
 	 * Elementary steps at most, 0: CFG_FLOW_STEPS. When they do not suffice the result is a
 	 * possible flow that is not the nearest, and optimal is false.
@@ -47,7 +45,6 @@ struct cfg_flow_problem {
 
 struct cfg_flow {
 	const uint64_t *nodes, *edges;
-	uint64_t calls;
 	double cost; /* the sum that was made least */
 	bool optimal;
 	uint64_t steps;

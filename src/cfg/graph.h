@@ -11,8 +11,7 @@
  * reach nothing, no edges at all. The passes take linear or almost linear time unless they say
  * otherwise, and do not recurse.
  *
- * Of a function, the nodes are its blocks in their order, then one more for its exit, and the edges
- * are its edges in their order: see function_graph.h.
+ * function_graph.h makes one of a function.
  */
 
 #define CFG_NODE_NONE UINT32_MAX

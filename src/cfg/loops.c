@@ -18,7 +18,8 @@ struct search {
 	bool *met;
 	uint32_t *path, *cursor, *finished; /* finished: forest of nodes joined to their parents */
 	uint32_t count;
-	/* Lists of edges: by header, by common ancestor (node_count: of different trees). */
+	/* Lists of edges: by header, by common ancestor (node_count: none, they are of two trees).
+	 */
 	uint32_t *back, *across, *edge_next;
 
 	uint32_t *loop_of;   /* the header of the innermost loop around a node, not of its own */
@@ -258,7 +259,6 @@ int cfg_loops_new(const struct cfg_graph *g, struct cfg_loops **ret)
 			enter_edges(&s, s.order[i]);
 			find_loop(&s, s.order[i]);
 		}
-		enter_edges(&s, g->node_count);
 		r = fill(&s, l, scratch);
 	}
 	arena_free(scratch);

@@ -12,7 +12,7 @@
  * and the loops inside it are those of the region without the edges into the header. So where the
  * graph is reducible these are the natural loops, those of one header as one; a region with several
  * entries is one irreducible loop, its header one of the entries. Regions that the entry does not
- * reach have their loops too.
+ * reach have their loops too, but are no entries to those that it does reach.
  */
 
 #define CFG_LOOP_NONE UINT32_MAX
