@@ -2,8 +2,8 @@
 /*
  * Database files that somebody else wrote. The first byte says what the rest is: a whole pack, or,
  * since a checksum keeps nearly all changes of one out, what comes after the checksum: a chunk's
- * payload, the streams of a rows chunk (their 16-bit sizes and 16 bits of
- * rows first), a catalog. corpus/pack has one of each, from a database of two flushes.
+ * payload, the streams of a rows or an edges chunk (their 16-bit sizes and 16 bits of rows first),
+ * a catalog. corpus/pack has one of each, from a database of two flushes.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-enum { INPUT_PACK, INPUT_PAYLOAD, INPUT_ROWS, INPUT_CATALOG, INPUT_KINDS };
+enum { INPUT_PACK, INPUT_PAYLOAD, INPUT_ROWS, INPUT_CATALOG, INPUT_EDGES, INPUT_KINDS };
 
 struct memory {
 	const uint8_t *data;
@@ -80,7 +80,7 @@ static void try_pack(const uint8_t *data, size_t size)
 }
 
 /* Whatever decodes gives rows that rise, and as many as it says. */
-static void try_streams(const struct db_bytes streams[CHUNK_STREAMS_MAX], uint32_t rows)
+static void try_rows(const struct db_bytes streams[CHUNK_STREAMS_MAX], uint32_t rows)
 {
 	struct arena *a = arena_new(64u << 20);
 	struct rows_chunk t;
@@ -99,35 +99,68 @@ static void try_streams(const struct db_bytes streams[CHUNK_STREAMS_MAX], uint32
 	arena_free(a);
 }
 
+static void try_edges(const struct db_bytes streams[CHUNK_STREAMS_MAX], uint32_t edges)
+{
+	struct arena *a = arena_new(64u << 20);
+	struct edges_chunk t;
+	struct edges_cursor c;
+	struct db_edge_item edge, last;
+	uint32_t count = 0;
+
+	if (a && edges_chunk_open(streams, edges, a, &t) == 0) {
+		edges_cursor_start(&c, &t);
+		for (; edges_cursor_next(&c, &edge) == 1; last = edge)
+			if ((count++ && db_edge_compare(&last, &edge) >= 0) || !edge.windows ||
+			    edge.windows > edge.count)
+				abort();
+		if (count > edges)
+			abort();
+	}
+	arena_free(a);
+}
+
 static void try_payload(const uint8_t *data, size_t size)
 {
 	struct db_bytes streams[CHUNK_STREAMS_MAX];
 	struct buf raw;
 
 	buf_init(&raw, CHUNK_RAW_MAX + 1);
-	if (chunk_open(data, size, &raw, streams) == 0)
-		try_streams(streams, 2 * (uint32_t)streams[ROWS_COUNTS].size);
+	if (chunk_open(data, size, &raw, streams) == 0) {
+		try_rows(streams, 2 * (uint32_t)streams[ROWS_COUNTS].size);
+		try_edges(streams, 2 * (uint32_t)streams[EDGES_COUNTS].size);
+	}
 	buf_free(&raw);
 }
 
-static void try_rows(const uint8_t *data, size_t size)
+static void try_streams(const uint8_t *data, size_t size, unsigned stream_count,
+			void (*try)(const struct db_bytes *streams, uint32_t rows))
 {
 	struct cursor c = cursor_over(data, size);
 	struct db_bytes streams[CHUNK_STREAMS_MAX] = {0};
 	uint32_t rows;
 
-	for (unsigned i = 0; i < ROWS_STREAMS; i++) {
+	for (unsigned i = 0; i < stream_count; i++) {
 		streams[i].size = cursor_u8(&c);
 		streams[i].size |= (size_t)cursor_u8(&c) << 8;
 	}
 	rows = cursor_u8(&c);
 	rows |= (uint32_t)cursor_u8(&c) << 8;
-	for (unsigned i = 0; i < ROWS_STREAMS; i++) {
+	for (unsigned i = 0; i < stream_count; i++) {
 		if (streams[i].size > cursor_left(&c))
 			streams[i].size = cursor_left(&c);
 		streams[i].data = cursor_bytes(&c, streams[i].size);
 	}
-	try_streams(streams, rows);
+	try(streams, rows);
+}
+
+static void try_rows_streams(const uint8_t *data, size_t size)
+{
+	try_streams(data, size, ROWS_STREAMS, try_rows);
+}
+
+static void try_edges_streams(const uint8_t *data, size_t size)
+{
+	try_streams(data, size, EDGES_STREAMS, try_edges);
 }
 
 static void try_catalog(const uint8_t *data, size_t size)
@@ -147,10 +180,9 @@ static void try_catalog(const uint8_t *data, size_t size)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static void (*const try[INPUT_KINDS])(const uint8_t *, size_t) = {
-		[INPUT_PACK] = try_pack,
-		[INPUT_PAYLOAD] = try_payload,
-		[INPUT_ROWS] = try_rows,
-		[INPUT_CATALOG] = try_catalog,
+		[INPUT_PACK] = try_pack,	   [INPUT_PAYLOAD] = try_payload,
+		[INPUT_ROWS] = try_rows_streams,   [INPUT_CATALOG] = try_catalog,
+		[INPUT_EDGES] = try_edges_streams,
 	};
 
 	if (size)

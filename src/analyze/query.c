@@ -331,7 +331,7 @@ static int take_counter(void *arg, const struct db_event *event, const char *nam
 		e->lost = num_add_sat(e->lost, value);
 		q->lost_samples = num_add_sat(q->lost_samples, value);
 		return add_counter(q, q->lost, &q->lost_count, name + 5, value);
-	} else if (!event && value && strcmp(name, "outside")) {
+	} else if (!event && value && strcmp(name, "outside") && strncmp(name, "windows.", 8)) {
 		return add_counter(q, q->trouble, &q->trouble_count, name, value);
 	}
 	return 0;

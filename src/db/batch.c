@@ -32,6 +32,7 @@ static void batch_drop(struct db_batch *b)
 	intern_free(b->counters);
 	intern_free(b->facts);
 	free(b->slots);
+	free(b->edges);
 	free(b->paths);
 	free(b->event_list);
 	free(b->counter_list);

@@ -51,10 +51,10 @@ int db_batch_add(struct db_batch *b, uint32_t profile, uint64_t offset, uint64_t
  * (later: a branch record of the hardware). Edges belong to an image and an event such as
  * "windows", and have no subject.
  *
- * from is the branch, to where it went; a conditional that is not taken goes to the next
- * instruction. Of the other instructions nothing is said: a window goes straight on, and follows
- * direct jumps and calls. Two special rows say where a window begins and ends, so that the visits
- * of every instruction can be computed:
+ * from is the instruction that transfers control, to where it went; there is one for each branch,
+ * jump, call and return, direct or not (a conditional branch that is not taken goes to the next
+ * instruction). Between them control goes straight on. Two special rows say where a window begins
+ * and ends, so that the visits of every instruction can be computed:
  *   DB_EDGE_START -> to	the window's first instruction is to
  *   from -> DB_EDGE_END	the window ended before the instruction at from was executed
  */

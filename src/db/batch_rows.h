@@ -6,7 +6,7 @@
 #include "db/key.h"
 #include "util/hash.h"
 
-/* The inside of a batch, for batch.c, batch_rows.c and the writer only. */
+/* The inside of a batch, for batch.c, batch_rows.c, batch_edges.c and the writer only. */
 
 /*
  * The rows are one open-addressing table of 16-byte slots with linear probing, at most 4/5 full. It
@@ -34,6 +34,12 @@ struct db_batch_waiting {
 	uint64_t offset, hash;
 };
 
+/* Edges are another table of the same kind, far smaller. count 0: a free slot. */
+struct db_batch_edge {
+	uint32_t image, to_image, event;
+	uint64_t from, to, count, windows;
+};
+
 struct db_batch_profile {
 	uint32_t image, event, subject;
 };
@@ -48,6 +54,8 @@ struct db_batch {
 	size_t slot_count, used, max_rows;
 	struct db_batch_waiting queue[DB_QUEUE]; /* a ring */
 	uint32_t queue_first, queue_count;
+	struct db_batch_edge *edges;
+	size_t edge_room, edge_count;
 
 	/* One number space each; the arrays beside have room for *_room entries. */
 	struct intern *images, *events, *subjects, *profiles, *counters, *facts;
@@ -65,10 +73,12 @@ struct db_batch {
 void db_batch_settle(const struct db_batch *b);
 
 /*
- * Calls f for each row, sorted as db_row_compare says. Returns what f returned if that was not 0,
- * or -ENOMEM.
+ * Calls f for each row (edge), sorted as db_row_compare (db_edge_compare) says. Returns what f
+ * returned if that was not 0, or -ENOMEM.
  */
 int db_batch_each(const struct db_batch *b, int (*f)(void *arg, const struct db_row *row),
 		  void *arg);
+int db_batch_each_edge(const struct db_batch *b, int (*f)(void *arg, const struct db_edge_item *e),
+		       void *arg);
 
 #endif

@@ -80,27 +80,58 @@ static int check_rows(struct check *c, const struct catalog_entry *e, const stru
 	return 0;
 }
 
+/* Every edge of a chunk and their sum; that they rise is the cursor's business. */
+static int check_edges(const struct catalog_entry *e, const struct edges_chunk *t)
+{
+	struct edges_cursor at;
+	struct db_edge_item edge;
+	uint64_t passes = 0;
+	int r;
+
+	edges_cursor_start(&at, t);
+	while ((r = edges_cursor_next(&at, &edge)) == 1)
+		passes = num_add_sat(passes, edge.count);
+	if (r < 0)
+		return r;
+	return t->row_count && passes == e->chunk.samples ? 0 : -EBADMSG;
+}
+
+static int check_decode(struct check *c, const struct catalog_entry *e,
+			const struct db_bytes streams[CHUNK_STREAMS_MAX], struct arena *a)
+{
+	struct edges_chunk edges;
+	struct rows_chunk rows;
+	struct catalog head;
+	int r;
+
+	switch (e->chunk.type) {
+	case CHUNK_HEAD:
+		return catalog_decode(&streams[0], a, &head);
+	case CHUNK_ROWS:
+		r = rows_chunk_open(streams, e->chunk.rows, a, &rows);
+		return r < 0 ? r : check_rows(c, e, &rows);
+	case CHUNK_EDGES:
+		r = edges_chunk_open(streams, e->chunk.rows, a, &edges);
+		return r < 0 ? r : check_edges(e, &edges);
+	default:
+		return 0;
+	}
+}
+
 static int check_chunk(struct check *c, const struct catalog_entry *e)
 {
 	struct db_bytes streams[CHUNK_STREAMS_MAX];
-	struct rows_chunk t;
-	struct catalog head;
 	struct arena *a;
 	int r = pack_read_chunk(c->p, e, &c->whole, check_told, c);
 
-	if (r < 0 || (e->chunk.type != CHUNK_ROWS && e->chunk.type != CHUNK_HEAD))
+	if (r < 0 || e->chunk.type > CHUNK_KNOWN)
 		return r;
 	a = arena_new(CHECK_ARENA_MAX);
 	if (!a)
 		return -ENOMEM;
 	r = chunk_open(c->whole.data + CHUNK_HEADER_SIZE, e->chunk.payload_size, &c->raw, streams);
-	if (r == 0 && e->chunk.type == CHUNK_HEAD) {
-		r = catalog_decode(&streams[0], a, &head);
-	} else if (r == 0) {
-		r = rows_chunk_open(streams, e->chunk.rows, a, &t);
-		if (r == 0)
-			r = check_rows(c, e, &t);
-	}
+	if (r == 0)
+		r = check_decode(c, e, streams, a);
 	if (r == -EBADMSG) {
 		char what[96];
 
@@ -110,6 +141,25 @@ static int check_chunk(struct check *c, const struct catalog_entry *e)
 	}
 	arena_free(a);
 	return r;
+}
+
+/* Adds a chunk to the totals: sound, or -EBADMSG. */
+static void check_count(struct check_totals *t, const struct chunk_header *h, int r)
+{
+	uint64_t *rows = h->type == CHUNK_ROWS ? &t->rows : &t->edges;
+	uint64_t *sum = h->type == CHUNK_ROWS ? &t->samples : &t->passes;
+	uint64_t *lost = h->type == CHUNK_ROWS ? &t->lost_samples : &t->lost_passes;
+
+	t->chunks++;
+	t->damaged += r == -EBADMSG;
+	if (h->type != CHUNK_ROWS && h->type != CHUNK_EDGES)
+		return;
+	if (r == 0) {
+		*rows += h->rows;
+		*sum = num_add_sat(*sum, h->samples);
+	} else if (r == -EBADMSG) {
+		*lost = num_add_sat(*lost, h->samples);
+	}
 }
 
 int check_pack(const struct pack *p, pack_damage_fn *damage, void *arg, bool *ret_good,
@@ -127,23 +177,13 @@ int check_pack(const struct pack *p, pack_damage_fn *damage, void *arg, bool *re
 	buf_init(&c->raw, CHUNK_RAW_MAX + 1);
 	for (uint32_t i = 0; i < p->catalog.entry_count && r == 0; i++) {
 		const struct catalog_entry *e = &p->catalog.entries[i];
-		bool is_rows = e->chunk.type == CHUNK_ROWS;
 
 		r = check_chunk(c, e);
 		if (ret_good)
 			ret_good[i] = r == 0;
-		c->totals.chunks++;
-		if (r == 0 && is_rows) {
-			c->totals.rows += e->chunk.rows;
-			c->totals.samples = num_add_sat(c->totals.samples, e->chunk.samples);
-		}
-		if (r == -EBADMSG) {
-			c->totals.damaged++;
-			if (is_rows)
-				c->totals.lost_samples =
-					num_add_sat(c->totals.lost_samples, e->chunk.samples);
+		check_count(&c->totals, &e->chunk, r);
+		if (r == -EBADMSG)
 			r = 0;
-		}
 	}
 	if (r == 0)
 		r = pack_verify_frame(p, check_told, c);

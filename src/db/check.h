@@ -6,6 +6,7 @@
 
 struct check_totals {
 	uint64_t chunks, rows, samples, damaged, lost_samples;
+	uint64_t edges, passes, lost_passes;
 };
 
 /*

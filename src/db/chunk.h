@@ -15,6 +15,8 @@ enum chunk_type {
 	CHUNK_HEAD = 1, /* what the pack as a whole says: see catalog.h */
 	CHUNK_ROWS,	/* counts by offset: see rows.h */
 	CHUNK_INDEX,	/* the head again, and where every chunk is */
+	CHUNK_EDGES,	/* passes by (from, to): see edges.h */
+	CHUNK_KNOWN = CHUNK_EDGES,
 };
 
 #define CHUNK_MAGIC \

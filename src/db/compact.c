@@ -24,7 +24,7 @@ struct compaction {
 	struct epoch epoch;
 	struct merge_input inputs[FAN_IN];
 	struct db_batch *sums; /* counters, facts and events of all inputs; no rows */
-	uint64_t samples, lost_samples;
+	uint64_t samples, lost_samples, lost_passes;
 	struct diag *diag;
 };
 
@@ -82,10 +82,13 @@ static int inspect(struct compaction *c)
 		c->samples = num_add_sat(c->samples, totals.samples);
 		c->lost_samples =
 			num_add_sat(c->lost_samples, totals.lost_samples + p->lost_samples);
+		c->lost_passes = num_add_sat(c->lost_passes, totals.lost_passes);
 		r = sum_catalog(c, &p->catalog, &start_ns, &end_ns);
 	}
 	if (r == 0 && c->lost_samples)
 		r = db_batch_count(c->sums, DB_EVENT_NONE, "lost.damaged", c->lost_samples);
+	if (r == 0 && c->lost_passes)
+		r = db_batch_count(c->sums, DB_EVENT_NONE, "edges.damaged", c->lost_passes);
 	db_batch_interval(c->sums, start_ns, end_ns);
 	return r;
 }
@@ -93,6 +96,11 @@ static int inspect(struct compaction *c)
 static int add_row(void *arg, const struct db_row *row)
 {
 	return pack_add_row(arg, row);
+}
+
+static int add_edge(void *arg, const struct db_edge_item *e)
+{
+	return pack_add_edge(arg, e);
 }
 
 /* Chunks of types that this version does not know go along as they are. */
@@ -108,7 +116,7 @@ static int carry_unknown(const struct compaction *c, struct pack_writer *out)
 		for (uint32_t n = 0; n < t->entry_count && r == 0; n++) {
 			const struct catalog_entry *e = &t->entries[n];
 
-			if (e->chunk.type <= CHUNK_INDEX || !c->inputs[i].good[n])
+			if (e->chunk.type <= CHUNK_KNOWN || !c->inputs[i].good[n])
 				continue;
 			r = pack_read_chunk(c->inputs[i].pack, e, &whole, NULL, NULL);
 			if (r == 0)
@@ -134,6 +142,8 @@ static int write_base(struct compaction *c, uint32_t generation)
 	if (r < 0)
 		return r;
 	r = merge_rows(c->inputs, c->epoch.pack_count, add_row, out);
+	if (r == 0)
+		r = merge_edges(c->inputs, c->epoch.pack_count, add_edge, out);
 	if (r == 0)
 		r = carry_unknown(c, out);
 	if (r < 0) {

@@ -39,3 +39,18 @@ int db_row_compare(const struct db_row *a, const struct db_row *b)
 		return a->offset < b->offset ? -1 : 1;
 	return db_bytes_compare(&a->subject, &b->subject);
 }
+
+int db_edge_compare(const struct db_edge_item *a, const struct db_edge_item *b)
+{
+	int order = memcmp(a->image, b->image, sizeof(*a->image));
+
+	if (order == 0)
+		order = db_event_compare(a->event, b->event);
+	if (order == 0 && a->from != b->from)
+		return a->from < b->from ? -1 : 1;
+	if (order == 0)
+		order = memcmp(a->to_image, b->to_image, sizeof(*a->to_image));
+	if (order == 0)
+		order = (a->to > b->to) - (a->to < b->to);
+	return order;
+}

@@ -25,6 +25,14 @@ struct db_row {
 	uint64_t offset, count;
 };
 
+/* An edge by itself: see struct db_edge of batch.h. */
+struct db_edge_item {
+	const struct image_id *image, *to_image;
+	struct db_bytes path, to_path; /* of these */
+	const struct db_event *event;
+	uint64_t from, to, count, windows;
+};
+
 struct db_counter {
 	uint32_t event; /* index among the events beside it, or DB_EVENT_NONE */
 	const char *name;
@@ -42,5 +50,7 @@ int db_event_compare(const struct db_event *a, const struct db_event *b);
 int db_row_compare_group(const struct db_row *a, const struct db_row *b);
 /* By (image, event, offset, subject). */
 int db_row_compare(const struct db_row *a, const struct db_row *b);
+/* By (image, event, from, image of to, to). */
+int db_edge_compare(const struct db_edge_item *a, const struct db_edge_item *b);
 
 #endif

@@ -8,17 +8,96 @@
 /* Decoded dictionaries of one chunk. */
 #define SOURCE_ARENA_MAX ((size_t)256 << 20)
 
+struct source;
+
+/* What is merged: rows or edges. */
+struct merge_kind {
+	enum chunk_type type;
+	int (*open)(struct source *s, const struct db_bytes streams[CHUNK_STREAMS_MAX],
+		    uint32_t row_count);
+	int (*next)(struct source *s); /* 1, 0 at the chunk's end, -EBADMSG */
+	int (*compare)(const struct source *a, const struct source *b);
+	void (*add)(struct source *to, const struct source *equal);
+};
+
 /* An input and where it stands. */
 struct source {
+	const struct merge_kind *kind;
 	const struct merge_input *input;
 	uint32_t next_entry;
 	struct buf whole, raw;
 	struct arena *arena;
-	struct rows_chunk chunk;
-	struct rows_cursor cursor;
 	bool in_chunk;
-	struct db_row row; /* points into chunk */
+	union {
+		struct {
+			struct rows_chunk chunk;
+			struct rows_cursor cursor;
+			struct db_row at; /* points into chunk */
+		} rows;
+		struct {
+			struct edges_chunk chunk;
+			struct edges_cursor cursor;
+			struct db_edge_item at;
+		} edges;
+	};
 };
+
+static int rows_open(struct source *s, const struct db_bytes streams[CHUNK_STREAMS_MAX],
+		     uint32_t row_count)
+{
+	int r = rows_chunk_open(streams, row_count, s->arena, &s->rows.chunk);
+
+	if (r == 0)
+		rows_cursor_start(&s->rows.cursor, &s->rows.chunk);
+	return r;
+}
+
+static int rows_next(struct source *s)
+{
+	return rows_cursor_next(&s->rows.cursor, &s->rows.at);
+}
+
+static int rows_compare(const struct source *a, const struct source *b)
+{
+	return db_row_compare(&a->rows.at, &b->rows.at);
+}
+
+static void rows_add(struct source *to, const struct source *equal)
+{
+	to->rows.at.count = num_add_sat(to->rows.at.count, equal->rows.at.count);
+}
+
+static const struct merge_kind kind_rows = {CHUNK_ROWS, rows_open, rows_next, rows_compare,
+					    rows_add};
+
+static int edges_open(struct source *s, const struct db_bytes streams[CHUNK_STREAMS_MAX],
+		      uint32_t row_count)
+{
+	int r = edges_chunk_open(streams, row_count, s->arena, &s->edges.chunk);
+
+	if (r == 0)
+		edges_cursor_start(&s->edges.cursor, &s->edges.chunk);
+	return r;
+}
+
+static int edges_next(struct source *s)
+{
+	return edges_cursor_next(&s->edges.cursor, &s->edges.at);
+}
+
+static int edges_compare(const struct source *a, const struct source *b)
+{
+	return db_edge_compare(&a->edges.at, &b->edges.at);
+}
+
+static void edges_add(struct source *to, const struct source *equal)
+{
+	to->edges.at.count = num_add_sat(to->edges.at.count, equal->edges.at.count);
+	to->edges.at.windows = num_add_sat(to->edges.at.windows, equal->edges.at.windows);
+}
+
+static const struct merge_kind kind_edges = {CHUNK_EDGES, edges_open, edges_next, edges_compare,
+					     edges_add};
 
 /* A heap of the sources that have a row, the least at [0]; equal rows by order of input. */
 struct heap {
@@ -26,7 +105,7 @@ struct heap {
 	size_t count;
 };
 
-/* Opens the next good rows chunk. 1, or 0 when there is none. */
+/* Opens the next good chunk of the kind. 1, or 0 when there is none. */
 static int source_next_chunk(struct source *s)
 {
 	const struct catalog *c = &s->input->pack->catalog;
@@ -35,7 +114,8 @@ static int source_next_chunk(struct source *s)
 	uint32_t i = s->next_entry;
 	int r;
 
-	while (i < c->entry_count && (c->entries[i].chunk.type != CHUNK_ROWS || !s->input->good[i]))
+	while (i < c->entry_count &&
+	       (c->entries[i].chunk.type != s->kind->type || !s->input->good[i]))
 		i++;
 	if (i == c->entry_count)
 		return 0;
@@ -50,11 +130,10 @@ static int source_next_chunk(struct source *s)
 		r = chunk_open(s->whole.data + CHUNK_HEADER_SIZE, e->chunk.payload_size, &s->raw,
 			       streams);
 	if (r == 0)
-		r = rows_chunk_open(streams, e->chunk.rows, s->arena, &s->chunk);
+		r = s->kind->open(s, streams, e->chunk.rows);
 	buf_free(&s->whole); /* one copy of the chunk is enough to hold */
 	if (r < 0)
 		return r;
-	rows_cursor_start(&s->cursor, &s->chunk);
 	s->in_chunk = true;
 	return 1;
 }
@@ -70,7 +149,7 @@ static int source_next(struct source *s)
 			if (r <= 0)
 				return r;
 		}
-		r = rows_cursor_next(&s->cursor, &s->row);
+		r = s->kind->next(s);
 		if (r)
 			return r;
 		s->in_chunk = false;
@@ -79,7 +158,7 @@ static int source_next(struct source *s)
 
 static bool source_less(const struct source *a, const struct source *b)
 {
-	int order = db_row_compare(&a->row, &b->row);
+	int order = a->kind->compare(a, b);
 
 	return order ? order < 0 : a->input < b->input;
 }
@@ -131,41 +210,43 @@ static int heap_push(struct heap *h, struct source *s)
 	return 0;
 }
 
-/* The least row with its equals. Its source is out of the heap meanwhile, so that it stands still.
+/*
+ * Shows the least row with its equals added. Its source is out of the heap meanwhile, so that it
+ * stands still.
  */
-static int heap_merge(struct heap *h, int (*f)(void *arg, const struct db_row *row), void *arg)
+static int heap_merge(struct heap *h, int (*show)(void *arg, const struct source *s), void *arg)
 {
 	struct source *first = h->at[0];
-	struct db_row row = first->row;
 	int r = 0;
 
 	h->at[0] = h->at[--h->count];
 	if (h->count)
 		heap_sink(h, 0);
-	while (h->count && r == 0 && db_row_compare(&h->at[0]->row, &row) == 0) {
-		row.count = num_add_sat(row.count, h->at[0]->row.count);
+	while (h->count && r == 0 && first->kind->compare(h->at[0], first) == 0) {
+		first->kind->add(first, h->at[0]);
 		r = heap_step(h);
 	}
 	if (r == 0)
-		r = f(arg, &row);
+		r = show(arg, first);
 	return r ? r : heap_push(h, first);
 }
 
-int merge_rows(const struct merge_input *inputs, size_t count,
-	       int (*f)(void *arg, const struct db_row *row), void *arg)
+static int merge(const struct merge_kind *kind, const struct merge_input *inputs, size_t count,
+		 int (*show)(void *arg, const struct source *s), void *arg)
 {
 	struct source *sources = calloc(count + 1, sizeof(*sources));
 	struct heap h = {.at = calloc(count + 1, sizeof(*h.at))};
 	int r = sources && h.at ? 0 : -ENOMEM;
 
 	for (size_t i = 0; i < count && r == 0; i++) {
+		sources[i].kind = kind;
 		sources[i].input = &inputs[i];
 		buf_init(&sources[i].whole, CHUNK_HEADER_SIZE + CHUNK_PAYLOAD_MAX);
 		buf_init(&sources[i].raw, CHUNK_RAW_MAX + 1);
 		r = heap_push(&h, &sources[i]);
 	}
 	while (h.count && r == 0)
-		r = heap_merge(&h, f, arg);
+		r = heap_merge(&h, show, arg);
 	for (size_t i = 0; i < count && sources; i++) {
 		buf_free(&sources[i].whole);
 		buf_free(&sources[i].raw);
@@ -174,4 +255,41 @@ int merge_rows(const struct merge_input *inputs, size_t count,
 	free(sources);
 	free(h.at);
 	return r;
+}
+
+/* What the caller gave. */
+struct shown {
+	int (*row)(void *arg, const struct db_row *row);
+	int (*edge)(void *arg, const struct db_edge_item *e);
+	void *arg;
+};
+
+static int show_row(void *arg, const struct source *s)
+{
+	const struct shown *to = arg;
+
+	return to->row(to->arg, &s->rows.at);
+}
+
+static int show_edge(void *arg, const struct source *s)
+{
+	const struct shown *to = arg;
+
+	return to->edge(to->arg, &s->edges.at);
+}
+
+int merge_rows(const struct merge_input *inputs, size_t count,
+	       int (*f)(void *arg, const struct db_row *row), void *arg)
+{
+	struct shown to = {.row = f, .arg = arg};
+
+	return merge(&kind_rows, inputs, count, show_row, &to);
+}
+
+int merge_edges(const struct merge_input *inputs, size_t count,
+		int (*f)(void *arg, const struct db_edge_item *e), void *arg)
+{
+	struct shown to = {.edge = f, .arg = arg};
+
+	return merge(&kind_edges, inputs, count, show_edge, &to);
 }

@@ -5,8 +5,8 @@
 #include "db/pack.h"
 
 /*
- * Merges the rows of several packs into one order, adding up equal ones. Holds one chunk of each in
- * memory, and of it only the streams, never the rows.
+ * Merges the rows or the edges of several packs into one order, adding up equal ones. Holds one
+ * chunk of each in memory, and of it only the streams, never the rows.
  */
 struct merge_input {
 	const struct pack *pack;
@@ -19,5 +19,11 @@ struct merge_input {
  */
 int merge_rows(const struct merge_input *inputs, size_t count,
 	       int (*f)(void *arg, const struct db_row *row), void *arg);
+/*
+ * The same for edges. An input whose chunks do not rise (see pack.h) makes the order fall where
+ * they do; everything is still there once.
+ */
+int merge_edges(const struct merge_input *inputs, size_t count,
+		int (*f)(void *arg, const struct db_edge_item *e), void *arg);
 
 #endif

@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include "db/catalog.h"
+#include "db/edges.h"
 #include "db/rows.h"
 #include "util/diag.h"
 #include "util/io.h"
@@ -20,7 +21,9 @@
  *  4. Each chunk decodes by itself. The index says nothing that scanning would not find, save the
  *     names of what a damaged chunk held.
  *  5. What the pack says of itself stands in it twice: in the head and in the index.
- *  6. Rows rise strictly by (image, event, offset, subject) through the chunks of a pack.
+ *  6. Rows rise strictly by (image, event, offset, subject) through the chunks of a pack; edges by
+ *     (image, event, from, image of to, to) within a chunk, and through them unless a version that
+ *     did not know them carried the chunks of several packs into one.
  *  7. Chunks of unknown type are kept and passed over; a higher version is refused.
  */
 #define PACK_MAGIC \
@@ -44,6 +47,8 @@ struct pack_writer;
 int pack_create(const struct io *io, int dirfd, const char *name, const struct catalog *head,
 		int zstd_level, struct pack_writer **ret, struct diag *diag);
 int pack_add_row(struct pack_writer *w, const struct db_row *row);
+/* Edges come after the rows. */
+int pack_add_edge(struct pack_writer *w, const struct db_edge_item *e);
 /* A chunk of another pack as it is; whole is header and payload. */
 int pack_add_chunk(struct pack_writer *w, const struct chunk_header *h, const void *whole);
 /* Writes the rest and makes the pack visible and durable. Frees w in any case. */

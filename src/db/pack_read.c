@@ -51,8 +51,11 @@ void pack_tell(const struct pack *p, const struct catalog_entry *e, pack_damage_
 		return;
 	buf_init(&text, 8192);
 	buf_printf(&text, "%s: %s", p->label, what);
-	if (e && e->chunk.type == CHUNK_ROWS) {
-		buf_printf(&text, "; lost: %" PRIu64 " samples in %" PRIu32 " rows",
+	if (e && (e->chunk.type == CHUNK_ROWS || e->chunk.type == CHUNK_EDGES)) {
+		buf_printf(&text,
+			   e->chunk.type == CHUNK_ROWS
+				   ? "; lost: %" PRIu64 " samples in %" PRIu32 " rows"
+				   : "; lost: %" PRIu64 " passes over %" PRIu32 " edges",
 			   e->chunk.samples, e->chunk.rows);
 		tell_labels(p, e, &text);
 	}

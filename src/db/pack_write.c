@@ -16,11 +16,12 @@ struct pack_writer {
 	uint64_t size; /* written so far */
 	struct catalog catalog;
 	struct rows_builder *rows;
-	struct intern *labels;	    /* names of images, numbered as in the catalog */
-	struct image_id last_image; /* whose label was added last */
-	struct buf entries;	    /* of struct catalog_entry; labels are indexes until the end */
-	struct buf entry_labels;    /* of uint32_t, of all entries one after the other */
-	uint32_t chunk_labels;	    /* of the chunk being built */
+	struct edges_builder *edges; /* NULL before the first */
+	struct intern *labels;	     /* names of images, numbered as in the catalog */
+	struct image_id last_image;  /* whose label was added last */
+	struct buf entries;	     /* of struct catalog_entry; labels are indexes until the end */
+	struct buf entry_labels;     /* of uint32_t, of all entries one after the other */
+	uint32_t chunk_labels;	     /* of the chunk being built */
 	struct buf out;
 };
 
@@ -31,6 +32,7 @@ static void writer_free(struct pack_writer *w)
 	if (w->fd >= 0)
 		w->io->close(w->io->arg, w->fd);
 	rows_builder_free(w->rows);
+	edges_builder_free(w->edges);
 	intern_free(w->labels);
 	buf_free(&w->entries);
 	buf_free(&w->entry_labels);
@@ -154,19 +156,29 @@ static int rows_put(struct pack_writer *w)
 	return r < 0 ? r : chunk_put(w, &h, w->size);
 }
 
-/* Notes that the chunk being built holds the row's image. */
-static int label_add(struct pack_writer *w, const struct db_row *row)
+static int edges_put(struct pack_writer *w)
+{
+	struct chunk_header h;
+	int r;
+
+	if (!w->edges || !edges_builder_count(w->edges))
+		return 0;
+	r = edges_builder_finish(w->edges, w->level, &w->out, &h);
+	return r < 0 ? r : chunk_put(w, &h, w->size);
+}
+
+/* Notes that the chunk being built holds this image. */
+static int label_add(struct pack_writer *w, const struct image_id *image, struct db_bytes label)
 {
 	char text[IMAGE_ID_TEXT_MAX];
-	struct db_bytes label = row->path;
 	uint32_t number;
 	int r;
 
-	if (w->chunk_labels && memcmp(&w->last_image, row->image, sizeof(w->last_image)) == 0)
+	if (w->chunk_labels && memcmp(&w->last_image, image, sizeof(w->last_image)) == 0)
 		return 0;
-	w->last_image = *row->image;
+	w->last_image = *image;
 	if (!label.size) {
-		image_id_format(row->image, text);
+		image_id_format(image, text);
 		label = (struct db_bytes){text, strlen(text)};
 	}
 	r = intern_add(w->labels, label.data, label.size, &number);
@@ -178,7 +190,7 @@ static int label_add(struct pack_writer *w, const struct db_row *row)
 
 int pack_add_row(struct pack_writer *w, const struct db_row *row)
 {
-	int r = label_add(w, row);
+	int r = label_add(w, row->image, row->path);
 
 	if (r == 0)
 		r = rows_builder_add(w->rows, row);
@@ -187,10 +199,27 @@ int pack_add_row(struct pack_writer *w, const struct db_row *row)
 	return r;
 }
 
+int pack_add_edge(struct pack_writer *w, const struct db_edge_item *e)
+{
+	int r = rows_put(w);
+
+	if (r == 0 && !w->edges) {
+		w->edges = edges_builder_new();
+		r = w->edges ? 0 : -ENOMEM;
+	}
+	if (r == 0 && !edges_builder_takes(w->edges, e))
+		r = edges_put(w);
+	if (r == 0)
+		r = label_add(w, e->image, e->path);
+	return r < 0 ? r : edges_builder_add(w->edges, e);
+}
+
 int pack_add_chunk(struct pack_writer *w, const struct chunk_header *h, const void *whole)
 {
 	int r = rows_put(w);
 
+	if (r == 0)
+		r = edges_put(w);
 	if (r == 0)
 		r = buf_append(&w->out, whole, CHUNK_HEADER_SIZE + h->payload_size);
 	return r < 0 ? r : chunk_put(w, h, w->size);
@@ -234,6 +263,8 @@ int pack_finish(struct pack_writer *w, uint64_t *ret_bytes, struct diag *diag)
 	const struct io *io = w->io;
 	int r = rows_put(w), closed;
 
+	if (r == 0)
+		r = edges_put(w);
 	if (r == 0)
 		r = end_put(w);
 	if (r == 0)

@@ -19,6 +19,9 @@ struct query {
 	uint64_t *offsets, *counts, *sorted_offsets, *sorted_counts;
 	uint32_t *subjects;
 	size_t row_room;
+	/* For the edges of one group. */
+	struct db_edge_row *edges;
+	size_t edge_room;
 };
 
 static void query_tell(void *arg, const char *what)
@@ -167,6 +170,88 @@ static int show_rows(struct query *q, const struct pack *p, const struct catalog
 	return r < 0 && r != -EBADMSG ? r : shown;
 }
 
+static struct db_profile edges_profile(const struct query *q, const struct edges_chunk *t,
+				       uint32_t group)
+{
+	const struct edges_group *g = &t->groups[group];
+
+	return (struct db_profile){
+		.image = &t->images.ids[g->image],
+		.image_path = t->images.paths[g->image].data,
+		.image_path_size = t->images.paths[g->image].size,
+		.event = &t->events[g->event],
+		.subject = "",
+		.epoch = q->epoch,
+	};
+}
+
+static bool edges_wanted(const struct query *q, const struct edges_chunk *t, uint32_t group)
+{
+	struct db_profile p = edges_profile(q, t, group);
+
+	return !q->v->want_edges || q->v->want_edges(q->v->arg, &p);
+}
+
+static int edges_reserve(struct query *q, size_t count)
+{
+	struct db_edge_row *grown;
+
+	if (count <= q->edge_room)
+		return 0;
+	grown = realloc(q->edges, count * sizeof(*grown));
+	if (!grown)
+		return -ENOMEM;
+	q->edges = grown;
+	q->edge_room = count;
+	return 0;
+}
+
+/* Shows the cursor's next group. 0, what the visitor said, or an error of decoding in *ret_error.
+ */
+static int show_edge_group(struct query *q, const struct edges_chunk *t, uint32_t group,
+			   struct edges_cursor *at, int *ret_error)
+{
+	struct db_profile p = edges_profile(q, t, group);
+	uint32_t count = t->groups[group].row_count;
+	struct db_edge_item e;
+	int r = edges_reserve(q, count);
+
+	for (uint32_t i = 0; i < count && r >= 0; i++) {
+		r = edges_cursor_next(at, &e);
+		if (r == 1)
+			q->edges[i] =
+				(struct db_edge_row){e.from, e.to, e.to_image, e.count, e.windows};
+	}
+	*ret_error = r < 0 ? r : 0;
+	if (r < 0 || !edges_wanted(q, t, group))
+		return 0;
+	return q->v->edges(q->v->arg, &p, q->edges, count);
+}
+
+static int show_edges(struct query *q, const struct pack *p, const struct catalog_entry *e,
+		      struct arena *a)
+{
+	struct db_bytes streams[CHUNK_STREAMS_MAX];
+	struct edges_cursor at;
+	struct edges_chunk t;
+	bool any = false;
+	int r = chunk_open(q->whole.data + CHUNK_HEADER_SIZE, e->chunk.payload_size, &q->raw,
+			   streams),
+	    shown = 0;
+
+	if (r == 0)
+		r = edges_chunk_open(streams, e->chunk.rows, a, &t);
+	for (uint32_t i = 0; r == 0 && i < t.group_count && !any; i++)
+		any = edges_wanted(q, &t, i);
+	if (any)
+		edges_cursor_start(&at, &t);
+	for (uint32_t i = 0; any && i < t.group_count && r == 0 && shown == 0; i++)
+		shown = show_edge_group(q, &t, i, &at, &r);
+	if (r == -EBADMSG)
+		tell_undecodable(q, p, e);
+	return r < 0 && r != -EBADMSG ? r : shown;
+}
+
 static int show_chunk(struct query *q, const struct pack *p, const struct catalog_entry *e)
 {
 	struct arena *a;
@@ -177,7 +262,7 @@ static int show_chunk(struct query *q, const struct pack *p, const struct catalo
 	a = arena_new(QUERY_ARENA_MAX);
 	if (!a)
 		return -ENOMEM;
-	r = show_rows(q, p, e, a);
+	r = e->chunk.type == CHUNK_ROWS ? show_rows(q, p, e, a) : show_edges(q, p, e, a);
 	arena_free(a);
 	return r;
 }
@@ -197,7 +282,8 @@ static int show_pack(struct query *q, const struct pack *p)
 	for (uint32_t i = 0; i < c->fact_count && v->fact && r == 0; i++)
 		r = v->fact(v->arg, q->epoch, c->facts[i].name, c->facts[i].value);
 	for (uint32_t i = 0; i < c->entry_count && r == 0; i++)
-		if (c->entries[i].chunk.type == CHUNK_ROWS)
+		if (c->entries[i].chunk.type == CHUNK_ROWS ||
+		    (c->entries[i].chunk.type == CHUNK_EDGES && v->edges))
 			r = show_chunk(q, p, &c->entries[i]);
 	return r;
 }
@@ -245,6 +331,7 @@ int db_reader_query(struct db_reader *r, const struct db_visitor *v, struct diag
 	buf_free(&q.whole);
 	buf_free(&q.raw);
 	rows_free(&q);
+	free(q.edges);
 	if (err == -ENOMEM)
 		diag_fail(diag, ENOMEM, "out of memory for reading the database %s", r->path);
 	return err;

@@ -31,7 +31,6 @@ enum rows_stream {
 #define ROWS_CHUNK_TARGET 32768u     /* a writer closes a chunk at so many rows */
 #define ROWS_CHUNK_MAX	  (1u << 20) /* a reader refuses more */
 #define ROWS_DICT_TARGET  (1u << 20) /* ... or so many bytes of names */
-#define ROWS_DICT_MAX	  (1u << 18) /* entries of a dictionary that a reader takes */
 
 struct rows_builder;
 

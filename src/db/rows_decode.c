@@ -4,55 +4,19 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include "db/catalog.h"
-
-/* A list's length, refused before memory is taken when the bytes at hand cannot hold it. */
-static uint32_t count_decode(struct cursor *c, uint64_t max)
-{
-	uint64_t count = cursor_varint(c);
-
-	if (!c->error && (count > max || count > cursor_left(c)))
-		c->error = -EBADMSG;
-	return c->error ? 0 : (uint32_t)count;
-}
-
-static void *list_new(struct cursor *c, struct arena *a, uint32_t count, size_t size)
-{
-	void *list = c->error ? NULL : arena_alloc(a, (size_t)count * size + 1);
-
-	if (!list && !c->error)
-		c->error = -ENOMEM;
-	return list;
-}
-
-static void images_decode(struct cursor *c, struct arena *a, struct rows_chunk *t)
-{
-	const char *bytes;
-	size_t size;
-
-	t->image_count = count_decode(c, ROWS_DICT_MAX);
-	t->images = list_new(c, a, t->image_count, sizeof(*t->images));
-	t->paths = list_new(c, a, t->image_count, sizeof(*t->paths));
-	for (uint32_t i = 0; i < t->image_count && !c->error; i++) {
-		t->images[i].kind = cursor_u8(c);
-		bytes = cursor_string(c, IMAGE_ID_MAX, &size);
-		if (!bytes)
-			return;
-		t->images[i].size = (uint8_t)size;
-		memcpy(t->images[i].bytes, bytes, size);
-		t->paths[i].data = cursor_string(c, DB_PATH_MAX, &t->paths[i].size);
-	}
-}
+#include "db/dict.h"
 
 static void names_decode(struct cursor *c, struct arena *a, struct rows_chunk *t)
 {
-	images_decode(c, a, t);
-	t->event_count = count_decode(c, ROWS_DICT_MAX);
-	t->events = list_new(c, a, t->event_count, sizeof(*t->events));
-	for (uint32_t i = 0; i < t->event_count && !c->error; i++)
-		event_decode(c, a, &t->events[i]);
-	t->subject_count = count_decode(c, ROWS_DICT_MAX);
-	t->subjects = list_new(c, a, t->subject_count, sizeof(*t->subjects));
+	struct dict_images images = {0};
+
+	dict_images_decode(c, a, &images);
+	t->images = images.ids;
+	t->paths = images.paths;
+	t->image_count = images.count;
+	t->events = dict_events_decode(c, a, &t->event_count);
+	t->subject_count = dict_count_decode(c, DICT_MAX);
+	t->subjects = dict_list_new(c, a, t->subject_count, sizeof(*t->subjects));
 	for (uint32_t i = 0; i < t->subject_count && !c->error; i++) {
 		t->subjects[i].data = cursor_string(c, SUBJECT_MAX_BYTES, &t->subjects[i].size);
 		if (i && !c->error && db_bytes_compare(&t->subjects[i - 1], &t->subjects[i]) >= 0)
@@ -69,8 +33,8 @@ static void group_decode(struct cursor *c, struct arena *a, const struct rows_ch
 	uint64_t image = cursor_varint(c), event = cursor_varint(c), rows = cursor_varint(c);
 	uint32_t *subjects, number = (uint32_t)(g - t->groups) + 1;
 
-	g->subject_count = count_decode(c, t->subject_count);
-	subjects = list_new(c, a, g->subject_count, sizeof(*subjects));
+	g->subject_count = dict_count_decode(c, t->subject_count);
+	subjects = dict_list_new(c, a, g->subject_count, sizeof(*subjects));
 	g->subjects = subjects;
 	if (!c->error && (image >= t->image_count || event >= t->event_count || !rows ||
 			  rows > t->row_count || !g->subject_count))
@@ -104,11 +68,11 @@ static int order_check(const struct rows_chunk *t, uint32_t group)
 
 static void groups_decode(struct cursor *c, struct arena *a, struct rows_chunk *t)
 {
-	uint32_t *seen = list_new(c, a, t->subject_count, sizeof(*seen)), most = 0;
+	uint32_t *seen = dict_list_new(c, a, t->subject_count, sizeof(*seen)), most = 0;
 	uint64_t rows = 0;
 
-	t->group_count = count_decode(c, ROWS_DICT_MAX);
-	t->groups = list_new(c, a, t->group_count, sizeof(*t->groups));
+	t->group_count = dict_count_decode(c, DICT_MAX);
+	t->groups = dict_list_new(c, a, t->group_count, sizeof(*t->groups));
 	for (uint32_t i = 0; i < t->group_count && !c->error; i++) {
 		group_decode(c, a, t, &t->groups[i], seen);
 		rows += t->groups[i].row_count;
@@ -117,7 +81,7 @@ static void groups_decode(struct cursor *c, struct arena *a, struct rows_chunk *
 		if (!c->error)
 			c->error = order_check(t, i);
 	}
-	t->sharers = list_new(c, a, most, sizeof(*t->sharers));
+	t->sharers = dict_list_new(c, a, most, sizeof(*t->sharers));
 	if (!c->error && (cursor_left(c) || rows != t->row_count))
 		c->error = -EBADMSG;
 }
@@ -160,23 +124,13 @@ void rows_cursor_start(struct rows_cursor *c, const struct rows_chunk *chunk)
 	};
 }
 
-/* Nearly every number is one byte. */
-static inline uint64_t varint_next(struct cursor *c)
-{
-	if (c->at < c->end && *c->at < 0x80)
-		return *c->at++;
-	return cursor_varint(c);
-}
-
 /* The count of the next row, whose place in the stream rows_chunk_open has checked. -1: too big. */
 static inline int count_decode_next(struct rows_cursor *c, uint64_t *ret)
 {
-	const uint8_t *counts = c->chunk->streams[ROWS_COUNTS].data;
-	uint32_t at = c->rows_seen++;
-	uint64_t count = (counts[at / 2] >> (at % 2 * 4)) & 15, more;
+	uint64_t count = dict_packed_get(&c->chunk->streams[ROWS_COUNTS], 4, c->rows_seen++), more;
 
 	if (count == ROWS_COUNT_ESCAPE) {
-		more = varint_next(&c->counts_more);
+		more = dict_varint(&c->counts_more);
 		if (more > UINT64_MAX - 1 - ROWS_COUNT_ESCAPE)
 			return -EBADMSG;
 		count += more;
@@ -193,9 +147,9 @@ static inline int sharers_decode(struct rows_cursor *c, const struct rows_group 
 
 	if (at / 4 >= s->size)
 		return -EBADMSG;
-	sharers = (((const uint8_t *)s->data)[at / 4] >> (at % 4 * 2)) & 3;
+	sharers = dict_packed_get(s, 2, at);
 	if (sharers == ROWS_SHARERS_ESCAPE)
-		sharers += varint_next(&c->sharers_more);
+		sharers += dict_varint(&c->sharers_more);
 	/* At most UINT64_MAX + 3 wrapped: then it is less than the escape, and as good as any. */
 	if (sharers >= c->left || sharers >= g->subject_count)
 		return -EBADMSG;
@@ -234,7 +188,7 @@ static void sharers_sort(struct rows_sharer *s, uint32_t count)
 static int offset_decode(struct rows_cursor *c, const struct rows_group *g)
 {
 	struct rows_sharer *to = c->chunk->sharers;
-	uint64_t step = varint_next(&c->deltas);
+	uint64_t step = dict_varint(&c->deltas);
 	uint32_t rank = 0, count = 1;
 
 	if ((!step && c->left != g->row_count) || step > UINT64_MAX - c->offset)
@@ -243,7 +197,7 @@ static int offset_decode(struct rows_cursor *c, const struct rows_group *g)
 	if (g->subject_count > 1 && sharers_decode(c, g, &count) < 0)
 		return -EBADMSG;
 	for (uint32_t i = 0; i < count; i++, rank++) {
-		step = g->subject_count == 1 ? 0 : varint_next(i ? &c->next : &c->first);
+		step = g->subject_count == 1 ? 0 : dict_varint(i ? &c->next : &c->first);
 		if (step >= (uint64_t)g->subject_count - rank)
 			return -EBADMSG;
 		rank += (uint32_t)step;

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "db/catalog.h"
-#include "util/hash.h"
+#include "db/dict.h"
 #include "util/num.h"
 
 struct build_row {
@@ -100,9 +100,7 @@ static int image_number(struct rows_builder *b, const struct db_row *row, uint32
 	}
 	b->image = *row->image;
 	buf_clear(&b->entry);
-	buf_append_u8(&b->entry, row->image->kind);
-	buf_append_string(&b->entry, (const char *)row->image->bytes, row->image->size);
-	buf_append_string(&b->entry, row->path.data, row->path.size);
+	dict_image_encode(&b->entry, row->image, &row->path);
 	if (b->entry.error)
 		return b->entry.error;
 	return dict_number(b, b->images, b->entry.data, b->entry.size, ret);
@@ -150,18 +148,6 @@ static int compare_subjects(const void *x, const void *y, void *arg)
 	a.data = intern_get(subjects, *(const uint32_t *)x, &a.size);
 	b.data = intern_get(subjects, *(const uint32_t *)y, &b.size);
 	return db_bytes_compare(&a, &b);
-}
-
-static void dict_encode(struct buf *out, const struct intern *dict)
-{
-	const void *entry;
-	size_t size;
-
-	buf_append_varint(out, intern_count(dict));
-	for (uint32_t i = 0; i < intern_count(dict); i++) {
-		entry = intern_get(dict, i, &size);
-		buf_append(out, entry, size);
-	}
 }
 
 /* Writes the subjects in their order and renumbers the rows by it. scratch: two numbers for each.
@@ -229,29 +215,6 @@ static uint32_t group_encode(struct rows_builder *b, const struct build_group *g
 	return count;
 }
 
-/* A stream of small numbers of less than a byte each, the lowest bits first. */
-struct packed {
-	struct buf *out;
-	unsigned bits, filled; /* of a number; of the last byte */
-};
-
-static void packed_append(struct packed *p, unsigned value)
-{
-	if (!p->filled)
-		buf_append_u8(p->out, 0);
-	if (p->out->error)
-		return;
-	p->out->data[p->out->size - 1] |= (uint8_t)(value << p->filled);
-	p->filled = (p->filled + p->bits) % 8;
-}
-
-static void escaped_append(struct packed *p, unsigned escape, struct buf *more, uint64_t value)
-{
-	packed_append(p, value < escape ? (unsigned)value : escape);
-	if (value >= escape)
-		buf_append_varint(more, value - escape);
-}
-
 static int compare_ranks(const void *x, const void *y)
 {
 	const struct build_row *a = x, *b = y;
@@ -261,7 +224,7 @@ static int compare_ranks(const void *x, const void *y)
 
 struct row_streams {
 	struct buf *streams;
-	struct packed sharers, counts;
+	struct dict_packed sharers, counts;
 };
 
 static void group_rows_encode(struct build_row *row, const struct build_row *end, bool several,
@@ -277,16 +240,16 @@ static void group_rows_encode(struct build_row *row, const struct build_row *end
 		buf_append_varint(&s->streams[ROWS_DELTAS], row->offset - offset);
 		offset = row->offset;
 		if (several)
-			escaped_append(&s->sharers, ROWS_SHARERS_ESCAPE,
-				       &s->streams[ROWS_SHARERS_MORE], sharers - 1);
+			dict_packed_append(&s->sharers, ROWS_SHARERS_ESCAPE,
+					   &s->streams[ROWS_SHARERS_MORE], sharers - 1);
 		if (sharers > 1)
 			qsort(row, sharers, sizeof(*row), compare_ranks);
 		for (uint32_t i = 0; i < sharers; i++, row++) {
 			if (several)
 				buf_append_varint(&s->streams[i ? ROWS_NEXT : ROWS_FIRST],
 						  row->subject - rank);
-			escaped_append(&s->counts, ROWS_COUNT_ESCAPE, &s->streams[ROWS_COUNTS_MORE],
-				       row->count - 1);
+			dict_packed_append(&s->counts, ROWS_COUNT_ESCAPE,
+					   &s->streams[ROWS_COUNTS_MORE], row->count - 1);
 			rank = row->subject + 1;
 		}
 	}

@@ -5,6 +5,7 @@
  *
  *	epoch START_S END_S
  *	sample KIND ID PATH EVENT PERIOD OFFSET COUNT [KEY=VALUE...]
+ *	edge KIND ID PATH EVENT FROM TO COUNT WINDOWS [TO_KIND TO_ID TO_PATH]	(-1: start, end)
  *	counter EVENT PERIOD NAME VALUE		(EVENT -: of no event)
  *	many IMAGES ROWS			(ROWS samples in each of IMAGES images)
  */
@@ -54,7 +55,7 @@ static uint64_t number(const char *text)
 
 static void flush(struct maker *m)
 {
-	if (!db_batch_rows(m->batch))
+	if (!db_batch_rows(m->batch) && !db_batch_edges(m->batch))
 		return;
 	db_batch_interval(m->batch, m->start_ns, m->end_ns);
 	if (db_writer_flush(m->writer, m->batch, &m->diag))
@@ -83,17 +84,38 @@ static uint32_t find_event(struct maker *m, const char *name, const char *period
 	return index;
 }
 
+/* By its kind, id and path. */
+static uint32_t find_image(struct maker *m, char **field)
+{
+	struct image_id id = {.kind = (uint8_t)number(field[0])};
+	unsigned byte;
+	uint32_t image;
+
+	for (const char *hex = field[1]; sscanf(hex, "%2x", &byte) == 1; hex += 2)
+		id.bytes[id.size++] = (uint8_t)byte;
+	if (db_batch_image(m->batch, &id, field[2], strlen(field[2]), &image))
+		stop("image", NULL);
+	return image;
+}
+
+static void add_edge(struct maker *m, char **field, size_t count)
+{
+	struct db_edge e = {.image = find_image(m, field + 1), .from = number(field[5])};
+
+	e.to = number(field[6]);
+	e.event = find_event(m, field[4], "0");
+	e.to_image = count >= 12 ? find_image(m, field + 9) : e.image;
+	if (db_batch_edge(m->batch, &e, number(field[7]), number(field[8])))
+		stop("edge", NULL);
+}
+
 static void add_sample(struct maker *m, char **field, size_t count)
 {
 	struct subject_pair pairs[FIELDS_MAX];
-	struct image_id id = {.kind = (uint8_t)number(field[1])};
 	char subject[SUBJECT_MAX_BYTES];
-	uint32_t image, owner, profile;
-	unsigned byte;
+	uint32_t image = find_image(m, field + 1), owner, profile;
 	long size;
 
-	for (const char *hex = field[2]; sscanf(hex, "%2x", &byte) == 1; hex += 2)
-		id.bytes[id.size++] = (uint8_t)byte;
 	for (size_t i = 8; i < count; i++) {
 		char *value = strchr(field[i], '=') + 1;
 
@@ -101,8 +123,7 @@ static void add_sample(struct maker *m, char **field, size_t count)
 						     (size_t)(value - field[i] - 1), strlen(value)};
 	}
 	size = subject_build(pairs, count - 8, subject, sizeof(subject));
-	if (size < 0 || db_batch_image(m->batch, &id, field[3], strlen(field[3]), &image) ||
-	    db_batch_subject(m->batch, subject, (size_t)size, &owner) ||
+	if (size < 0 || db_batch_subject(m->batch, subject, (size_t)size, &owner) ||
 	    db_batch_profile(m->batch, image, find_event(m, field[4], field[5]), owner, &profile) ||
 	    db_batch_add(m->batch, profile, number(field[6]), number(field[7])))
 		stop("sample", NULL);
@@ -144,6 +165,8 @@ static void take_line(struct maker *m, char *line)
 		begin_epoch(m, field);
 	else if (!strcmp(field[0], "sample") && count >= 8)
 		add_sample(m, field, count);
+	else if (!strcmp(field[0], "edge") && count >= 9)
+		add_edge(m, field, count);
 	else if (!strcmp(field[0], "many") && count == 3)
 		add_many(m, number(field[1]), number(field[2]));
 	else if (!strcmp(field[0], "counter") && count == 5)

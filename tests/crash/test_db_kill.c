@@ -141,6 +141,7 @@ static void expect_add(struct expected *e, uint64_t seed)
 	e->sum.samples += d.samples;
 	e->sum.weighted += d.weighted;
 	e->sum.counted += d.counted;
+	e->sum.passes += d.passes;
 	e->flushes++;
 }
 
@@ -234,7 +235,7 @@ static void run_group(unsigned group, uint64_t *random)
 	printf("%sok %u - %d kills: %llu flushes acknowledged, %llu more found, %llu reads beside, "
 	       "%u bad, %u rounds wrong, %llu samples verified\n",
 	       bad_rounds || atomic_load(&shared->bad_reads) || verified < 0 ||
-			       totals.samples != e.sum.samples
+			       totals.samples != e.sum.samples || totals.passes != e.sum.passes
 		       ? "not "
 		       : "",
 	       group + 1, ROUNDS, e.flushes - e.unacknowledged, e.unacknowledged,

@@ -62,11 +62,12 @@ static inline uint64_t help_random(uint64_t *state)
 }
 
 /*
- * A digest of rows that does not depend on how they are divided over files: the sum of the counts,
- * and the sum of each count times a hash of its key. Both add up over flushes.
+ * A digest of rows and edges that does not depend on how they are divided over files: the sums of
+ * the counts, and the sum of each count times a hash of its key. All add up over flushes.
  */
 struct help_digest {
 	uint64_t samples, weighted, counted, facts, damages, rows;
+	uint64_t passes, weighted_edges, edges; /* the part of weighted that is of edges */
 	char last_damage[1024];
 };
 
@@ -88,6 +89,30 @@ static inline int help_rows(void *arg, const struct db_profile *p, const uint64_
 {
 	for (size_t i = 0; i < n; i++)
 		help_digest_add(arg, p, offsets[i], counts[i]);
+	return 0;
+}
+
+static inline void help_digest_add_edge(struct help_digest *d, const struct db_profile *p,
+					const struct db_edge_row *e)
+{
+	uint64_t key = hash_bytes(p->image, sizeof(*p->image));
+
+	key = hash_u64(key ^ hash_bytes(p->event->name, strlen(p->event->name)));
+	key = hash_u64(key ^ hash_bytes(e->to_image, sizeof(*e->to_image)));
+	key = hash_u64(hash_u64(key ^ e->from) + e->to);
+	/* What is seen of an edge adds up, and both counts matter. */
+	key = key * e->count + hash_u64(key) * e->windows;
+	d->weighted += key;
+	d->weighted_edges += key;
+	d->passes += e->count;
+	d->edges++;
+}
+
+static inline int help_edges(void *arg, const struct db_profile *p, const struct db_edge_row *rows,
+			     size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		help_digest_add_edge(arg, p, &rows[i]);
 	return 0;
 }
 
@@ -123,6 +148,7 @@ static inline int help_read(const char *db, const struct io *io, const char *epo
 			    struct help_digest *ret, struct diag *diag)
 {
 	struct db_visitor v = {.rows = help_rows,
+			       .edges = help_edges,
 			       .counter = help_counter,
 			       .fact = help_fact,
 			       .damage = help_damage,
@@ -141,7 +167,41 @@ static inline int help_read(const char *db, const struct io *io, const char *epo
 	return err;
 }
 
-/* Adds count random rows, over some images, two events and a few subjects, to batch and digest. */
+/* Adds a random edge, within an image or to another, or a window's start or end. */
+static inline int help_fill_edge(struct db_batch *b, struct help_digest *d, uint64_t *state,
+				 uint32_t image, const struct image_id *id)
+{
+	static const struct db_event windows = {"windows", 0, DB_EVENT_USER};
+	static const struct image_id other = {
+		.kind = IMAGE_CONTENT, .size = 20, .bytes = {3, 1, 4}};
+	uint64_t n = help_random(state);
+	struct db_edge e = {.image = image, .to_image = image, .from = n % 64 * 40};
+	uint64_t count = 1 + (n >> 8) % 20, distinct = 1 + (n >> 16) % count;
+	struct db_profile p = {.image = id, .event = &windows};
+	struct db_edge_row row = {.to_image = id, .count = count, .windows = distinct};
+	int r = db_batch_event(b, &windows, &e.event);
+
+	e.to = e.from + (n >> 24) % 512 - (e.from > 256 ? 256 : 0);
+	if (n >> 61 == 0) {
+		e.from = DB_EDGE_START;
+	} else if (n >> 61 == 1) {
+		e.to = DB_EDGE_END;
+	} else if (n >> 61 == 2) {
+		row.to_image = &other;
+		if (r == 0)
+			r = db_batch_image(b, &other, "/usr/lib/other", 14, &e.to_image);
+	}
+	if (r == 0)
+		r = db_batch_edge(b, &e, count, distinct);
+	row.from = e.from;
+	row.to = e.to;
+	if (r == 0)
+		help_digest_add_edge(d, &p, &row);
+	return r;
+}
+
+/* Adds count random rows, over some images, two events and a few subjects, to batch and digest,
+ * and a fourth as many edges. */
 static inline int help_fill(struct db_batch *b, struct help_digest *d, uint64_t seed,
 			    unsigned count)
 {
@@ -176,6 +236,8 @@ static inline int help_fill(struct db_batch *b, struct help_digest *d, uint64_t 
 			r = db_batch_add(b, profile, offset, value);
 		if (r == 0)
 			r = db_batch_count(b, event_index, "samples", value);
+		if (r == 0 && i % 4 == 3)
+			r = help_fill_edge(b, d, &state, image_index, &id);
 		if (r < 0)
 			return r;
 		p = (struct db_profile){.image = &id,
