@@ -22,6 +22,11 @@ check: deps all
 bench: deps all
 	@bench/run $(BUILD) $(BENCH)
 
+# ACCURACY=--quick: 2 to 3 minutes; ACCURACY=--truth: the exact counts alone.
+accuracy: deps all
+	@tests/accuracy/deps
+	@tests/accuracy/run $(BUILD) $(ACCURACY)
+
 install: all
 	@meson install -C $(BUILD) --no-rebuild
 
@@ -36,7 +41,8 @@ help:
 	@echo 'make try      install what is missing, build, sample this machine, show what it found'
 	@echo 'make check    install what is missing, build, run every test'
 	@echo 'make bench    speed, as ratios against perf and against the floor (BENCH=--quick: in 2 minutes)'
+	@echo 'make accuracy how right the analysis is, against exact counts (ACCURACY=--quick: in 3 minutes)'
 	@echo 'make install  install (DESTDIR is honoured)'
 	@echo 'make format   clang-format everything'
 
-.PHONY: all deps try check bench install format clean help
+.PHONY: all deps try check bench accuracy install format clean help

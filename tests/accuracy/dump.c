@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+/*
+ * accuracy-dump DB: the samples of the last epoch as JSON, for the harness: an array of
+ * {"image", "path", "event", "period", "samples": [[offset, count], ...]}. An image may come in
+ * several parts, and an offset in each of them.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "db/reader.h"
+
+struct dump {
+	bool any;
+};
+
+static void print_text(const char *text, size_t size)
+{
+	putchar('"');
+	for (size_t i = 0; i < size; i++) {
+		unsigned char c = (unsigned char)text[i];
+
+		if (c < 0x20 || c >= 0x7f || c == '"' || c == '\\')
+			printf("\\u%04x", c);
+		else
+			putchar(c);
+	}
+	putchar('"');
+}
+
+/* A profile is shown several times, so images repeat too: one array of parts. */
+static int print_rows(void *arg, const struct db_profile *p, const uint64_t *offsets,
+		      const uint64_t *counts, size_t n)
+{
+	struct dump *d = arg;
+	char id[IMAGE_ID_TEXT_MAX];
+
+	image_id_format(p->image, id);
+	printf("%s\n{\"image\":\"%s\",\"path\":", d->any ? "," : "", id);
+	print_text(p->image_path, p->image_path_size);
+	printf(",\"event\":");
+	print_text(p->event->name, strlen(p->event->name));
+	printf(",\"period\":%" PRIu64 ",\"samples\":[", p->event->period);
+	for (size_t i = 0; i < n; i++)
+		printf("%s[%" PRIu64 ",%" PRIu64 "]", i ? "," : "", offsets[i], counts[i]);
+	printf("]}");
+	d->any = true;
+	return 0;
+}
+
+static void print_damage(void *arg, const char *what)
+{
+	(void)arg;
+	fprintf(stderr, "accuracy-dump: damaged: %s\n", what);
+	exit(1);
+}
+
+int main(int argc, char **argv)
+{
+	struct dump d = {0};
+	struct db_visitor visitor = {.rows = print_rows, .damage = print_damage, .arg = &d};
+	struct db_reader *reader = NULL;
+	struct diag diag = {0};
+	int error;
+
+	if (argc != 2) {
+		fprintf(stderr, "usage: accuracy-dump DB\n");
+		return 2;
+	}
+	printf("[");
+	error = db_reader_open(argv[1], &io_system, &reader, &diag);
+	if (!error)
+		error = db_reader_query(reader, &visitor, &diag);
+	if (error)
+		fprintf(stderr, "accuracy-dump: %s\n", diag.text);
+	printf("]\n");
+	db_reader_free(reader);
+	return error ? 1 : 0;
+}
