@@ -49,6 +49,14 @@ check "and leaves no socket" test ! -e "$socket"
 mount -o remount,rw disk
 sed -i 's/version .*/version 999/' "$db"/*/meta
 check_status "a database whose header is damaged is mended" 0 timeout 20 "$culprit" record -o "$db" -- true
+printf 'culprit database, version 2\nsum %s\n' 0f0c9bdd499de67c >disk/newer
+cp disk/newer "$(echo "$db"/*/meta)"
+for command in "daemon ${plain_socket[*]}" "record -a --for 1s"; do
+	# shellcheck disable=SC2086 # words
+	check_status "a newer database is refused by ${command%% *}" 1 "$culprit" $command -o "$db"
+	check_match "in one line" err '^culprit: .*version 2'
+done
+check "and stays as it is" cmp disk/newer "$(echo "$db"/*/meta)"
 umount disk
 db=$here/state/db
 
@@ -65,6 +73,14 @@ gone() { ! find "$db" -name "$first" | grep -q .; }
 check "the oldest go when there are too many bytes" wait_until 20 gone
 check "but never the newest three" at_least 3 epochs
 check "all of it is read without a complaint" test -z "$("$culprit" prof -i "$db" --epoch all 2>&1 | grep damaged)"
+stop_daemon
+
+rm -rf state/db
+start_daemon "$culprit" daemon -o "$db" "${plain_socket[@]}" --epoch-every 1s --flush-every 1h \
+	--keep-age 2s
+first=$(field epoch)
+check "the oldest go by their age" wait_until 30 gone
+check "but never the newest three" at_least 3 epochs
 stop_daemon
 
 rm -rf state/db

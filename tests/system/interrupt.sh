@@ -12,7 +12,7 @@ valid() { "$culprit" db verify -i "$1" >verify 2>&1; }
 RANDOM=$$
 mkdir dbs
 bad=() codes=() left=()
-for i in $(seq 40); do
+for i in $(seq 50); do
 	signal=INT
 	[ $((i % 2)) = 0 ] || signal=TERM
 	if [ $((i % 4)) -lt 2 ]; then
@@ -40,7 +40,7 @@ for i in $(seq 40); do
 	! pgrep -f "^\./prey 300000" >/dev/null || left+=("$i: a command")
 	[ -z "$(find dbs -name '*tmp*')" ] || left+=("$i: $(find dbs -name '*tmp*')")
 done
-if [ ${#bad[@]} = 0 ]; then pass '40 signals at random moments'; else fail '40 signals at random moments' "${bad[@]}"; fi
+if [ ${#bad[@]} = 0 ]; then pass '50 signals at random moments'; else fail '50 signals at random moments' "${bad[@]}"; fi
 if [ ${#left[@]} = 0 ]; then pass 'leave nothing behind'; else fail 'leave nothing behind' "${left[@]}"; fi
 printf '%s\n' "${codes[@]}" | sort | uniq -c | sed 's/^/# status: /'
 
