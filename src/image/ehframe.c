@@ -28,8 +28,17 @@ struct frame_walk {
 	size_t size;
 	uint64_t address;
 	unsigned pointer_bytes;
-	size_t cie; /* the last one seen, and its encoding; SIZE_MAX: none */
-	uint8_t encoding;
+	size_t cie; /* the last one seen, and what it says of its FDEs; SIZE_MAX: none */
+	uint8_t encoding, lsda_encoding;
+	bool augmented; /* FDEs have augmentation data */
+};
+
+/* Operations of call frame programs (DWARF 5, 6.4.2). */
+enum {
+	CFA_DEFINE = 0x0c,
+	CFA_DEFINE_REGISTER = 0x0d,
+	CFA_DEFINE_OFFSET = 0x0e,
+	CFA_DEFINE_EXPRESSION = 0x0f,
 };
 
 static int64_t cursor_sleb(struct cursor *c)
@@ -81,21 +90,20 @@ static uint64_t read_format(struct cursor *c, uint8_t encoding, unsigned pointer
 }
 
 /* The augmentation string says what the augmentation data holds; R is the FDEs' encoding. */
-static void read_augmentation(struct cursor *c, const char *string, unsigned pointer_bytes,
-			      uint8_t *encoding)
+static void read_augmentation(struct frame_walk *w, struct cursor *c, const char *string)
 {
 	for (const char *p = string; *p && !c->error; p++) {
 		uint8_t e;
 		switch (*p) {
 		case 'R':
-			*encoding = cursor_u8(c);
+			w->encoding = cursor_u8(c);
 			break;
 		case 'L':
-			cursor_u8(c);
+			w->lsda_encoding = cursor_u8(c);
 			break;
 		case 'P':
 			e = cursor_u8(c);
-			read_format(c, e, pointer_bytes);
+			read_format(c, e, w->pointer_bytes);
 			break;
 		case 'S':
 		case 'B':
@@ -108,7 +116,6 @@ static void read_augmentation(struct cursor *c, const char *string, unsigned poi
 
 static int read_cie(struct frame_walk *w, struct cursor c, size_t at)
 {
-	uint8_t encoding = ENCODE_ABSOLUTE;
 	uint8_t version = cursor_u8(&c);
 	const char *augmentation = (const char *)c.at;
 	const void *end = memchr(c.at, 0, cursor_left(&c));
@@ -123,12 +130,14 @@ static int read_cie(struct frame_walk *w, struct cursor c, size_t at)
 		cursor_u8(&c);
 	else
 		cursor_varint(&c);
-	if (augmentation[0] == 'z') {
+	w->encoding = ENCODE_ABSOLUTE;
+	w->lsda_encoding = ENCODE_OMIT;
+	w->augmented = augmentation[0] == 'z';
+	if (w->augmented) {
 		cursor_varint(&c);
-		read_augmentation(&c, augmentation + 1, w->pointer_bytes, &encoding);
+		read_augmentation(w, &c, augmentation + 1);
 	}
 	w->cie = at;
-	w->encoding = encoding;
 	return c.error;
 }
 
@@ -172,29 +181,76 @@ static int find_cie(struct frame_walk *w, size_t at)
 	return read_cie(w, entry, at);
 }
 
-static int show_fde(struct frame_walk *w, struct cursor *c,
-		    int (*f)(void *arg, uint64_t start, uint64_t size), void *arg)
+/* A pointer that is absolute or relative to where it is. False: none, or of another encoding. */
+static bool read_pointer(const struct frame_walk *w, struct cursor *c, uint8_t encoding,
+			 uint64_t *ret)
 {
-	uint8_t relative = w->encoding & ENCODE_RELATIVE;
-	uint64_t base = 0;
+	const uint8_t relative = encoding & ENCODE_RELATIVE;
+	const uint64_t here = w->address + (uint64_t)(c->at - w->data);
+	if (encoding == ENCODE_OMIT || (relative && relative != ENCODE_PC_RELATIVE))
+		return false;
+	uint64_t value = read_format(c, encoding, w->pointer_bytes);
+	if (c->error || value == 0)
+		return false;
+	*ret = relative ? here + value : value;
+	return true;
+}
+
+/*
+ * Compilers begin the call frame program of a part that was split off with the frame that it finds;
+ * a function begins with that of its CIE: the stack pointer, and the return address below.
+ */
+static bool begins_within(const struct frame_walk *w, struct cursor c)
+{
+	const uint64_t stack_register = w->pointer_bytes == 8 ? 7 : 4;
+	switch (cursor_u8(&c)) {
+	case CFA_DEFINE:
+		return cursor_varint(&c) != stack_register || cursor_varint(&c) != w->pointer_bytes;
+	case CFA_DEFINE_OFFSET:
+		return cursor_varint(&c) != w->pointer_bytes;
+	case CFA_DEFINE_REGISTER:
+	case CFA_DEFINE_EXPRESSION:
+		return true;
+	default:
+		return false;
+	}
+}
+
+static int show_fde(struct frame_walk *w, struct cursor *c,
+		    int (*f)(void *arg, const struct ehframe_entry *entry), void *arg)
+{
+	const uint8_t relative = w->encoding & ENCODE_RELATIVE;
+	struct ehframe_entry e = {0};
 	if (w->encoding == ENCODE_OMIT || (relative && relative != ENCODE_PC_RELATIVE))
 		return 0;
-	if (relative)
-		base = w->address + (uint64_t)(c->at - w->data);
-	uint64_t start = base + read_format(c, w->encoding, w->pointer_bytes);
-	uint64_t size = read_format(c, w->encoding & ENCODE_FORMAT, w->pointer_bytes);
+	/* Functions that the linker threw away leave FDEs of nothing, or at 0. */
+	bool known = read_pointer(w, c, w->encoding, &e.start);
+	e.size = read_format(c, w->encoding & ENCODE_FORMAT, w->pointer_bytes);
+	if (w->augmented) {
+		uint64_t size = cursor_varint(c);
+		if (size > cursor_left(c))
+			return -EBADMSG;
+		struct cursor data = cursor_over(c->at, size);
+		/* Relative to its place in the section: the cursor's own end does not matter. */
+		read_pointer(w, &data, w->lsda_encoding, &e.lsda);
+		cursor_bytes(c, size);
+	}
 	if (c->error)
 		return -EBADMSG;
-	/* Functions that the linker threw away leave FDEs of nothing, or at 0. */
-	if (size == 0 || start == base || start == 0)
+	if (!known || e.size == 0 || e.start == 0)
 		return 0;
-	return f(arg, start, size);
+	e.part = cursor_left(c) && begins_within(w, *c);
+	return f(arg, &e);
 }
 
 int ehframe_each(const uint8_t *data, size_t size, uint64_t address, unsigned pointer_bytes,
-		 int (*f)(void *arg, uint64_t start, uint64_t size), void *arg)
+		 int (*f)(void *arg, const struct ehframe_entry *entry), void *arg)
 {
-	struct frame_walk w = {data, size, address, pointer_bytes, SIZE_MAX, 0};
+	struct frame_walk w = {.data = data,
+			       .size = size,
+			       .address = address,
+			       .pointer_bytes = pointer_bytes,
+			       .cie = SIZE_MAX};
 	size_t at = 0;
 	for (;;) {
 		struct cursor entry;
@@ -218,6 +274,37 @@ int ehframe_each(const uint8_t *data, size_t size, uint64_t address, unsigned po
 		if (err)
 			return err;
 	}
+}
+
+int ehframe_each_landing(const uint8_t *data, size_t size, uint64_t address, uint64_t function,
+			 unsigned pointer_bytes, int (*f)(void *arg, uint64_t landing), void *arg)
+{
+	const struct frame_walk w = {
+		.data = data, .size = size, .address = address, .pointer_bytes = pointer_bytes};
+	struct cursor c = cursor_over(data, size);
+	uint64_t base = function;
+	uint8_t encoding = cursor_u8(&c);
+	if (encoding != ENCODE_OMIT && !read_pointer(&w, &c, encoding, &base))
+		base = 0; /* of functions in several parts: landing pads are absolute, from 0 */
+	encoding = cursor_u8(&c); /* of the types */
+	if (encoding != ENCODE_OMIT)
+		cursor_varint(&c);
+	encoding = cursor_u8(&c); /* of the call sites */
+	uint64_t table_size = cursor_varint(&c);
+	if (c.error || table_size > cursor_left(&c))
+		return -EBADMSG;
+	for (struct cursor t = cursor_over(c.at, table_size); cursor_left(&t);) {
+		read_format(&t, encoding, pointer_bytes); /* where the call site starts */
+		read_format(&t, encoding, pointer_bytes); /* its size */
+		uint64_t landing = read_format(&t, encoding, pointer_bytes);
+		cursor_varint(&t);
+		if (t.error)
+			return -EBADMSG;
+		int err = landing ? f(arg, base + landing) : 0;
+		if (err)
+			return err;
+	}
+	return 0;
 }
 
 int ehframe_header(const uint8_t *data, size_t size, uint64_t address, unsigned pointer_bytes,

@@ -2,18 +2,35 @@
 #ifndef CULPRIT_IMAGE_EHFRAME_H
 #define CULPRIT_IMAGE_EHFRAME_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+/* What an FDE says of a piece of code. */
+struct ehframe_entry {
+	uint64_t start, size;
+	uint64_t lsda; /* the address of its exception table, 0: none */
+	bool part;     /* its first frame is not that of a call just made: it is not the start of a
+			  function but a part that was split off */
+};
+
 /*
- * Calls f with the start and size of the code that each FDE of an .eh_frame section describes, in
- * the section's order, until its terminator or end. data is the section, loaded at address;
- * pointer_bytes is 4 or 8; little endian only. FDEs in encodings that linkers do not write are
- * passed over. A non-zero return of f ends the walk with that value. -EBADMSG: broken from some
- * point on; what is before it was shown. (LSB Core 5.0, 10.6 Exception Frames.)
+ * Calls f with each FDE of an .eh_frame section, in the section's order, until its terminator or
+ * end. data is the section, loaded at address; pointer_bytes is 4 or 8; little endian only. FDEs in
+ * encodings that linkers do not write are passed over. A non-zero return of f ends the walk with
+ * that value. -EBADMSG: broken from some point on; what is before it was shown. (LSB Core 5.0, 10.6
+ * Exception Frames.)
  */
 int ehframe_each(const uint8_t *data, size_t size, uint64_t address, unsigned pointer_bytes,
-		 int (*f)(void *arg, uint64_t start, uint64_t size), void *arg);
+		 int (*f)(void *arg, const struct ehframe_entry *entry), void *arg);
+
+/*
+ * Calls f with the address of each landing pad in an exception table (an LSDA of
+ * .gcc_except_table), which is loaded at address and of which data is at hand; function is the
+ * start of its FDE. Non-zero and -EBADMSG as above. (Itanium C++ ABI, Exception Handling Tables.)
+ */
+int ehframe_each_landing(const uint8_t *data, size_t size, uint64_t address, uint64_t function,
+			 unsigned pointer_bytes, int (*f)(void *arg, uint64_t landing), void *arg);
 
 /*
  * The address of .eh_frame according to .eh_frame_hdr, whose bytes are data and which is loaded at

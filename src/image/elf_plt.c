@@ -11,13 +11,8 @@
  * word through which the slot jumps, so neither the order of slots nor the kind of table (.plt,
  * .plt.sec, .plt.got) matters. What is not such a slot belongs to a region named "[plt]".
  */
-struct got_name {
-	uint64_t address;
-	const char *name; /* in the file */
-};
-
 struct got_names {
-	struct got_name *list;
+	struct elf_got_name *list;
 	size_t count, room;
 };
 
@@ -25,18 +20,18 @@ static int add_got_name(struct got_names *g, uint64_t address, const char *name)
 {
 	if (g->count == g->room) {
 		g->room = g->room ? g->room * 2 : 64;
-		struct got_name *more = reallocarray(g->list, g->room, sizeof(*more));
+		struct elf_got_name *more = reallocarray(g->list, g->room, sizeof(*more));
 		if (!more)
 			return -ENOMEM;
 		g->list = more;
 	}
-	g->list[g->count++] = (struct got_name){address, name};
+	g->list[g->count++] = (struct elf_got_name){address, name};
 	return 0;
 }
 
 static int compare_got_names(const void *pa, const void *pb)
 {
-	const struct got_name *a = pa, *b = pb;
+	const struct elf_got_name *a = pa, *b = pb;
 	return a->address < b->address ? -1 : a->address > b->address;
 }
 
@@ -88,10 +83,10 @@ static int add_slots(struct symbol_set *set, const GElf_Shdr *sh, const Elf_Data
 	const size_t slot = sh->sh_entsize == 8 ? 8 : 16;
 	char name[SYMBOL_NAME_MAX];
 	for (size_t at = 0; at + slot <= data->d_size; at += slot) {
-		struct got_name key;
+		struct elf_got_name key;
 		if (!find_jump((uint8_t *)data->d_buf + at, slot, sh->sh_addr + at, &key.address))
 			continue;
-		const struct got_name *found =
+		const struct elf_got_name *found =
 			bsearch(&key, g->list, g->count, sizeof(key), compare_got_names);
 		if (!found)
 			continue;
@@ -126,21 +121,36 @@ static int add_plt_section(struct symbol_set *set, const struct elf_code *code, 
 	return err;
 }
 
+int elf_read_got(Elf *elf, struct elf_got_name **ret, size_t *ret_count)
+{
+	struct got_names g = {0};
+	Elf_Scn *scn = NULL;
+	int err = 0;
+	while (!err && (scn = elf_nextscn(elf, scn))) {
+		GElf_Shdr sh;
+		if (gelf_getshdr(scn, &sh) && sh.sh_type == SHT_RELA)
+			err = read_relocations(elf, scn, &sh, &g);
+	}
+	if (err < 0) {
+		free(g.list);
+		return err;
+	}
+	if (g.count)
+		qsort(g.list, g.count, sizeof(*g.list), compare_got_names);
+	*ret = g.list;
+	*ret_count = g.count;
+	return 0;
+}
+
 int elf_add_plt(struct symbol_set *set, const struct elf_code *code)
 {
 	static const char *const sections[] = {".plt", ".plt.sec", ".plt.got", ".iplt"};
 	struct got_names g = {0};
-	Elf_Scn *scn = NULL;
 	int err = 0;
 	if (code->header.e_type == ET_REL)
 		return 0;
-	while (code->header.e_machine == EM_X86_64 && !err && (scn = elf_nextscn(code->elf, scn))) {
-		GElf_Shdr sh;
-		if (gelf_getshdr(scn, &sh) && sh.sh_type == SHT_RELA)
-			err = read_relocations(code->elf, scn, &sh, &g);
-	}
-	if (g.count)
-		qsort(g.list, g.count, sizeof(*g.list), compare_got_names);
+	if (code->header.e_machine == EM_X86_64)
+		err = elf_read_got(code->elf, &g.list, &g.count);
 	for (size_t i = 0; i < sizeof(sections) / sizeof(*sections) && !err; i++)
 		err = add_plt_section(set, code, sections[i], &g);
 	free(g.list);

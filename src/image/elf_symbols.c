@@ -96,19 +96,18 @@ struct start_sink {
 	const struct elf_code *code;
 };
 
-static int add_start(void *arg, uint64_t start, uint64_t size)
+static int add_start(void *arg, const struct ehframe_entry *e)
 {
 	struct start_sink *sink = arg;
-	const struct elf_region *region = elf_code_region(sink->code, start);
+	const struct elf_region *region = elf_code_region(sink->code, e->start);
 	if (!region)
 		return 0;
 	struct symbol_candidate c = {
-		.start = start, .size = size, .limit = region->end, .rank = SYMBOL_START};
+		.start = e->start, .size = e->size, .limit = region->end, .rank = SYMBOL_START};
 	return symbol_set_add(sink->set, &c, NULL);
 }
 
-/* .eh_frame by the section table, else by the segment that the unwinder uses. */
-static Elf_Data *find_eh_frame(const struct elf_code *code, unsigned pointer_bytes, uint64_t *ret)
+Elf_Data *elf_find_eh_frame(const struct elf_code *code, unsigned pointer_bytes, uint64_t *ret)
 {
 	GElf_Shdr sh;
 	Elf_Scn *scn = elf_find_section(code->elf, ".eh_frame", &sh);
@@ -137,7 +136,7 @@ int elf_add_starts(struct symbol_set *set, const struct elf_code *code)
 	/* A relocatable file's starts are not yet filled in. */
 	if (code->header.e_type == ET_REL || code->header.e_ident[EI_DATA] != ELFDATA2LSB)
 		return 0;
-	Elf_Data *data = find_eh_frame(code, pointer_bytes, &address);
+	Elf_Data *data = elf_find_eh_frame(code, pointer_bytes, &address);
 	if (!data || !data->d_buf)
 		return 0;
 	int err = ehframe_each(data->d_buf, data->d_size, address, pointer_bytes, add_start, &sink);

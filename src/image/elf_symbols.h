@@ -36,6 +36,18 @@ Elf_Scn *elf_find_section(Elf *elf, const char *name, GElf_Shdr *ret);
  */
 Elf_Data *elf_data_at(Elf *elf, uint64_t address);
 
+/* .eh_frame by the section table, else by the segment that the unwinder uses, and its address. */
+Elf_Data *elf_find_eh_frame(const struct elf_code *code, unsigned pointer_bytes, uint64_t *ret);
+/*
+ * The words that relocations fill with the address of another image's function: the GOT. *ret is
+ * sorted by address, to be freed; the names are the file's. 0, -ENOMEM.
+ */
+struct elf_got_name {
+	uint64_t address;
+	const char *name;
+};
+int elf_read_got(Elf *elf, struct elf_got_name **ret, size_t *ret_count);
+
 /*
  * Each adds what it finds to the set: 0, or -ENOMEM or -EFBIG from it. What is malformed is passed
  * over. from may be another file with the same addresses as code.

@@ -321,6 +321,21 @@ static int code_from_cache(struct image_finder *f, struct found_image *im, uint6
 	return 0;
 }
 
+int image_find_layout(struct image_finder *f, const struct image_id *id, const char *path,
+		      struct image_layout **ret, struct diag *diag)
+{
+	struct found_image *im;
+	int err = finder_image(f, id, path, &im, diag);
+	if (err < 0)
+		return err;
+	int fd = finder_open_file(f, im, diag);
+	if (fd < 0)
+		return fd;
+	err = image_worker_layout(f->worker, fd, ret, diag);
+	close(fd);
+	return err;
+}
+
 int image_find_code(struct image_finder *f, const struct image_id *id, const char *path,
 		    uint64_t address, size_t size, uint8_t **ret_data, size_t *ret_size,
 		    struct diag *diag)

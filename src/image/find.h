@@ -35,6 +35,11 @@ int image_find_code(struct image_finder *f, const struct image_id *id, const cha
 		    uint64_t address, size_t size, uint8_t **ret_data, size_t *ret_size,
 		    struct diag *diag);
 
+/* image_layout_free() the result. Of files only: -ENOENT for the kernel and for code made at run
+ * time. */
+int image_find_layout(struct image_finder *f, const struct image_id *id, const char *path,
+		      struct image_layout **ret, struct diag *diag);
+
 /* What kind of machine code it is (ELF's EM_... number, 32 or 64 bits): of its file while there is
  * one, else this machine's. */
 void image_find_machine(struct image_finder *f, const struct image_id *id, const char *path,

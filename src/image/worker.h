@@ -8,6 +8,7 @@
 #include <sys/types.h>
 #include "image/debug_link.h"
 #include "image/facts.h"
+#include "image/layout.h"
 #include "image/lines.h"
 #include "image/symbols.h"
 #include "util/diag.h"
@@ -64,5 +65,9 @@ int image_worker_jit(struct image_worker *w, int fd, bool is_jitdump, size_t max
 /* As image_code_read(). */
 int image_worker_code(struct image_worker *w, int fd, uint64_t address, size_t size,
 		      uint8_t **ret_data, size_t *ret_size, struct diag *diag);
+
+/* The layout (image/layout.h) of an ELF file. */
+int image_worker_layout(struct image_worker *w, int fd, struct image_layout **ret,
+			struct diag *diag);
 
 #endif

@@ -151,6 +151,8 @@ static int child_do(const struct child *c, struct buf *out, struct diag *diag)
 		return do_lines(c, out, diag);
 	case WORKER_DEBUG_LINK:
 		return do_debug_link(c, out, diag);
+	case WORKER_LAYOUT:
+		return image_layout_describe(c->files[0], out, diag);
 	case WORKER_CODE:
 		return do_code(c, out, diag);
 	}

@@ -148,3 +148,17 @@ int image_worker_code(struct image_worker *w, int fd, uint64_t address, size_t s
 	*ret_size = reply.size;
 	return 0;
 }
+
+int image_worker_layout(struct image_worker *w, int fd, struct image_layout **ret,
+			struct diag *diag)
+{
+	struct worker_request request = {.kind = WORKER_LAYOUT, .file_count = 1};
+	struct buf reply;
+
+	buf_init(&reply, (size_t)worker_memory_bytes(w));
+	int r = worker_call(w, request, &fd, NULL, &reply, diag);
+	if (!r && (r = image_layout_load(reply.data, reply.size, fd, ret, diag)) == -EBADMSG)
+		r = worker_refuse(w, diag);
+	buf_free(&reply);
+	return r;
+}

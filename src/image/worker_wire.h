@@ -27,6 +27,7 @@ enum worker_kind {
 	WORKER_DEBUG_LINK,
 	WORKER_PERF_MAP,
 	WORKER_JITDUMP,
+	WORKER_LAYOUT,
 };
 
 struct worker_request {

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#include "image/layout.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "image/layout_wire.h"
+
+void image_layout_free(struct image_layout *l)
+{
+	if (!l)
+		return;
+	for (size_t i = 0; i < l->part_count; i++)
+		free(l->parts[i].data);
+	free(l->parts);
+	free(l->code);
+	free(l->frames);
+	free(l->landings);
+	free(l->externals);
+	free(l->names);
+	free(l);
+}
+
+/* A list of the description, copied; NULL and 0 when it is empty. Rising in its first field. */
+static int take_list(struct cursor *c, uint64_t count, size_t each, void *ret_list)
+{
+	void *list = NULL;
+	if (count > cursor_left(c) / each)
+		return -EBADMSG;
+	const uint8_t *from = cursor_bytes(c, count * each);
+	if (count && !(list = malloc(count * each)))
+		return -ENOMEM;
+	if (count)
+		memcpy(list, from, count * each);
+	memcpy(ret_list, &list, sizeof(list));
+	uint64_t before = 0;
+	for (uint64_t i = 0; i < count && each > 1; i++) {
+		uint64_t now;
+		memcpy(&now, from + i * each, sizeof(now));
+		if (now < before)
+			return -EBADMSG;
+		before = now;
+	}
+	return 0;
+}
+
+static int read_part(int fd, uint8_t *data, uint64_t size, uint64_t offset)
+{
+	for (uint64_t done = 0; done < size;) {
+		ssize_t n = pread(fd, data + done, size - done, (off_t)(offset + done));
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		if (n == 0) /* a truncated file: the rest reads as zeroes */
+			break;
+		done += (uint64_t)n;
+	}
+	return 0;
+}
+
+static int load_parts(struct image_layout *l, const struct wire_part *parts, size_t count, int fd)
+{
+	uint64_t total = 0;
+	if (count && !(l->parts = calloc(count, sizeof(*l->parts))))
+		return -ENOMEM;
+	for (size_t i = 0; i < count; i++) {
+		const struct wire_part *p = &parts[i];
+		if (!p->size || p->size > UINT64_MAX - p->address ||
+		    p->offset > (uint64_t)INT64_MAX || p->size > (uint64_t)INT64_MAX - p->offset)
+			return -EBADMSG;
+		total += p->size;
+		if (p->size > IMAGE_LAYOUT_MAX_BYTES || total > IMAGE_LAYOUT_MAX_BYTES)
+			return -EFBIG;
+		struct image_layout_part *to = &l->parts[l->part_count];
+		/* Zeroed by the system for free when it is large. */
+		to->data = calloc(1, p->size);
+		if (!to->data)
+			return -ENOMEM;
+		l->part_count++;
+		to->address = p->address;
+		to->size = p->size;
+		int err = read_part(fd, to->data, p->size, p->offset);
+		if (err < 0)
+			return err;
+	}
+	return 0;
+}
+
+/* Both lists rise, so one walk over both. */
+static void apply_words(struct image_layout *l, const struct wire_word *words, size_t count)
+{
+	for (size_t p = 0; p < l->part_count; p++) {
+		struct image_layout_part *part = &l->parts[p];
+		size_t low = 0, high = count;
+		while (low < high) {
+			size_t middle = low + (high - low) / 2;
+			if (words[middle].address < part->address)
+				low = middle + 1;
+			else
+				high = middle;
+		}
+		for (; low < count; low++) {
+			uint64_t at = words[low].address - part->address;
+			if (at >= part->size || part->size - at < sizeof(uint64_t))
+				break;
+			memcpy(part->data + at, &words[low].value, sizeof(uint64_t));
+		}
+	}
+}
+
+static int load_externals(struct image_layout *l, const struct wire_external *from, size_t count,
+			  size_t names_size)
+{
+	if (names_size && l->names[names_size - 1])
+		return -EBADMSG;
+	if (count && !(l->externals = calloc(count, sizeof(*l->externals))))
+		return -ENOMEM;
+	for (size_t i = 0; i < count; i++) {
+		if (from[i].name >= names_size)
+			return -EBADMSG;
+		l->externals[i].address = from[i].address;
+		l->externals[i].name = l->names + from[i].name;
+	}
+	l->external_count = count;
+	return 0;
+}
+
+static int load_lists(struct image_layout *l, struct cursor *c, const struct wire_layout *head,
+		      int fd)
+{
+	struct wire_part *parts = NULL;
+	struct wire_word *words = NULL;
+	struct wire_external *externals = NULL;
+	const uint64_t *n = head->counts;
+	_Static_assert(sizeof(struct wire_range) == sizeof(*l->code), "copied as it is");
+	_Static_assert(sizeof(struct wire_frame) == sizeof(*l->frames), "copied as it is");
+	_Static_assert(sizeof(struct wire_landing) == sizeof(*l->landings), "copied as it is");
+	int err = take_list(c, n[WIRE_PARTS], sizeof(*parts), &parts);
+	if (!err)
+		err = take_list(c, n[WIRE_RANGES], sizeof(*l->code), &l->code);
+	if (!err)
+		err = take_list(c, n[WIRE_FRAMES], sizeof(*l->frames), &l->frames);
+	if (!err)
+		err = take_list(c, n[WIRE_LANDINGS], sizeof(*l->landings), &l->landings);
+	if (!err)
+		err = take_list(c, n[WIRE_WORDS], sizeof(*words), &words);
+	if (!err)
+		err = take_list(c, n[WIRE_EXTERNALS], sizeof(*externals), &externals);
+	if (!err)
+		err = take_list(c, n[WIRE_NAMES], 1, &l->names);
+	if (!err)
+		err = load_externals(l, externals, n[WIRE_EXTERNALS], n[WIRE_NAMES]);
+	if (!err)
+		err = load_parts(l, parts, n[WIRE_PARTS], fd);
+	if (!err) {
+		apply_words(l, words, n[WIRE_WORDS]);
+		l->code_count = n[WIRE_RANGES];
+		l->frame_count = n[WIRE_FRAMES];
+		l->landing_count = n[WIRE_LANDINGS];
+	}
+	free(parts);
+	free(words);
+	free(externals);
+	return err;
+}
+
+int image_layout_load(const void *description, size_t size, int fd, struct image_layout **ret,
+		      struct diag *diag)
+{
+	struct cursor c = cursor_over(description, size);
+	struct wire_layout head;
+	const void *from = cursor_bytes(&c, sizeof(head));
+	struct image_layout *l = calloc(1, sizeof(*l));
+	int err = !l ? -ENOMEM : !from ? -EBADMSG : 0;
+	if (!err) {
+		memcpy(&head, from, sizeof(head));
+		l->machine = (uint16_t)head.machine;
+		l->bits = head.bits;
+		err = head.bits == 32 || head.bits == 64 ? load_lists(l, &c, &head, fd) : -EBADMSG;
+	}
+	if (err < 0) {
+		image_layout_free(l);
+		return diag_fail(diag, -err, "the layout of an ELF file: %s", strerror(-err));
+	}
+	*ret = l;
+	return 0;
+}

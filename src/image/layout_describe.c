@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "image/ehframe.h"
+#include "image/elf_symbols.h"
+#include "image/layout_wire.h"
+
+/* One list of the description while it is made. */
+struct describe {
+	struct elf_code code;
+	unsigned pointer_bytes;
+	struct buf parts, ranges, frames, landings, words, externals, names;
+	struct elf_region relro; /* words in here are told as relocated */
+};
+
+static int compare_u64(const void *pa, const void *pb)
+{
+	uint64_t a, b;
+	memcpy(&a, pa, sizeof(a));
+	memcpy(&b, pb, sizeof(b));
+	return a < b ? -1 : a > b;
+}
+
+/* What the program cannot write: segments without W, and what it makes read-only after relocation.
+ */
+static int describe_parts(struct describe *d)
+{
+	size_t count = 0;
+	int err = 0;
+	elf_getphdrnum(d->code.elf, &count);
+	for (size_t i = 0; i < count && !err; i++) {
+		GElf_Phdr ph;
+		if (!gelf_getphdr(d->code.elf, (int)i, &ph) || ph.p_filesz == 0)
+			continue;
+		const bool relro = ph.p_type == PT_GNU_RELRO;
+		if (!relro && (ph.p_type != PT_LOAD || (ph.p_flags & PF_W)))
+			continue;
+		if (ph.p_filesz > UINT64_MAX - ph.p_vaddr)
+			continue;
+		if (relro)
+			d->relro = (struct elf_region){ph.p_vaddr, ph.p_vaddr + ph.p_filesz};
+		struct wire_part p = {ph.p_vaddr, ph.p_offset, ph.p_filesz};
+		err = buf_append(&d->parts, &p, sizeof(p));
+	}
+	return err;
+}
+
+static int describe_ranges(struct describe *d)
+{
+	int err = 0;
+	for (size_t i = 0; i < d->code.region_count && !err; i++) {
+		struct wire_range r = {d->code.regions[i].start, d->code.regions[i].end};
+		err = buf_append(&d->ranges, &r, sizeof(r));
+	}
+	return err;
+}
+
+struct landing_sink {
+	struct describe *describe;
+	uint64_t function;
+};
+
+static int add_landing(void *arg, uint64_t landing)
+{
+	const struct landing_sink *sink = arg;
+	struct wire_landing l = {sink->function, landing};
+	return buf_append(&sink->describe->landings, &l, sizeof(l));
+}
+
+static int add_frame(void *arg, const struct ehframe_entry *e)
+{
+	struct describe *d = arg;
+	struct landing_sink sink = {d, e->start};
+	struct wire_frame f = {e->start, e->size, e->part};
+	int err = buf_append(&d->frames, &f, sizeof(f));
+	Elf_Data *table = !err && e->lsda ? elf_data_at(d->code.elf, e->lsda) : NULL;
+	if (table && table->d_buf) {
+		err = ehframe_each_landing(table->d_buf, table->d_size, e->lsda, e->start,
+					   d->pointer_bytes, add_landing, &sink);
+		if (err == -EBADMSG) /* costs only the rest of this table */
+			err = 0;
+	}
+	return err;
+}
+
+static int describe_frames(struct describe *d)
+{
+	uint64_t address = 0;
+	Elf_Data *data = elf_find_eh_frame(&d->code, d->pointer_bytes, &address);
+	if (!data || !data->d_buf)
+		return 0;
+	int err = ehframe_each(data->d_buf, data->d_size, address, d->pointer_bytes, add_frame, d);
+	return err == -EBADMSG ? 0 : err;
+}
+
+/* Words that will hold an address of this image. */
+static int describe_relocations(struct describe *d, Elf_Scn *scn, const GElf_Shdr *sh)
+{
+	Elf_Data *data = elf_getdata(scn, NULL);
+	Elf_Scn *symbols_scn = sh->sh_link ? elf_getscn(d->code.elf, sh->sh_link) : NULL;
+	Elf_Data *symbols = symbols_scn ? elf_getdata(symbols_scn, NULL) : NULL;
+	size_t count = data && sh->sh_entsize ? data->d_size / sh->sh_entsize : 0;
+	int err = 0;
+	for (size_t i = 0; i < count && i <= INT32_MAX && !err; i++) {
+		GElf_Rela rel;
+		GElf_Sym sym = {0};
+		if (!gelf_getrela(data, (int)i, &rel))
+			break;
+		const unsigned type = (unsigned)GELF_R_TYPE(rel.r_info);
+		if (rel.r_offset < d->relro.start || rel.r_offset >= d->relro.end)
+			continue;
+		if (type == R_X86_64_64 &&
+		    (!symbols || !gelf_getsym(symbols, (int)GELF_R_SYM(rel.r_info), &sym) ||
+		     sym.st_shndx == SHN_UNDEF))
+			continue;
+		if (type != R_X86_64_RELATIVE && type != R_X86_64_64)
+			continue;
+		struct wire_word w = {rel.r_offset, sym.st_value + (uint64_t)rel.r_addend};
+		err = buf_append(&d->words, &w, sizeof(w));
+	}
+	return err;
+}
+
+static int describe_words(struct describe *d)
+{
+	int err = 0;
+	for (Elf_Scn *scn = NULL; !err && (scn = elf_nextscn(d->code.elf, scn));) {
+		GElf_Shdr sh;
+		if (gelf_getshdr(scn, &sh) && sh.sh_type == SHT_RELA && (sh.sh_flags & SHF_ALLOC))
+			err = describe_relocations(d, scn, &sh);
+	}
+	return err;
+}
+
+static int describe_externals(struct describe *d)
+{
+	struct elf_got_name *list = NULL;
+	size_t count = 0;
+	int err = elf_read_got(d->code.elf, &list, &count);
+	for (size_t i = 0; i < count && !err; i++) {
+		struct wire_external e = {list[i].address, d->names.size};
+		err = buf_append(&d->names, list[i].name, strlen(list[i].name) + 1);
+		if (!err)
+			err = buf_append(&d->externals, &e, sizeof(e));
+	}
+	free(list);
+	return err;
+}
+
+static int append_all(struct describe *d, struct buf *out)
+{
+	static const size_t sizes[] = {sizeof(struct wire_part),
+				       sizeof(struct wire_range),
+				       sizeof(struct wire_frame),
+				       sizeof(struct wire_landing),
+				       sizeof(struct wire_word),
+				       sizeof(struct wire_external),
+				       1};
+	struct buf *lists[] = {&d->parts, &d->ranges,	 &d->frames, &d->landings,
+			       &d->words, &d->externals, &d->names};
+	struct wire_layout head = {.machine = d->code.header.e_machine,
+				   .bits = d->pointer_bytes * 8};
+	for (size_t i = 0; i < WIRE_LISTS; i++) {
+		struct buf *b = lists[i];
+		head.counts[i] = b->size / sizes[i];
+		if (b->size && b != &d->names && b != &d->externals)
+			qsort(b->data, head.counts[i], sizes[i], compare_u64);
+	}
+	int err = buf_append(out, &head, sizeof(head));
+	for (size_t i = 0; i < WIRE_LISTS && !err; i++)
+		err = buf_append(out, lists[i]->data, lists[i]->size);
+	return err;
+}
+
+static int describe_elf(struct describe *d, struct buf *out)
+{
+	d->pointer_bytes = d->code.header.e_ident[EI_CLASS] == ELFCLASS64 ? 8 : 4;
+	if (d->code.header.e_type == ET_REL || d->code.header.e_ident[EI_DATA] != ELFDATA2LSB)
+		return -EOPNOTSUPP;
+	int err = describe_parts(d);
+	if (!err)
+		err = describe_ranges(d);
+	if (!err)
+		err = describe_frames(d);
+	if (!err && d->code.header.e_machine == EM_X86_64)
+		err = describe_words(d);
+	if (!err && d->code.header.e_machine == EM_X86_64)
+		err = describe_externals(d);
+	return err ? err : append_all(d, out);
+}
+
+int image_layout_describe(int fd, struct buf *out, struct diag *diag)
+{
+	struct describe d = {0};
+	struct buf *all[] = {&d.parts, &d.ranges,    &d.frames, &d.landings,
+			     &d.words, &d.externals, &d.names};
+	elf_version(EV_CURRENT);
+	Elf *elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
+	if (!elf)
+		return diag_fail(diag, EBADMSG, "not an ELF file: %s", elf_errmsg(-1));
+	for (size_t i = 0; i < WIRE_LISTS; i++)
+		buf_init(all[i], out->max);
+	int err = elf_code_init(&d.code, elf);
+	if (!err)
+		err = describe_elf(&d, out);
+	elf_code_free(&d.code);
+	for (size_t i = 0; i < WIRE_LISTS; i++)
+		buf_free(all[i]);
+	elf_end(elf);
+	if (err == -EOPNOTSUPP)
+		return diag_fail(diag, EOPNOTSUPP,
+				 "relocatable and big-endian files cannot be analysed");
+	if (err < 0)
+		return diag_fail(diag, -err, "the layout of an ELF file: %s", strerror(-err));
+	return 0;
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#ifndef CULPRIT_IMAGE_LAYOUT_WIRE_H
+#define CULPRIT_IMAGE_LAYOUT_WIRE_H
+
+#include "image/layout.h"
+
+/*
+ * The description that goes from the worker to its parent (same program): this head, then the
+ * lists, each in rising order of its first field, then the names. For the files layout_*.c only.
+ */
+enum wire_list {
+	WIRE_PARTS,
+	WIRE_RANGES,
+	WIRE_FRAMES,
+	WIRE_LANDINGS,
+	WIRE_WORDS,
+	WIRE_EXTERNALS,
+	WIRE_NAMES, /* bytes: strings with their terminators */
+	WIRE_LISTS
+};
+
+struct wire_layout {
+	uint32_t machine, bits;
+	uint64_t counts[WIRE_LISTS];
+};
+
+struct wire_part {
+	uint64_t address, offset, size; /* offset: in the file */
+};
+
+struct wire_range {
+	uint64_t start, end;
+};
+
+struct wire_frame {
+	uint64_t start, size, part;
+};
+
+struct wire_landing {
+	uint64_t function, address;
+};
+
+struct wire_word { /* 8 bytes whose value is not that of the file */
+	uint64_t address, value;
+};
+
+struct wire_external {
+	uint64_t address, name; /* name: offset in the names */
+};
+
+#endif
