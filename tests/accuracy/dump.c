@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
 /*
- * accuracy-dump DB: the samples of the last epoch as JSON, for the harness: an array of
- * {"image", "path", "event", "period", "samples": [[offset, count], ...]}. An image may come in
- * several parts, and an offset in each of them.
+ * accuracy-dump DB: the samples and edges of the last epoch as JSON, for the harness: an array of
+ * {"image", "path", "event", "period", "samples": [[offset, count], ...]} and the same with
+ * "edges": [[from, to, count, windows, image of to where it is another], ...], null for
+ * DB_EDGE_START and DB_EDGE_END. An image may come in several parts, and an offset in each of them.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -28,11 +29,9 @@ static void print_text(const char *text, size_t size)
 	putchar('"');
 }
 
-/* A profile is shown several times, so images repeat too: one array of parts. */
-static int print_rows(void *arg, const struct db_profile *p, const uint64_t *offsets,
-		      const uint64_t *counts, size_t n)
+/* A profile is shown several times, so images repeat: one array of parts. */
+static void print_head(struct dump *d, const struct db_profile *p)
 {
-	struct dump *d = arg;
 	char id[IMAGE_ID_TEXT_MAX];
 
 	image_id_format(p->image, id);
@@ -40,11 +39,49 @@ static int print_rows(void *arg, const struct db_profile *p, const uint64_t *off
 	print_text(p->image_path, p->image_path_size);
 	printf(",\"event\":");
 	print_text(p->event->name, strlen(p->event->name));
-	printf(",\"period\":%" PRIu64 ",\"samples\":[", p->event->period);
+	printf(",\"period\":%" PRIu64, p->event->period);
+	d->any = true;
+}
+
+static int print_rows(void *arg, const struct db_profile *p, const uint64_t *offsets,
+		      const uint64_t *counts, size_t n)
+{
+	print_head(arg, p);
+	printf(",\"samples\":[");
 	for (size_t i = 0; i < n; i++)
 		printf("%s[%" PRIu64 ",%" PRIu64 "]", i ? "," : "", offsets[i], counts[i]);
 	printf("]}");
-	d->any = true;
+	return 0;
+}
+
+static void print_offset(uint64_t offset)
+{
+	if (offset == DB_EDGE_START)
+		printf("null");
+	else
+		printf("%" PRIu64, offset);
+}
+
+static int print_edges(void *arg, const struct db_profile *p, const struct db_edge_row *rows,
+		       size_t n)
+{
+	struct dump *d = arg;
+	char id[IMAGE_ID_TEXT_MAX];
+
+	print_head(d, p);
+	printf(",\"edges\":[");
+	for (size_t i = 0; i < n; i++) {
+		printf("%s[", i ? "," : "");
+		print_offset(rows[i].from);
+		putchar(',');
+		print_offset(rows[i].to);
+		printf(",%" PRIu64 ",%" PRIu64, rows[i].count, rows[i].windows);
+		image_id_format(rows[i].to_image, id);
+		if (memcmp(rows[i].to_image, p->image, sizeof(*p->image)) != 0)
+			printf(",\"%s\"", id);
+		putchar(']');
+	}
+	printf("]}");
 	return 0;
 }
 
@@ -58,7 +95,8 @@ static void print_damage(void *arg, const char *what)
 int main(int argc, char **argv)
 {
 	struct dump d = {0};
-	struct db_visitor visitor = {.rows = print_rows, .damage = print_damage, .arg = &d};
+	struct db_visitor visitor = {
+		.rows = print_rows, .edges = print_edges, .damage = print_damage, .arg = &d};
 	struct db_reader *reader = NULL;
 	struct diag diag = {0};
 	int error;

@@ -36,7 +36,7 @@ ENVIRONMENT = {
 
 
 class Program:
-    """argv runs in the directory of the inputs with stdout and stderr on /dev/null."""
+    """argv runs in the directory of the inputs with stdout in a file."""
 
     def __init__(self, name, kind, argv, quick=False):
         self.name, self.kind, self.argv = name, kind, argv
@@ -62,7 +62,8 @@ def list_programs(build):
                                       "60000", "-pass", "pass:secret", "-S", "0102030405060708",
                                       "-in", "text-3"]),
         Program("grep", "text", ["/usr/bin/grep", "-acEi",
-                                 "(struct|union)[ _a-z]*[0-9]+|[a-z]+_(get|put)[a-z]*\\(", "text-3"]),
+                                 "(struct|union)[ _a-z]*[0-9]+|[a-z]+_(get|put)[a-z]*\\(|([a-z]{4})_\\3",
+                                 "text-3"]),
         Program("sed", "text", ["/usr/bin/sed", "-f", "edit.sed", "text-1"]),
         Program("sort", "sorting", ["/usr/bin/sort", "--parallel=1", "-k2", "text-3"]),
         Program("flac", "media", ["/usr/bin/flac", "-8", "-s", "-c", "sound.wav"]),

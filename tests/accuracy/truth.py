@@ -17,7 +17,7 @@ from callgrind import Reader
 from elf import Elf
 from programs import ENVIRONMENT
 
-VERSION = 2
+VERSION = 3
 TIMEOUT_S = 600
 
 
@@ -116,9 +116,9 @@ def run_callgrind(program, work, extra=()):
         out = os.path.join(scratch, "callgrind.out")
         argv = ["valgrind", "-q", "--tool=callgrind", "--dump-instr=yes", "--collect-jumps=yes", "--skip-plt=no",
                 "--callgrind-out-file=" + out, *extra, *program.argv]
-        run = subprocess.run(argv, cwd=work, env=ENVIRONMENT, timeout=TIMEOUT_S,
-                             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-                             stderr=subprocess.PIPE)
+        with open(os.path.join(scratch, "output"), "wb") as output:
+            run = subprocess.run(argv, cwd=work, env=ENVIRONMENT, timeout=TIMEOUT_S,
+                                 stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.PIPE)
         if run.returncode or not os.path.exists(out):
             raise RuntimeError(f"{program.name}: exit status {run.returncode} under callgrind: "
                                + run.stderr.decode("utf-8", "replace")[-500:])
