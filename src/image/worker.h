@@ -62,6 +62,9 @@ int image_worker_debug_link(struct image_worker *w, int fd, struct image_debug_l
 /* image_perf_map_read(), or image_jitdump_read() when is_jitdump. */
 int image_worker_jit(struct image_worker *w, int fd, bool is_jitdump, size_t max_bytes,
 		     struct image_symbols **ret, struct diag *diag);
+/* As image_starts_read(). */
+int image_worker_starts(struct image_worker *w, int fd, size_t max_bytes, uint64_t **ret,
+			size_t *ret_count, struct diag *diag);
 /* As image_code_read(). */
 int image_worker_code(struct image_worker *w, int fd, uint64_t address, size_t size,
 		      uint8_t **ret_data, size_t *ret_size, struct diag *diag);

@@ -12,6 +12,7 @@
 #include <sys/time.h>
 #include "image/code.h"
 #include "image/jit.h"
+#include "image/starts.h"
 #include "image/worker_wire.h"
 #include "util/num.h"
 
@@ -125,6 +126,19 @@ static int do_debug_link(const struct child *c, struct buf *out, struct diag *di
 	return r ? r : buf_append(out, &link, sizeof(link));
 }
 
+static int do_starts(const struct child *c, struct buf *out, struct diag *diag)
+{
+	uint64_t *starts;
+	size_t count;
+	int r = image_starts_read(c->files[0], (size_t)c->request.arguments[0], &starts, &count,
+				  diag);
+	if (r)
+		return r;
+	r = buf_append(out, starts, count * sizeof(*starts));
+	free(starts);
+	return r;
+}
+
 static int do_code(const struct child *c, struct buf *out, struct diag *diag)
 {
 	uint8_t *data;
@@ -153,6 +167,8 @@ static int child_do(const struct child *c, struct buf *out, struct diag *diag)
 		return do_debug_link(c, out, diag);
 	case WORKER_LAYOUT:
 		return image_layout_describe(c->files[0], out, diag);
+	case WORKER_STARTS:
+		return do_starts(c, out, diag);
 	case WORKER_CODE:
 		return do_code(c, out, diag);
 	}

@@ -129,6 +129,36 @@ out:
 	return r;
 }
 
+static bool starts_make_sense(const uint64_t *starts, size_t size)
+{
+	if (size % sizeof(*starts))
+		return false;
+	for (size_t i = 1; i < size / sizeof(*starts); i++)
+		if (starts[i - 1] >= starts[i])
+			return false;
+	return true;
+}
+
+int image_worker_starts(struct image_worker *w, int fd, size_t max_bytes, uint64_t **ret,
+			size_t *ret_count, struct diag *diag)
+{
+	struct worker_request request = {
+		.kind = WORKER_STARTS, .file_count = 1, .arguments = {max_bytes}};
+	struct buf reply;
+
+	buf_init(&reply, max_bytes);
+	int r = worker_call(w, request, &fd, NULL, &reply, diag);
+	if (!r && !starts_make_sense((const uint64_t *)reply.data, reply.size))
+		r = worker_refuse(w, diag);
+	if (r) {
+		buf_free(&reply);
+		return r;
+	}
+	*ret = (uint64_t *)reply.data;
+	*ret_count = reply.size / sizeof(**ret);
+	return 0;
+}
+
 int image_worker_code(struct image_worker *w, int fd, uint64_t address, size_t size,
 		      uint8_t **ret_data, size_t *ret_size, struct diag *diag)
 {

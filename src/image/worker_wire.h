@@ -28,6 +28,7 @@ enum worker_kind {
 	WORKER_PERF_MAP,
 	WORKER_JITDUMP,
 	WORKER_LAYOUT,
+	WORKER_STARTS,
 };
 
 struct worker_request {

@@ -84,6 +84,13 @@ static void assert_no_children(void)
 	assert_int_equal(errno, ECHILD);
 }
 
+static int compare_u64(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
 static void test_facts(void **state)
 {
 	(void)state;
@@ -142,6 +149,31 @@ static void test_symbols_and_code(void **state)
 	free(expected);
 	image_symbols_free(direct);
 	image_symbols_free(asked);
+	close(fd);
+	image_worker_free(w);
+}
+
+static void test_starts(void **state)
+{
+	(void)state;
+	struct image_worker *w = image_worker_new(NULL);
+	uint64_t *starts;
+	struct diag diag = {0};
+	size_t count, at = 0;
+	struct image_symbols *symbols;
+	int fd = open_self();
+
+	assert_int_equal(image_worker_starts(w, fd, 64 << 20, &starts, &count, &diag), 0);
+	assert_int_equal(image_symbols_read(fd, -1, 64 << 20, &symbols, NULL), 0);
+	for (size_t i = 0; i < image_symbols_count(symbols); i++)
+		if (!strcmp(image_symbols_at(symbols, i)->name, "test_starts"))
+			at = image_symbols_at(symbols, i)->start;
+	assert_true(at && bsearch(&at, starts, count, sizeof(*starts), compare_u64));
+	free(starts);
+	image_symbols_free(symbols);
+	close(fd);
+	fd = file_with("#!/bin/sh\necho culprit\n", 23);
+	assert_int_equal(image_worker_starts(w, fd, 1 << 20, &starts, &count, &diag), -EBADMSG);
 	close(fd);
 	image_worker_free(w);
 }
@@ -603,13 +635,21 @@ int main(int argc, char **argv)
 {
 	image_worker_dispatch(argc, argv);
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_facts),	      cmocka_unit_test(test_symbols_and_code),
-		cmocka_unit_test(test_lines),	      cmocka_unit_test(test_child_has_nothing),
-		cmocka_unit_test(test_jail),	      cmocka_unit_test(test_killed_between),
-		cmocka_unit_test(test_killed_during), cmocka_unit_test(test_timeout),
-		cmocka_unit_test(test_memory),	      cmocka_unit_test(test_not_regular),
-		cmocka_unit_test(test_broken_files),  cmocka_unit_test(test_hostile_replies),
-		cmocka_unit_test(test_parent_dies),   cmocka_unit_test(test_not_root),
+		cmocka_unit_test(test_facts),
+		cmocka_unit_test(test_symbols_and_code),
+		cmocka_unit_test(test_starts),
+		cmocka_unit_test(test_lines),
+		cmocka_unit_test(test_child_has_nothing),
+		cmocka_unit_test(test_jail),
+		cmocka_unit_test(test_killed_between),
+		cmocka_unit_test(test_killed_during),
+		cmocka_unit_test(test_timeout),
+		cmocka_unit_test(test_memory),
+		cmocka_unit_test(test_not_regular),
+		cmocka_unit_test(test_broken_files),
+		cmocka_unit_test(test_hostile_replies),
+		cmocka_unit_test(test_parent_dies),
+		cmocka_unit_test(test_not_root),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
