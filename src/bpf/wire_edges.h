@@ -123,7 +123,9 @@ struct wire_window_counters {
 	wire_u64 instructions;
 	wire_u64 edges;
 	wire_u64 ends[WIRE_END_REASONS];
-	wire_u64 lost; /* found the ring full */
+	wire_u64 lost;	   /* found the ring full */
+	wire_u64 spent_ns; /* of this CPU, from a window's time_ns to its end: what the budget is
+			      charged */
 	/* Without an instruction, and nothing in it that the collector could help: not recorded. */
 	wire_u64 empty;
 };
