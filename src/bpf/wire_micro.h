@@ -14,19 +14,27 @@
 enum wire_micro_op {
 	MICRO_STOP, /* imm: enum wire_end */
 	MICRO_NOP,
-	MICRO_CLOBBER, /* see below */
+	MICRO_CLOBBER, /* not modelled: what it writes is unknown. MICRO_CLOBBER_... in imm; disp:
+			  of vectors, unless it writes memory */
 	/* Transfers of control. Direct ones: imm from the next instruction. */
 	MICRO_JUMP,
 	MICRO_CALL,
-	MICRO_BRANCH,	   /* a: condition, as in the opcode */
-	MICRO_BRANCH_RCXZ, /* if rcx is zero, of width */
+	MICRO_BRANCH,	   /* imm; a: condition, as in the opcode */
+	MICRO_BRANCH_RCXZ, /* imm; if rcx of width is zero */
+	MICRO_RETURN,	   /* imm: bytes to drop besides the address */
 	MICRO_JUMP_TO,	   /* b */
 	MICRO_CALL_TO,	   /* b */
-	MICRO_RETURN,	   /* imm: bytes to drop besides the address */
-	/* Values. */
-	MICRO_MOVE, /* b of source width, extended by zeros */
-	MICRO_MOVE_SIGNED,
-	MICRO_ADDRESS, /* the memory operand's address */
+	/* The stack, and strings. */
+	MICRO_PUSH, /* b */
+	MICRO_POP,  /* dst */
+	MICRO_LEAVE,
+	MICRO_FILL, /* rep stos */
+	MICRO_COPY, /* rep movs */
+	/* Values: dst = a OP b. Those with b alone: dst = OP b. */
+	MICRO_MOVE,
+	MICRO_VALUE_FIRST = MICRO_MOVE,
+	MICRO_MOVE_SIGNED, /* from the source's width */
+	MICRO_ADDRESS,	   /* the memory operand's address */
 	MICRO_ADD,
 	MICRO_ADC,
 	MICRO_SUB,
@@ -34,7 +42,7 @@ enum wire_micro_op {
 	MICRO_AND,
 	MICRO_OR,
 	MICRO_XOR,
-	MICRO_ANDN,
+	MICRO_ANDN, /* ~a & b */
 	MICRO_INC,
 	MICRO_DEC,
 	MICRO_NEG,
@@ -44,14 +52,14 @@ enum wire_micro_op {
 	MICRO_SAR,
 	MICRO_ROL,
 	MICRO_ROR,
-	MICRO_SHLX, /* these three: without flags */
+	MICRO_SHLX, /* these four: without flags */
 	MICRO_SHRX,
 	MICRO_SARX,
 	MICRO_RORX,
-	MICRO_SHLD, /* imm: the count; or by cl */
+	MICRO_SHLD, /* imm: the count; MICRO_BY_CL */
 	MICRO_SHRD,
-	MICRO_MULTIPLY,	     /* dst = a * b */
-	MICRO_MULTIPLY_WIDE, /* rdx:rax = rax * b, of unsigned */
+	MICRO_MULTIPLY,
+	MICRO_MULTIPLY_WIDE, /* rdx:rax = rax * b */
 	MICRO_MULTIPLY_WIDE_SIGNED,
 	MICRO_DIVIDE, /* rdx:rax by b */
 	MICRO_DIVIDE_SIGNED,
@@ -75,52 +83,65 @@ enum wire_micro_op {
 	MICRO_EXCHANGE,
 	MICRO_EXCHANGE_ADD,
 	MICRO_COMPARE_EXCHANGE,
-	MICRO_PUSH,
-	MICRO_POP,
-	MICRO_LEAVE,
-	MICRO_CARRY, /* imm: 0 clear, 1 set, 2 complement */
-	MICRO_FILL,  /* rep stos */
-	MICRO_COPY,  /* rep movs */
-	/* Vectors and masks. */
+	MICRO_CARRY, /* b: 0 clear, 1 set, 2 complement */
+	/* Vectors and masks. The source width is the element's. */
 	MICRO_V_FIRST,
-	MICRO_V_LOAD = MICRO_V_FIRST, /* dst = memory of width, the rest zero */
-	MICRO_V_STORE,
-	MICRO_V_MOVE,
-	MICRO_V_FROM_GPR, /* movd, movq */
-	MICRO_V_TO_GPR,
-	MICRO_V_ZERO,
-	MICRO_V_ONES,
+	MICRO_V_MOVE = MICRO_V_FIRST, /* b; upper bytes become zero */
+	MICRO_V_STORE,		      /* b to memory */
+	MICRO_V_FROM_GPR,
+	MICRO_V_TO_GPR, /* b */
+	MICRO_V_ZERO_UPPER,
 	MICRO_V_AND,
 	MICRO_V_ANDN,
 	MICRO_V_OR,
 	MICRO_V_XOR,
-	MICRO_V_EQUAL, /* by elements of 1 << element bytes, as a vector */
-	MICRO_V_GREATER,
-	MICRO_V_MIN_UNSIGNED,
-	MICRO_V_SUB_BYTES,
-	MICRO_V_BROADCAST, /* element 0 of a vector, or memory */
+	MICRO_V_TERNARY, /* of dst, a, b; imm: the table */
+	MICRO_V_EQUAL,
+	MICRO_V_GREATER, /* signed */
+	MICRO_V_MIN,	 /* unsigned */
+	MICRO_V_SUB,
+	MICRO_V_BROADCAST,
 	MICRO_V_BROADCAST_GPR,
 	MICRO_V_MASK,		/* pmovmskb */
 	MICRO_V_TEST,		/* ptest */
-	MICRO_V_COMPARE,	/* to a mask; imm: predicate */
-	MICRO_V_TEST_MASK,	/* vptestm; imm 1: vptestnm */
+	MICRO_V_COMPARE,	/* to a mask; imm: predicate, MICRO_SIGNED */
+	MICRO_V_TEST_MASK,	/* to a mask; imm 1: vptestnm */
 	MICRO_V_COMPARE_SCALAR, /* ucomis */
-	MICRO_K_FROM,
-	MICRO_K_TO,
+	MICRO_K_FROM_GPR,
+	MICRO_K_TO_GPR,
 	MICRO_K_OR_TEST,
-	MICRO_K_BINARY,
+	MICRO_K_BINARY, /* imm: enum micro_mask */
 	MICRO_OPS,
 };
+
+enum micro_mask {
+	MICRO_K_AND,
+	MICRO_K_OR,
+	MICRO_K_XOR,
+	MICRO_K_ANDN,
+	MICRO_K_XNOR,
+	MICRO_K_NOT,
+	MICRO_K_MOVE,
+	MICRO_K_UNPACK
+};
+
+#define MICRO_BY_CL  0x80 /* instead of a count */
+#define MICRO_SIGNED 8	  /* beside a predicate */
+
+#define MICRO_CLOBBER_REGISTERS 0xffff
+#define MICRO_CLOBBER_FLAGS	0x10000
+#define MICRO_CLOBBER_MASKS	24 /* the first of eight bits */
 
 /* Modes. */
 #define MICRO_A_MEMORY	 0x01
 #define MICRO_B_MEMORY	 0x02
 #define MICRO_B_IMM	 0x04
 #define MICRO_TO_MEMORY	 0x08
-#define MICRO_TO_NOWHERE 0x10 /* for its flags only */
-#define MICRO_FS	 0x20 /* the memory operand is relative to the thread pointer */
-#define MICRO_HIGH	 0x40 /* of registers MICRO_HIGH_BYTE and on */
-#define MICRO_WIDE_IMM	 0x80 /* disp has the immediate's high half */
+#define MICRO_TO_NOWHERE 0x10	    /* for its flags only */
+#define MICRO_FS	 0x20	    /* the memory operand is relative to the thread pointer */
+#define MICRO_HIGH	 0x40	    /* of registers MICRO_HIGH_BYTE and on */
+#define MICRO_WIDE_IMM	 0x80	    /* disp has the immediate's high half */
+#define MICRO_KEEP_UPPER MICRO_HIGH /* of a vector operation: only the low 16 bytes are written */
 
 /* Registers 0-15 as x86 numbers them. */
 #define MICRO_NO_REGISTER 16 /* always 0 */

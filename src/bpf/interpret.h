@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#ifndef CULPRIT_BPF_INTERPRET_H
+#define CULPRIT_BPF_INTERPRET_H
+
+/*
+ * The interpreter of edge samples: from the registers at a sample, the path that the code will take
+ * (DCPI, section 7). The same source runs in the kernel and, for tests and fuzzing, in user space.
+ *
+ * It follows what it knows for certain. A value that cannot be known (a vector register at the
+ * sample, a page that is not there, the result of an instruction that is not modelled) is marked
+ * unknown, and so is all that is made of it; the window ends only when the path depends on it. What
+ * the window writes goes to an overlay of 64 words, which its reads see; memory is never written.
+ *
+ * The includer is the host. Before including this, it defines INTERPRET_FUNCTION, which for the
+ * kernel makes a function of its own for the verifier, so that paths do not multiply, and:
+ *   int host_read(void *to, wire_u32 size, wire_u64 address)     0, or not resident
+ *   const struct wire_strip *host_strip(struct wire_strip_key *)
+ *   const struct wire_micro *host_micro(wire_u32 index)
+ *   int host_find(struct interpret *s)
+ *       sets s->mapping for s->pc: 0, or the enum wire_end that it is; fills window.file.
+ */
+#include "wire_edges.h"
+
+#define INTERPRET_SETS 32
+#define INTERPRET_WAYS 2
+
+#define FLAG_CARRY    0x001u
+#define FLAG_PARITY   0x004u
+#define FLAG_ZERO     0x040u
+#define FLAG_SIGN     0x080u
+#define FLAG_OVERFLOW 0x800u
+#define FLAGS_ALL     (FLAG_CARRY | FLAG_PARITY | FLAG_ZERO | FLAG_SIGN | FLAG_OVERFLOW)
+
+/* What the window wrote to eight aligned bytes. */
+struct interpret_word {
+	wire_u64 data;
+	wire_u64 valid;	  /* all ones in the bytes that it wrote */
+	wire_u64 unknown; /* and in those whose value is not known */
+};
+
+struct interpret_mapping {
+	wire_u64 begin, end;
+	wire_u64 shift; /* from address to file offset */
+	wire_u32 slot;
+	wire_u32 unused;
+};
+
+struct interpret {
+	/* The host sets: */
+	wire_u64 reg[MICRO_REGISTERS]; /* 0-15 */
+	wire_u64 pc;
+	wire_u64 fs_base;
+	wire_u32 flags; /* in the places of rflags */
+
+	wire_u32 flags_known; /* as flags */
+	wire_u32 known;	      /* registers, a bit each */
+	wire_u64 next;	      /* the next pc */
+	wire_u32 transfers;   /* whether the instruction transfers control */
+	struct wire_micro micro;
+
+	/* Operands of the instruction. */
+	wire_u64 address, a, b, result;
+	wire_u32 address_known, a_known, b_known, result_known;
+
+	struct interpret_mapping mapping;
+	struct wire_strip_key strip_key; /* of strip; slot 0: none */
+	struct wire_strip strip;
+
+	wire_u64 value; /* what interpret_load() read */
+	wire_u32 stores;
+	wire_u64 tag[INTERPRET_SETS][INTERPRET_WAYS]; /* address / 8 + 1; 0: free */
+	struct interpret_word word[INTERPRET_SETS][INTERPRET_WAYS];
+
+	wire_u64 vector[32][8];
+	wire_u8 vector_known[32]; /* a bit for 16 bytes */
+	wire_u64 wide[8];	  /* the vector operand b */
+	wire_u32 wide_known;
+	wire_u32 masks_known;
+	wire_u64 mask[8];
+
+	struct wire_window window;
+};
+
+/* Shapes that both the instructions and the vectors need. */
+
+static inline wire_u64 interpret_mask(wire_u32 width)
+{
+	return width >= 3 ? ~0ull : (1ull << (8u << width)) - 1;
+}
+
+static inline wire_u32 interpret_ones(wire_u64 x)
+{
+	x -= x >> 1 & 0x5555555555555555ull;
+	x = (x & 0x3333333333333333ull) + (x >> 2 & 0x3333333333333333ull);
+	x = (x + (x >> 4)) & 0x0f0f0f0f0f0f0f0full;
+	return x * 0x0101010101010101ull >> 56;
+}
+
+static inline wire_u32 micro_length(const struct wire_micro *m)
+{
+	return m->length & 15;
+}
+
+static inline wire_u32 micro_width(const struct wire_micro *m)
+{
+	return m->widths & 15;
+}
+
+static inline wire_u32 micro_source_width(const struct wire_micro *m)
+{
+	return m->widths >> 4;
+}
+
+static inline wire_u32 micro_dst(const struct wire_micro *m)
+{
+	return m->registers & 31;
+}
+
+static inline wire_u32 micro_a(const struct wire_micro *m)
+{
+	return m->registers >> 5 & 31;
+}
+
+static inline wire_u32 micro_b(const struct wire_micro *m)
+{
+	return m->registers >> 10 & 31;
+}
+
+static inline wire_u32 micro_base(const struct wire_micro *m)
+{
+	return m->registers >> 15 & 31;
+}
+
+static inline wire_u32 micro_index(const struct wire_micro *m)
+{
+	return m->registers >> 20 & 31;
+}
+
+static inline wire_u32 micro_scale(const struct wire_micro *m)
+{
+	return m->registers >> 25 & 3;
+}
+
+static inline wire_u64 interpret_signed(wire_u32 x)
+{
+	return (wire_u64)(long long)(int)x;
+}
+
+static inline void interpret_set_known(struct interpret *s, wire_u32 n, wire_u32 known)
+{
+	s->known = (s->known & ~(1u << (n & 31))) | (known & 1) << (n & 31);
+}
+
+static inline wire_u32 interpret_is_known(const struct interpret *s, wire_u32 n)
+{
+	return s->known >> (n & 31) & 1;
+}
+
+#include "interpret_memory.h"
+#include "interpret_value.h"
+#include "interpret_vector.h"
+#include "interpret_window.h"
+
+#endif

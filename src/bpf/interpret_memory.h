@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#ifndef CULPRIT_BPF_INTERPRET_MEMORY_H
+#define CULPRIT_BPF_INTERPRET_MEMORY_H
+
+/* Part of interpret.h: memory as the window sees it, which is what it wrote itself before all else.
+ */
+
+/* The set of an aligned word; the high part keeps the frames of a deep stack apart. */
+static inline wire_u32 interpret_set(wire_u64 word)
+{
+	return (word ^ word >> 5) & (INTERPRET_SETS - 1);
+}
+
+/*
+ * Lays what was written to the aligned word over data, which has the word's bytes at its own place.
+ * Gives the bytes, as masks, that were written, and that are unknown.
+ */
+static inline wire_u64 interpret_lay(const struct interpret *s, wire_u64 word, wire_u64 *valid,
+				     wire_u64 *unknown)
+{
+	wire_u32 set = interpret_set(word), way = 0;
+
+	if (s->tag[set][0] != word + 1) {
+		if (s->tag[set][1] != word + 1) {
+			*valid = *unknown = 0;
+			return 0;
+		}
+		way = 1;
+	}
+	*valid = s->word[set][way].valid;
+	*unknown = s->word[set][way].unknown;
+	return s->word[set][way].data;
+}
+
+/* Reads 1 << width bytes, up to 8, into s->value; returns whether they are known. */
+INTERPRET_FUNCTION int interpret_load(struct interpret *s, wire_u64 address, wire_u32 width)
+{
+	if (!s)
+		return 0;
+
+	wire_u64 mask = interpret_mask(width), value = 0;
+	wire_u32 size = 1u << (width & 3);
+	int missing = host_read(&value, size, address);
+
+	s->value = value;
+	if (s->stores == 0)
+		return !missing;
+
+	wire_u32 shift = (address & 7) * 8;
+	wire_u64 valid, unknown, data = interpret_lay(s, address >> 3, &valid, &unknown);
+
+	data >>= shift;
+	valid >>= shift;
+	unknown >>= shift;
+	if (shift + 8 * size > 64) {
+		wire_u64 valid2, unknown2;
+		wire_u64 data2 = interpret_lay(s, (address >> 3) + 1, &valid2, &unknown2);
+
+		data |= data2 << (64 - shift);
+		valid |= valid2 << (64 - shift);
+		unknown |= unknown2 << (64 - shift);
+	}
+	s->value = ((value & ~valid) | (data & valid)) & mask;
+	return (unknown & mask) == 0 && (!missing || (valid & mask) == mask);
+}
+
+/* Bytes of one aligned word. False: there is no room. */
+static inline int interpret_put(struct interpret *s, wire_u64 word, wire_u64 data, wire_u64 mask,
+				int known)
+{
+	wire_u32 set = interpret_set(word), way = 0;
+
+	if (s->tag[set][0] != word + 1) {
+		if (s->tag[set][1] == word + 1)
+			way = 1;
+		else if (s->tag[set][0] != 0 && s->tag[set][1] != 0)
+			return 0;
+		else {
+			way = s->tag[set][0] != 0;
+			s->tag[set][way] = word + 1;
+			s->word[set][way].valid = 0;
+			s->word[set][way].unknown = 0;
+			s->word[set][way].data = 0;
+		}
+	}
+
+	struct interpret_word *w = &s->word[set][way];
+
+	w->data = (w->data & ~mask) | (data & mask);
+	w->valid |= mask;
+	w->unknown = known ? w->unknown & ~mask : w->unknown | mask;
+	return 1;
+}
+
+/* Writes 1 << width bytes, up to 8; returns 0 or WIRE_END_STORES. */
+INTERPRET_FUNCTION int interpret_store(struct interpret *s, wire_u64 address, wire_u32 width,
+				       wire_u64 data, int known)
+{
+	if (!s)
+		return WIRE_END_STORES;
+
+	wire_u64 mask = interpret_mask(width);
+	wire_u32 shift = (address & 7) * 8;
+
+	s->stores++;
+	if (!interpret_put(s, address >> 3, data << shift, mask << shift, known))
+		return WIRE_END_STORES;
+	if (shift + (8u << (width & 3)) > 64 &&
+	    !interpret_put(s, (address >> 3) + 1, data >> (64 - shift), mask >> (64 - shift),
+			   known))
+		return WIRE_END_STORES;
+	return 0;
+}
+
+/* Reads 1 << width bytes, from 4 to 64, into s->wide, zeros above; returns whether all are known.
+ */
+INTERPRET_FUNCTION int interpret_load_wide(struct interpret *s, wire_u64 address, wire_u32 width)
+{
+	if (!s)
+		return 0;
+	for (int i = 0; i < 8; i++)
+		s->wide[i] = 0;
+	if (width <= 3) {
+		int known = interpret_load(s, address, width);
+
+		s->wide[0] = s->value;
+		return known;
+	}
+	if (s->stores == 0)
+		return !(width == 4   ? host_read(s->wide, 16, address)
+			 : width == 5 ? host_read(s->wide, 32, address)
+				      : host_read(s->wide, 64, address));
+
+	wire_u32 words = 1u << ((width - 3) & 3);
+	int known = 1;
+
+	for (wire_u32 i = 0; i < 8 && i < words; i++) {
+		known &= interpret_load(s, address + 8 * i, 3);
+		s->wide[i] = s->value;
+	}
+	return known;
+}
+
+/* Writes 1 << width bytes, from 4 to 64, of s->wide; returns 0 or WIRE_END_STORES. */
+INTERPRET_FUNCTION int interpret_store_wide(struct interpret *s, wire_u64 address, wire_u32 width,
+					    int known)
+{
+	if (!s)
+		return WIRE_END_STORES;
+	if (width <= 3)
+		return interpret_store(s, address, width, s->wide[0], known);
+
+	wire_u32 words = 1u << ((width - 3) & 3);
+
+	for (wire_u32 i = 0; i < 8 && i < words; i++)
+		if (interpret_store(s, address + 8 * i, 3, s->wide[i], known))
+			return WIRE_END_STORES;
+	return 0;
+}
+
+/* The address of the memory operand. */
+static inline void interpret_address(struct interpret *s)
+{
+	const struct wire_micro *m = &s->micro;
+	wire_u32 base = micro_base(m), index = micro_index(m);
+	wire_u64 address =
+		s->reg[base] + (s->reg[index] << micro_scale(m)) + interpret_signed(m->disp);
+
+	if (m->mode & MICRO_FS)
+		address += s->fs_base;
+	s->address = address;
+	s->address_known = interpret_is_known(s, base) & interpret_is_known(s, index);
+}
+
+#endif
