@@ -18,7 +18,8 @@
  *    (struct wire_file) and where the process has it. The collector resolves (process, address,
  *    time) as it does for a sample, chooses a slot (1 or more) and enters it in the map `files`.
  *    The kernel's view of a file is thus never compared with the one of stat(2), which differs on
- *    overlayfs and btrfs.
+ *    overlayfs and btrfs. A file that it will never decode (its slot in `files` is 0) counts as
+ *    none: WIRE_END_ANONYMOUS.
  * 2. Code that is not decoded ends a window with WIRE_END_COLD; the record's end says where. The
  *    collector decodes the strip and its neighbours (isa/micro.h).
  *
