@@ -27,3 +27,19 @@ uint32_t cfg_function_instruction_at(const struct cfg_function *f, uint64_t addr
 	return low < f->instruction_count && f->instructions[low].address == address ? low
 										     : CFG_OUTSIDE;
 }
+
+uint32_t cfg_function_block_at(const struct cfg_function *f, uint64_t address)
+{
+	const uint32_t i = cfg_function_instruction_at(f, address);
+	uint32_t low = 0, high = f->block_count;
+	if (i == CFG_OUTSIDE)
+		return CFG_OUTSIDE;
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+		if (f->blocks[middle].first_instruction <= i)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low - 1;
+}

@@ -124,8 +124,12 @@ void cfg_image_free(struct cfg_image *image);
  */
 int cfg_image_function(struct cfg_image *image, uint64_t address, const struct cfg_function **ret);
 
-/* Entries of all functions known so far, in rising order. The last ones may be added by building:
- * call again after the loop if they matter. Nothing is built. */
+/*
+ * Entries of all functions known so far: those of .eh_frame and symbols in rising order, then those
+ * that only calls tell of, which building finds: a walk over all asks for the count again at each
+ * step. A split-off part has an entry too; cfg_image_function gives its function again, known by
+ * its own entry. Nothing is built.
+ */
 size_t cfg_image_count(struct cfg_image *image);
 uint64_t cfg_image_entry(struct cfg_image *image, size_t index);
 /* Forgets all built functions, to give memory back in a walk over a whole image. */

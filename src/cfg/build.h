@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#ifndef CULPRIT_CFG_BUILD_H
+#define CULPRIT_CFG_BUILD_H
+
+#include "cfg/image.h"
+
+/* One function on its way: what explore.c finds, tables.c adds to and assemble.c puts together. */
+
+enum build_flag {
+	BUILD_LEADER = 1,	/* a block starts here */
+	BUILD_NO_RETURN = 2,	/* a call that does not come back */
+	BUILD_TAIL = 4,		/* a jump or conditional jump that leaves the function */
+	BUILD_FALL_TAIL = 8,	/* another function begins after it */
+	BUILD_RETURN_JUMP = 16, /* a jump that stands for a return */
+	BUILD_LANDING = 32,
+	BUILD_GOES_ON = 64, /* ud2 of the kernel: reported, then resumed */
+	BUILD_STOP = 128,
+};
+
+struct build_instruction {
+	struct isa_instruction in;
+	uint32_t flags;
+	uint32_t order; /* its place in the assembled list */
+	uint32_t jump;	/* of an indirect jump: its index in jumps and 1, else 0 */
+};
+
+struct build_run { /* instructions that were decoded one after the other */
+	uint64_t start;
+	uint32_t first, count;
+};
+
+enum build_jump_state { JUMP_UNKNOWN, JUMP_PROVEN, JUMP_INFERRED, JUMP_LEAVES };
+
+struct build_jump { /* an indirect jump, by the index of its instruction */
+	uint32_t instruction;
+	uint8_t state;	   /* enum build_jump_state */
+	uint8_t why;	   /* enum cfg_reason, when it is unknown */
+	uint64_t *targets; /* sorted, no doubles */
+	uint32_t target_count;
+};
+
+struct build_slot {
+	uint32_t generation, index;
+};
+
+struct cfg_builder {
+	struct cfg_image *image;
+	uint64_t entry;
+	const struct cfg_place *place; /* of the entry; NULL: in a gap */
+	struct build_instruction *list;
+	struct build_run *runs;
+	struct build_slot *slots; /* address -> index in list, open addressing */
+	uint64_t *work, *landings;
+	uint32_t *adopted; /* places of split-off parts */
+	struct build_jump *jumps;
+	size_t count, room, run_count, run_room, slot_count, slot_room, work_count, work_room;
+	size_t landing_count, landing_room, adopted_count, adopted_room, jump_count, jump_room;
+	uint32_t generation;
+	uint64_t foreign; /* instructions that lie in other functions */
+	uint32_t why[CFG_REASONS];
+};
+
+/* Makes room for one more element of a growing array. False: out of memory. */
+bool build_grow(void *array_pointer, size_t count, size_t *room, size_t each);
+
+/* Index in list, or UINT32_MAX. */
+uint32_t build_find(const struct cfg_builder *b, uint64_t address);
+/* Starts anew for a function. */
+int build_start(struct cfg_builder *b, struct cfg_image *image, uint64_t entry);
+/* Decodes all that is reached from the addresses in work. 0, -ENOMEM. (explore.c) */
+int build_explore(struct cfg_builder *b);
+int build_push(struct cfg_builder *b, uint64_t address);
+
+/* Where a jump of this function to target leads. */
+enum build_way { WAY_INSIDE, WAY_LEAVES, WAY_NOWHERE };
+enum build_way build_classify(struct cfg_builder *b, uint64_t target, bool adopt);
+
+/* The graph so far, new. (assemble.c) */
+int build_assemble(struct cfg_builder *b, struct cfg_function **ret);
+
+/*
+ * Looks for the targets of the indirect jumps of the graph so far. *ret_more: some were found that
+ * are to be explored. (tables.c)
+ */
+int build_resolve_jumps(struct cfg_builder *b, const struct cfg_function *f, bool *ret_more);
+
+#endif

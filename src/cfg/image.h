@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#ifndef CULPRIT_CFG_IMAGE_H
+#define CULPRIT_CFG_IMAGE_H
+
+#include "cfg/cfg.h"
+#include "cfg/owned.h"
+#include "util/hash.h"
+
+/* What is behind struct cfg_image; for the files of src/cfg that build graphs only. */
+
+/* Where functions are: sorted, disjoint, not empty. */
+struct cfg_place {
+	uint64_t start, end;
+	const char *name; /* or NULL */
+	bool exact;	  /* the end is known, not just the start of the next */
+	bool part;	  /* not a function's start */
+	uint32_t owner;	  /* of a part: the place that it is known to belong to, else UINT32_MAX */
+};
+
+struct cfg_image {
+	const struct cfg_source *source;
+	struct cfg_owned owned; /* when the image owns the source */
+	struct isa_decoder *decoder;
+	struct cfg_place *places;
+	size_t place_count;
+	uint64_t *extra; /* entries that only calls tell of */
+	size_t extra_count, extra_room;
+	struct map64 *extra_known;
+	struct map64 *returns;	 /* entry -> enum cfg_returning */
+	struct map64 *functions; /* entry -> index in built */
+	struct cfg_function **built;
+	size_t built_count, built_room;
+	struct cfg_builder *builder;
+	uint64_t foreign_budget; /* instructions that functions may still share with others */
+};
+
+/* The most functions of an image: more are not told apart. */
+#define CFG_FUNCTIONS_MAX (16u << 20)
+
+/* The place that has the address, NULL when none does. */
+const struct cfg_place *cfg_place_at(const struct cfg_image *image, uint64_t address);
+/* The first place that starts after the address, NULL when none does. */
+const struct cfg_place *cfg_place_after(const struct cfg_image *image, uint64_t address);
+/* Code at the address, up to the end of its region; NULL when there is none. */
+const uint8_t *cfg_code_at(const struct cfg_image *image, uint64_t address, size_t *ret_size);
+/* size bytes of constant data, NULL when they are not at hand. */
+const uint8_t *cfg_data_at(const struct cfg_image *image, uint64_t address, size_t size);
+/* The name of the other image's function behind a word, or behind a PLT entry; NULL: none. */
+const char *cfg_external_word(const struct cfg_image *image, uint64_t address);
+const char *cfg_external_entry(const struct cfg_image *image, uint64_t address);
+/* Makes an entry that a call tells of known. Refused past the maximum. */
+int cfg_image_add_entry(struct cfg_image *image, uint64_t entry);
+
+/* True for what is known never to return, by its name (exit, __cxa_throw, ...). */
+bool cfg_name_never_returns(const char *name);
+/* True when b is the name of a part of the function a: "a.cold", "a.cold.1", "a.part"... */
+bool cfg_name_is_part_of(const char *part, const char *whole);
+/* The kernel's stand-in for a return instruction. */
+bool cfg_name_is_return(const char *name);
+
+/*
+ * Whether the function at entry may return; false is proven: no path from its entry leads to a
+ * return, given what its callees do. (returns.c)
+ */
+bool cfg_may_return(struct cfg_image *image, uint64_t entry);
+
+/* One function's graph, new. 0, -ENOENT: no code at the entry, -ENOMEM. (build.c) */
+int cfg_build(struct cfg_image *image, uint64_t entry, struct cfg_function **ret);
+struct cfg_builder *cfg_builder_new(void);
+void cfg_builder_free(struct cfg_builder *b);
+
+#endif
