@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "cfg/build.h"
+#include "isa/operands.h"
 
 /* Instructions that one function may share with others, beside its own. */
 #define FOREIGN_MAX 65536
