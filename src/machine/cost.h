@@ -40,27 +40,27 @@ unsigned machine_model_ports(const struct machine_model *m);
 const char *machine_model_port(const struct machine_model *m, unsigned port);
 
 #define MACHINE_PORTS_MAX 64
-#define MACHINE_USES_MAX                                                        \
-	12 /* of ports by one instruction; what is more is left out and counted \
-	    */
-#define MACHINE_READS_MAX  8
+#define MACHINE_USES_MAX  12 /* of ports by one instruction; what is more is left out and counted \
+			      */
+#define MACHINE_READS_MAX  10
 #define MACHINE_WRITES_MAX 6
 
-/* Cycles on one of a set of ports. */
+/* count operations, each of which keeps one of a set of ports for so many cycles. */
 struct machine_use {
 	uint64_t ports; /* mask */
-	uint16_t cycles;
+	uint16_t count, cycles;
 };
 
-/* What a use is for: loads come first, then the work, then stores. */
+/* What an instruction costs. Loads come first, then the work, which needs what they loaded, then
+ * stores. */
 struct machine_cost {
 	struct machine_use uses[MACHINE_USES_MAX];
 	uint8_t load_uses, work_uses, store_uses; /* in this order in uses[] */
-	uint8_t slots; /* of renaming and retirement: fused operations; 0: none (fused, nop) */
-	uint8_t loads, stores;	 /* entries of the load and the store buffer */
-	uint16_t latency;	 /* from its inputs (loaded ones too) to its results */
-	uint16_t divider_cycles; /* that it keeps the divider; 0: none */
-	bool known;		 /* false: the source lacks it; a cost of the kind of instruction */
+	uint8_t slots;				  /* of renaming and retirement: fused operations */
+	uint8_t loads, stores;			  /* entries of the load and the store buffer */
+	uint16_t latency; /* from its inputs (loaded ones too) to its results */
+	uint64_t divider; /* the port that is a divider and busy for long; 0: none */
+	bool known;	  /* false: the source lacks it; a cost of its kind of work */
 	bool microcoded;
 };
 
@@ -82,21 +82,29 @@ enum machine_trait {
 	MACHINE_FUSES = 1 << 8, /* macro-fused with the conditional jump after it */
 	MACHINE_FUSED = 1 << 9, /* that jump: no operation of its own */
 	MACHINE_VECTOR_LOAD = 1 << 10,
-	MACHINE_STACK = 1 << 11,	/* push, pop, call, ret: rsp is kept by the front end */
-	MACHINE_ALWAYS_TAKEN = 1 << 12, /* jumps, calls, returns */
+	MACHINE_STACK = 1 << 11, /* push, pop, call, ret: the front end keeps the stack pointer */
+	MACHINE_LOADS = 1 << 12,
+	MACHINE_STORES = 1 << 13,
+	MACHINE_PREFETCH = 1 << 14, /* a load that nothing waits for */
+	MACHINE_INVALID = 1 << 15,  /* bytes that are no instruction */
 };
 
 /* One instruction made ready for the simulator. Plain data. */
 struct machine_instruction {
 	uint64_t address;
+	int64_t memory_value; /* of the memory operand, if it has one: see isa_operand's value */
+	int64_t adds;  /* a constant that it adds to a register and does nothing else to it */
 	uint32_t cost; /* number of its cost in the model */
 	uint16_t traits;
-	uint8_t size;
-	uint8_t read_count, address_count, write_count;
+	uint16_t mnemonic; /* as in isa_operands */
+	uint8_t size, memory_bytes;
+	uint8_t base, index, scale, segment; /* of the memory operand, ISA_REG_NONE: none */
+	uint8_t adds_to, adds_from;	     /* the register of adds, or ISA_REG_NONE */
+	uint8_t condition;		     /* as in isa_operands */
+	uint8_t address_count, read_count, write_count;
 	/* Register numbers of isa/operands.h, and MACHINE_REG_STATUS. The first address_count of
 	 * reads form an address; the work needs the rest. */
 	uint8_t reads[MACHINE_READS_MAX], writes[MACHINE_WRITES_MAX];
-	uint8_t first_bytes; /* of the opcode, to tell kinds of fusion apart; private */
 };
 
 /*
@@ -113,9 +121,10 @@ void machine_fuse(const struct machine_model *m, struct machine_instruction *lis
 const struct machine_cost *machine_cost_of(const struct machine_model *m,
 					   const struct machine_instruction *in);
 
-/* Forms of instruction that the source of costs lacked, and uses left out, since the start. */
+/* Forms of instruction seen, those that the source of costs lacks, those past the maximum (they get
+ * the cost of their kind of work), and registers and uses of ports left out, since the start. */
 struct machine_counters {
-	uint64_t forms, forms_unknown, uses_left_out;
+	uint64_t forms, forms_unknown, forms_refused, registers_left_out, uses_left_out;
 };
 void machine_read_counters(const struct machine_model *m, struct machine_counters *ret);
 

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#ifndef CULPRIT_MACHINE_LLVM_LOAD_H
+#define CULPRIT_MACHINE_LLVM_LOAD_H
+
+#include "machine/llvm_costs.h"
+#include "util/diag.h"
+
+/* The module that links to LLVM, loaded once and kept: LLVM cannot be unloaded safely. */
+struct llvm_module {
+	const struct llvm_costs_table *table;
+};
+
+/*
+ * -ENOENT: the module or LLVM is not installed; -EPROTO: it is of another version of culprit. It is
+ * looked for where $CULPRIT_LLVM_MODULE says (not for programs with more rights than their caller),
+ * beside the program as built, and where it is installed. The result is static.
+ */
+int llvm_module_load(struct llvm_module **ret, struct diag *diag);
+
+#endif

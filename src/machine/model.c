@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+/* A core with a source of costs: opening, names, and the memory of forms. prepare.c fills it. */
+#include <elf.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "machine/model.h"
+
+#define FORMS_MAX 65536
+
+static int name_ports_builtin(struct machine_model *m)
+{
+	while (m->port_count < MACHINE_CORE_PORTS_MAX && m->core->ports[m->port_count]) {
+		m->port_of[m->port_count] = UINT64_C(1) << m->port_count;
+		m->ports[m->port_count] = strdup(m->core->ports[m->port_count]);
+		if (!m->ports[m->port_count++])
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static int open_llvm(struct machine_model *m, struct diag *diag)
+{
+	char error[200];
+	int r = llvm_module_load(&m->module, diag);
+	if (r)
+		return r;
+	m->llvm = m->module->table->open(m->core->llvm_cpu, error, sizeof(error));
+	if (!m->llvm) {
+		m->module = NULL;
+		return diag_fail(diag, ENOENT, "no instruction costs from LLVM: %s", error);
+	}
+	snprintf(m->source, sizeof(m->source), "LLVM %s (%s)", m->module->table->version,
+		 m->core->llvm_cpu);
+	return machine_llvm_learn(m, diag);
+}
+
+static int open_source(struct machine_model *m, enum machine_source source, struct diag *diag)
+{
+	struct diag why = {.text = "they were asked for"};
+	int r = -ENOENT;
+	if (source != MACHINE_SOURCE_BUILTIN)
+		r = open_llvm(m, source == MACHINE_SOURCE_LLVM ? diag : &why);
+	if (r == 0 || source == MACHINE_SOURCE_LLVM || r == -ENOMEM)
+		return r;
+	snprintf(m->source, sizeof(m->source), "built-in tables (%.200s)", why.text);
+	return name_ports_builtin(m);
+}
+
+int machine_model_new(const struct machine_core *core, enum machine_source source,
+		      struct machine_model **ret, struct diag *diag)
+{
+	struct machine_model *m = calloc(1, sizeof(*m));
+	int r = -ENOMEM;
+	if (!m)
+		return diag_fail(diag, ENOMEM, "no memory for a machine model");
+	m->core = core;
+	m->forms = map64_new(FORMS_MAX);
+	if (m->forms)
+		r = isa_decoder_new(EM_X86_64, 64, ISA_SYNTAX_ATT, &m->decoder, diag);
+	if (r == 0)
+		r = open_source(m, source, diag);
+	if (r) {
+		machine_model_free(m);
+		return r;
+	}
+	*ret = m;
+	return 0;
+}
+
+void machine_model_free(struct machine_model *m)
+{
+	if (!m)
+		return;
+	if (m->llvm)
+		m->module->table->close(m->llvm);
+	for (unsigned i = 0; i < m->port_count; i++)
+		free(m->ports[i]);
+	isa_decoder_free(m->decoder);
+	map64_free(m->forms);
+	free(m->costs);
+	free(m);
+}
+
+const struct machine_core *machine_model_core(const struct machine_model *m)
+{
+	return m->core;
+}
+
+const char *machine_model_source(const struct machine_model *m)
+{
+	return m->source;
+}
+
+unsigned machine_model_ports(const struct machine_model *m)
+{
+	return m->port_count;
+}
+
+const char *machine_model_port(const struct machine_model *m, unsigned port)
+{
+	return port < m->port_count ? m->ports[port] : "?";
+}
+
+const struct machine_cost *machine_cost_of(const struct machine_model *m,
+					   const struct machine_instruction *in)
+{
+	return &m->costs[in->cost];
+}
+
+void machine_read_counters(const struct machine_model *m, struct machine_counters *ret)
+{
+	*ret = m->counters;
+	ret->forms = m->cost_count;
+}
+
+uint64_t machine_translate_ports(const struct machine_model *m, uint32_t core_ports)
+{
+	uint64_t ports = 0;
+	for (unsigned i = 0; i < MACHINE_CORE_PORTS_MAX; i++)
+		if (core_ports >> i & 1)
+			ports |= m->port_of[i];
+	return ports;
+}
