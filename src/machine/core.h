@@ -72,9 +72,10 @@ struct machine_core {
 	 * vector register adds. */
 	uint8_t mispredict_cycles;
 	uint8_t l1_cycles, l1_indexed_extra, l1_vector_extra, l2_cycles, l3_cycles;
-	uint16_t memory_cycles; /* about, at 4 GHz and one socket */
-	uint8_t store_forward_cycles;
-	bool renames_memory; /* push and pop, and [rsp+n] stores followed by loads: no latency */
+	uint16_t memory_cycles;	      /* about, at 4 GHz and one socket */
+	uint8_t store_forward_cycles; /* from the stored data to the load's result */
+	bool renames_memory; /* without an index, a load finds its store when it is renamed */
+	uint8_t renamed_forward_cycles;		      /* and then takes so long */
 	uint8_t division32_cycles, division64_cycles; /* of small operands */
 	uint8_t locked_cycles;			      /* a locked operation in the first cache */
 

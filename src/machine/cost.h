@@ -40,8 +40,9 @@ unsigned machine_model_ports(const struct machine_model *m);
 const char *machine_model_port(const struct machine_model *m, unsigned port);
 
 #define MACHINE_PORTS_MAX 64
-#define MACHINE_USES_MAX  12 /* of ports by one instruction; what is more is left out and counted \
-			      */
+#define MACHINE_USES_MAX                                                        \
+	12 /* of ports by one instruction; what is more is left out and counted \
+	    */
 #define MACHINE_READS_MAX  10
 #define MACHINE_WRITES_MAX 6
 

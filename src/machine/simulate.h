@@ -77,29 +77,38 @@ int machine_simulator_new(const struct machine_model *model, const struct machin
 void machine_simulator_free(struct machine_simulator *s);
 /* An empty core at cycle 0, sequence number 0. */
 void machine_simulator_reset(struct machine_simulator *s);
+/* Lets later instructions depend on nothing before: all registers are ready. */
+void machine_simulator_cut(struct machine_simulator *s);
 /* One instruction more, in program order. execution may be NULL: taken if it always is, addresses
  * not known (then a load forwards from no store). */
 void machine_simulator_step(struct machine_simulator *s, const struct machine_instruction *in,
 			    const struct machine_execution *execution, struct machine_timing *ret);
 
+/* Slots of renaming and retirement that an instruction takes, fusion considered. */
+unsigned machine_simulator_slots(const struct machine_simulator *s,
+				 const struct machine_instruction *in);
+
 /* What one instruction of a loop or path costs in the best case. Averages over executions. */
 struct machine_head {
 	double head_cycles; /* that it is the oldest one not retired: retire(i) - retire(i-1) */
-	double slots;	    /* of renaming that it takes */
-	uint8_t bound;	    /* enum machine_bound, the most frequent when head_cycles > 0 */
-	uint8_t cause_register;
-	uint8_t port;
+	/* The same as samples would show it: what is lost to width, not to one instruction, is
+	 * spread over all operations (doc/machine.md, "Heads"). Sums up to the same. */
+	double expected_cycles;
+	uint32_t slots; /* of renaming that it takes */
+	uint8_t bound;	/* enum machine_bound: of most of its cycles */
+	uint8_t cause_register, port;
 	int32_t cause;		 /* index in the list of what it waits for, -1: none or outside */
-	uint32_t cause_distance; /* iterations back; 0: the same one */
+	uint32_t cause_distance; /* rounds back; 0: the same one */
 };
 
-/* What holds a whole loop or path back, for spreading its time (doc/machine.md, "heads"). */
+/* What holds a whole loop or path back. */
 struct machine_steady {
-	double cycles;	 /* an iteration */
-	double slots;	 /* fused operations an iteration */
+	double cycles;	 /* a round */
+	uint32_t slots;	 /* fused operations a round */
 	uint8_t bound;	 /* what most of the cycles wait for */
-	bool throughput; /* width, ports or front end bind: samples spread over all operations */
-	uint32_t iterations; /* simulated */
+	bool throughput; /* width binds: samples spread over all operations */
+	uint32_t rounds; /* simulated */
+	bool settled;	 /* false: it never repeated itself; the average of what was seen */
 };
 
 enum machine_repeat {
@@ -110,9 +119,11 @@ enum machine_repeat {
 };
 
 /*
- * Simulates a list over and over until it repeats itself, with perfect caches and predictor; the
- * last instruction's jump, if it is one, is taken. heads has count entries. ret_steady may be NULL.
- * 0, -EINVAL for an empty list or one over MACHINE_LIST_MAX, -ENOMEM.
+ * Simulates a list over and over until it repeats itself, with perfect caches and predictor (the
+ * simulator's plug-ins, if any, are asked all the same); control goes from each instruction to the
+ * next, and from the last to the first. Addresses are followed as far as registers change by
+ * constants only, so a load finds the store before it. heads has count entries; ret_steady may be
+ * NULL. 0, -EINVAL for an empty list or one over MACHINE_LIST_MAX, -ENOMEM.
  */
 #define MACHINE_LIST_MAX 4096
 int machine_head_times(struct machine_simulator *s, const struct machine_instruction *list,

@@ -1,0 +1,476 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+/*
+ * One pass in program order. Each stage of the core is a few counters, which say the first cycle in
+ * which the stage can take the next operation:
+ *
+ *   fetch    cache of decoded operations or legacy decoders; a taken branch ends a group; runs at
+ *            most QUEUE instructions ahead of issue
+ *   issue    width, a free entry of the reorder buffer, scheduler, load and store buffer
+ *   execute  inputs, then ports (ports.c); loads ask the plug-in and the store table
+ *   retire   in order, width
+ *
+ * Every wait replaces the blame; what is left when an instruction retires is the last thing that it
+ * waited for.
+ */
+#include <errno.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include "machine/model.h"
+#include "machine/ports.h"
+#include "machine/simulate.h"
+
+#define QUEUE	     64	  /* instructions between fetch and issue */
+#define REORDER_MAX  1024 /* entries, over any core's */
+#define BUFFER_MAX   256
+#define STORES_KNOWN 1024 /* addresses of stores remembered for forwarding */
+#define WINDOWS	     2048 /* of the cache of decoded operations, 64 bytes each */
+#define UNKNOWN	     UINT64_MAX
+
+struct blame {
+	uint8_t bound, reg, port;
+	uint64_t cause;
+};
+
+struct result {
+	uint64_t ready, sequence;
+};
+
+struct store {
+	uint64_t address, sequence, data, commit;
+	uint8_t bytes;
+};
+
+struct machine_simulator {
+	const struct machine_model *model;
+	const struct machine_core *core;
+	struct machine_plugins plugins;
+	uint64_t fused_ports;
+
+	uint64_t sequence;
+	struct result registers[MACHINE_REG_COUNT];
+
+	uint64_t fetch_cycle, fetch_floor, fetch_line;
+	int fetch_room, fetch_bytes;
+	bool decoding;
+	struct blame fetch_blame;
+	uint64_t windows[WINDOWS];
+	uint64_t queue[QUEUE];
+
+	uint64_t issue_cycle, issue_floor, issue_cause;
+	unsigned issue_room;
+
+	uint64_t reorder[REORDER_MAX], slots;
+	uint64_t loads[BUFFER_MAX], load_count;
+	uint64_t stores[BUFFER_MAX], store_count;
+	struct ports ports;
+
+	uint64_t memory_floor, memory_cause; /* after a fence or a locked operation */
+	uint64_t commit;
+	struct store known[STORES_KNOWN];
+
+	uint64_t retire_cycle, last_complete;
+	unsigned retire_room;
+};
+
+static const char *const bound_names[MACHINE_BOUNDS] = {
+	[MACHINE_BOUND_RETIRE] = "retire",	   [MACHINE_BOUND_DEPENDENCY] = "dependency",
+	[MACHINE_BOUND_MEMORY] = "memory",	   [MACHINE_BOUND_FORWARD] = "store-forward",
+	[MACHINE_BOUND_LATENCY] = "latency",	   [MACHINE_BOUND_PORT] = "port",
+	[MACHINE_BOUND_DIVIDER] = "divider",	   [MACHINE_BOUND_ISSUE] = "issue",
+	[MACHINE_BOUND_FRONT_END] = "front-end",   [MACHINE_BOUND_ICACHE] = "icache",
+	[MACHINE_BOUND_MISPREDICT] = "mispredict", [MACHINE_BOUND_REORDER] = "reorder-buffer",
+	[MACHINE_BOUND_SCHEDULER] = "scheduler",   [MACHINE_BOUND_LOADS] = "load-buffer",
+	[MACHINE_BOUND_STORES] = "store-buffer",   [MACHINE_BOUND_SERIAL] = "serial",
+};
+
+const char *machine_bound_name(enum machine_bound b)
+{
+	return b < MACHINE_BOUNDS ? bound_names[b] : "?";
+}
+
+int machine_simulator_new(const struct machine_model *model, const struct machine_plugins *plugins,
+			  struct machine_simulator **ret)
+{
+	struct machine_simulator *s = malloc(sizeof(*s));
+	if (!s)
+		return -ENOMEM;
+	s->model = model;
+	s->core = machine_model_core(model);
+	s->plugins = plugins ? *plugins : (struct machine_plugins){0};
+	s->fused_ports = machine_translate_ports(model, s->core->work[MACHINE_WORK_BRANCH].ports);
+	machine_simulator_reset(s);
+	*ret = s;
+	return 0;
+}
+
+void machine_simulator_free(struct machine_simulator *s)
+{
+	free(s);
+}
+
+void machine_simulator_reset(struct machine_simulator *s)
+{
+	size_t state = offsetof(struct machine_simulator, sequence);
+	memset((char *)s + state, 0, sizeof(*s) - state);
+	memset(s->windows, 0xff, sizeof(s->windows));
+	for (unsigned i = 0; i < MACHINE_REG_COUNT; i++)
+		s->registers[i].sequence = MACHINE_NO_CAUSE;
+	for (unsigned i = 0; i < STORES_KNOWN; i++)
+		s->known[i].address = UNKNOWN;
+	s->fetch_line = UNKNOWN;
+}
+
+void machine_simulator_cut(struct machine_simulator *s)
+{
+	for (unsigned i = 0; i < MACHINE_REG_COUNT; i++)
+		s->registers[i] = (struct result){0, MACHINE_NO_CAUSE};
+}
+
+/* Moves a stage's cycle forward; true when it did. */
+static bool wait_for(uint64_t *cycle, uint64_t until)
+{
+	if (until <= *cycle)
+		return false;
+	*cycle = until;
+	return true;
+}
+
+static void blame(struct blame *b, enum machine_bound bound, uint64_t cause)
+{
+	*b = (struct blame){(uint8_t)bound, ISA_REG_NONE, MACHINE_NO_PORT, cause};
+}
+
+static void begin_fetch_group(struct machine_simulator *s, uint64_t cycle)
+{
+	s->fetch_cycle = cycle;
+	s->fetch_room = s->decoding ? s->core->decode_width : s->core->uop_cache_width;
+	s->fetch_bytes = s->core->fetch_bytes;
+}
+
+/* Whether the window of an address is in the cache of decoded operations; it is afterwards. */
+static bool probe_window(struct machine_simulator *s, uint64_t address)
+{
+	/* About eight operations a window. */
+	uint64_t *w = &s->windows[(address >> 6) % (s->core->uop_cache_size / 8 % WINDOWS ?: 1)];
+	bool hit = *w == address >> 6;
+	*w = address >> 6;
+	return hit;
+}
+
+/* A new line of code: its cache, and the cache of decoded operations. */
+static void enter_line(struct machine_simulator *s, uint64_t address)
+{
+	unsigned extra = 0;
+	s->fetch_line = address >> 6;
+	if (s->plugins.fetch)
+		extra = s->plugins.fetch(s->plugins.arg, address, s->fetch_cycle);
+	bool decoding = !probe_window(s, address);
+	if (decoding != s->decoding || extra) {
+		s->decoding = decoding;
+		begin_fetch_group(s, s->fetch_cycle + 1 + extra);
+	}
+	blame(&s->fetch_blame, extra ? MACHINE_BOUND_ICACHE : MACHINE_BOUND_FRONT_END,
+	      MACHINE_NO_CAUSE);
+}
+
+static uint64_t fetch(struct machine_simulator *s, const struct machine_instruction *in,
+		      unsigned slots)
+{
+	uint64_t queue = s->queue[s->sequence % QUEUE];
+	if (queue > s->fetch_cycle)
+		begin_fetch_group(s, queue);
+	if (s->fetch_floor > s->fetch_cycle)
+		begin_fetch_group(s, s->fetch_floor); /* after a misprediction: its blame stays */
+	if (in->address >> 6 != s->fetch_line)
+		enter_line(s, in->address);
+	int need = s->decoding ? !(in->traits & MACHINE_FUSED) : (int)slots;
+	if (s->fetch_room < need || (s->decoding && s->fetch_bytes < in->size)) {
+		begin_fetch_group(s, s->fetch_cycle + 1);
+		if (s->fetch_blame.bound != MACHINE_BOUND_FRONT_END)
+			blame(&s->fetch_blame, MACHINE_BOUND_FRONT_END, MACHINE_NO_CAUSE);
+	}
+	/* More operations than a group holds: as many whole groups as they need. */
+	while (need > s->fetch_room) {
+		need -= s->fetch_room;
+		begin_fetch_group(s, s->fetch_cycle + 1);
+	}
+	s->fetch_room -= need;
+	s->fetch_bytes -= in->size;
+	return s->fetch_cycle;
+}
+
+/* After it there will be count entries, of which the last size are in flight. */
+static void wait_buffer(uint64_t *cycle, struct blame *b, const uint64_t *ring, uint64_t count,
+			unsigned room, unsigned size, enum machine_bound bound)
+{
+	if (count > size && wait_for(cycle, ring[(count - size - 1) % room]))
+		blame(b, bound, MACHINE_NO_CAUSE);
+}
+
+static unsigned clamp_size(unsigned size, unsigned most)
+{
+	return size < most ? size : most;
+}
+
+static uint64_t issue(struct machine_simulator *s, const struct machine_instruction *in,
+		      const struct machine_cost *c, unsigned slots, uint64_t fetched,
+		      struct blame *b)
+{
+	const struct machine_core *core = s->core;
+	uint64_t cycle = s->issue_cycle;
+	blame(b, MACHINE_BOUND_ISSUE, MACHINE_NO_CAUSE);
+	if (s->issue_room < slots || (slots && !s->issue_room))
+		cycle++;
+	if (wait_for(&cycle, fetched + core->front_end_stages))
+		*b = s->fetch_blame;
+	if (wait_for(&cycle, s->issue_floor))
+		blame(b, MACHINE_BOUND_SERIAL, s->issue_cause);
+	if (in->traits & MACHINE_SERIAL && wait_for(&cycle, s->retire_cycle))
+		blame(b, MACHINE_BOUND_SERIAL, s->sequence);
+	wait_buffer(&cycle, b, s->reorder, s->slots + slots, REORDER_MAX,
+		    clamp_size(core->reorder_buffer, REORDER_MAX), MACHINE_BOUND_REORDER);
+	if (c->loads)
+		wait_buffer(&cycle, b, s->loads, s->load_count + c->loads, BUFFER_MAX,
+			    clamp_size(core->load_buffer, BUFFER_MAX), MACHINE_BOUND_LOADS);
+	if (c->stores)
+		wait_buffer(&cycle, b, s->stores, s->store_count + 1, BUFFER_MAX,
+			    clamp_size(core->store_buffer, BUFFER_MAX), MACHINE_BOUND_STORES);
+	if (wait_for(&cycle, ports_wait_scheduler(&s->ports, cycle, core->scheduler)))
+		blame(b, MACHINE_BOUND_SCHEDULER, MACHINE_NO_CAUSE);
+	if (cycle > s->issue_cycle) {
+		s->issue_cycle = cycle;
+		s->issue_room = core->issue_width;
+	}
+	/* Longer sequences than the width take several cycles. */
+	for (; slots > s->issue_room; slots -= s->issue_room, s->issue_room = core->issue_width)
+		s->issue_cycle++;
+	s->issue_room -= slots;
+	return s->issue_cycle;
+}
+
+static void wait_register(const struct machine_simulator *s, unsigned reg, uint64_t *cycle,
+			  struct blame *b)
+{
+	const struct result *r = &s->registers[reg];
+	if (wait_for(cycle, r->ready)) {
+		blame(b, MACHINE_BOUND_DEPENDENCY, r->sequence);
+		b->reg = (uint8_t)reg;
+	}
+}
+
+static uint64_t take_uses(struct machine_simulator *s, const struct machine_cost *c, unsigned first,
+			  unsigned count, uint64_t ready, uint64_t instead, struct blame *b)
+{
+	uint64_t start = ready;
+	for (unsigned i = first; i < first + count; i++) {
+		struct machine_use use = c->uses[i];
+		uint8_t port = MACHINE_NO_PORT;
+		if (instead)
+			use.ports = instead;
+		if (!wait_for(&start, ports_take(&s->ports, &use, ready, &port)))
+			continue;
+		blame(b, use.ports == c->divider ? MACHINE_BOUND_DIVIDER : MACHINE_BOUND_PORT,
+		      MACHINE_NO_CAUSE);
+		b->port = port;
+	}
+	return start;
+}
+
+static struct store *find_store(struct machine_simulator *s, uint64_t address)
+{
+	return &s->known[hash_u64(address >> 3) % STORES_KNOWN];
+}
+
+/* A load that finds its bytes in a store that has not reached the cache yet. */
+static uint64_t forward(struct machine_simulator *s, const struct machine_instruction *in,
+			uint64_t address, uint64_t start, uint64_t data, struct blame *b)
+{
+	const struct store *from = find_store(s, address);
+	if (from->address >> 3 != address >> 3 || from->commit <= start)
+		return data;
+	bool whole = address >= from->address &&
+		     address + in->memory_bytes <= from->address + from->bytes;
+	bool renamed = s->core->renames_memory && in->index == ISA_REG_NONE;
+	uint64_t ready = whole ? from->data + (renamed ? s->core->renamed_forward_cycles
+						       : s->core->store_forward_cycles)
+			       : from->commit + s->core->l1_cycles + s->core->store_forward_cycles;
+	uint64_t least = renamed && whole ? start : data;
+	if (ready > least)
+		blame(b, MACHINE_BOUND_FORWARD, from->sequence);
+	return ready > least ? ready : least;
+}
+
+static uint64_t load(struct machine_simulator *s, const struct machine_instruction *in,
+		     const struct machine_cost *c, const struct machine_execution *x,
+		     uint64_t ready, struct blame *b)
+{
+	const struct machine_core *core = s->core;
+	uint64_t address = x ? x->load_address : UNKNOWN;
+	if (wait_for(&ready, s->memory_floor))
+		blame(b, MACHINE_BOUND_SERIAL, s->memory_cause);
+	uint64_t start = take_uses(s, c, 0, c->load_uses, ready, 0, b);
+	unsigned cycles = core->l1_cycles;
+	if (in->index != ISA_REG_NONE)
+		cycles += core->l1_indexed_extra;
+	if (in->traits & MACHINE_VECTOR_LOAD)
+		cycles += core->l1_vector_extra;
+	unsigned first = cycles;
+	if (s->plugins.load)
+		cycles = s->plugins.load(s->plugins.arg, in, address, start) ?: first;
+	if (cycles > first)
+		blame(b, MACHINE_BOUND_MEMORY, MACHINE_NO_CAUSE);
+	if (address != UNKNOWN)
+		return forward(s, in, address, start, start + cycles, b);
+	return start + cycles;
+}
+
+static void remember_store(struct machine_simulator *s, const struct machine_instruction *in,
+			   const struct machine_execution *x, uint64_t data)
+{
+	if (!x || x->store_address == UNKNOWN)
+		return;
+	*find_store(s, x->store_address) =
+		(struct store){x->store_address, s->sequence, data, s->commit, in->memory_bytes};
+}
+
+/* When an instruction's results are there; ret_start: when its first operation began. */
+static uint64_t execute(struct machine_simulator *s, const struct machine_instruction *in,
+			const struct machine_cost *c, const struct machine_execution *x,
+			uint64_t issued, uint64_t *ret_start, uint64_t *ret_stored, struct blame *b)
+{
+	uint64_t ready = issued + 1, inputs, start;
+	if (in->traits & (MACHINE_LOCKED | MACHINE_FENCE)) {
+		if (wait_for(&ready, s->retire_cycle > s->commit ? s->retire_cycle : s->commit))
+			blame(b, MACHINE_BOUND_SERIAL, s->sequence);
+	}
+	for (unsigned i = 0; i < in->address_count; i++)
+		wait_register(s, in->reads[i], &ready, b);
+	inputs = *ret_start = ready;
+	if (c->loads)
+		inputs = load(s, in, c, x, ready, b);
+	if (in->traits & MACHINE_PREFETCH)
+		inputs = ready;
+	for (unsigned i = in->address_count; i < in->read_count; i++)
+		wait_register(s, in->reads[i], &inputs, b);
+	start = take_uses(s, c, c->load_uses, c->work_uses, inputs,
+			  in->traits & MACHINE_FUSES ? s->fused_ports : 0, b);
+	if (!c->loads)
+		*ret_start = start;
+	uint64_t done = start + c->latency;
+	if (c->latency > 1 && b->bound == MACHINE_BOUND_ISSUE)
+		blame(b, MACHINE_BOUND_LATENCY, MACHINE_NO_CAUSE);
+	*ret_stored = done;
+	if (c->stores)
+		*ret_stored =
+			take_uses(s, c, c->load_uses + c->work_uses, c->store_uses, done, 0, b) + 1;
+	return done;
+}
+
+static uint64_t retire(struct machine_simulator *s, unsigned slots, uint64_t complete,
+		       struct blame *b)
+{
+	uint64_t cycle = s->retire_cycle;
+	bool full = s->retire_room < slots || (slots && !s->retire_room);
+	if (complete > cycle + full) {
+		cycle = complete;
+	} else if (full) {
+		cycle++;
+		if (complete < cycle)
+			blame(b, MACHINE_BOUND_RETIRE, MACHINE_NO_CAUSE);
+	} else {
+		blame(b, MACHINE_BOUND_RETIRE, MACHINE_NO_CAUSE);
+	}
+	if (cycle > s->retire_cycle) {
+		s->retire_cycle = cycle;
+		s->retire_room = s->core->retire_width;
+	}
+	for (; slots > s->retire_room;
+	     slots -= s->retire_room, s->retire_room = s->core->retire_width)
+		s->retire_cycle++;
+	s->retire_room -= slots;
+	return s->retire_cycle;
+}
+
+/* After a branch: the next group of instructions, or a refill. */
+static void redirect(struct machine_simulator *s, const struct machine_instruction *in,
+		     const struct machine_execution *x, uint64_t complete)
+{
+	uint64_t next = x ? x->next : 0;
+	bool taken = next ? next != in->address + in->size : !(in->traits & MACHINE_CONDITIONAL);
+	if (taken) {
+		begin_fetch_group(s, s->fetch_cycle + s->core->taken_cycles);
+		blame(&s->fetch_blame, MACHINE_BOUND_FRONT_END, MACHINE_NO_CAUSE);
+	}
+	if (!s->plugins.mispredicts || !s->plugins.mispredicts(s->plugins.arg, in, next))
+		return;
+	unsigned refill = s->core->mispredict_cycles > s->core->front_end_stages
+				  ? s->core->mispredict_cycles - s->core->front_end_stages
+				  : 0;
+	s->fetch_floor = complete + refill;
+	blame(&s->fetch_blame, MACHINE_BOUND_MISPREDICT, s->sequence);
+}
+
+/* What later instructions see of this one. */
+static void publish(struct machine_simulator *s, const struct machine_instruction *in,
+		    const struct machine_cost *c, const struct machine_execution *x,
+		    const struct machine_timing *t, uint64_t stored)
+{
+	for (unsigned i = 0; i < in->write_count; i++)
+		s->registers[in->writes[i]] = (struct result){t->complete, s->sequence};
+	s->queue[s->sequence % QUEUE] = t->issue;
+	for (unsigned i = 0; i < c->slots && !(in->traits & MACHINE_FUSED); i++)
+		s->reorder[s->slots++ % REORDER_MAX] = t->retire;
+	for (unsigned i = 0; i < c->loads; i++)
+		s->loads[s->load_count++ % BUFFER_MAX] = t->retire;
+	if (c->stores) {
+		s->commit = (s->commit > t->retire ? s->commit : t->retire) + 1;
+		s->stores[s->store_count++ % BUFFER_MAX] = s->commit;
+		remember_store(s, in, x, stored);
+	}
+	if (in->traits & (MACHINE_LOCKED | MACHINE_FENCE)) {
+		s->memory_floor = t->complete;
+		s->memory_cause = s->sequence;
+	}
+	if (in->traits & MACHINE_SERIAL) {
+		s->issue_floor = t->complete;
+		s->issue_cause = s->sequence;
+	}
+}
+
+unsigned machine_simulator_slots(const struct machine_simulator *s,
+				 const struct machine_instruction *in)
+{
+	return in->traits & MACHINE_FUSED ? 0 : machine_cost_of(s->model, in)->slots;
+}
+
+void machine_simulator_step(struct machine_simulator *s, const struct machine_instruction *in,
+			    const struct machine_execution *x, struct machine_timing *ret)
+{
+	const struct machine_cost *c = machine_cost_of(s->model, in);
+	bool fused = in->traits & MACHINE_FUSED;
+	unsigned slots = machine_simulator_slots(s, in);
+	struct blame b;
+	struct machine_timing t;
+	uint64_t stored;
+	t.fetch = fetch(s, in, slots);
+	t.issue = issue(s, in, c, slots, t.fetch, &b);
+	if (fused) {
+		t.start = t.complete = stored = s->last_complete;
+	} else {
+		t.complete = execute(s, in, c, x, t.issue, &t.start, &stored, &b);
+		if (c->load_uses + c->work_uses + c->store_uses)
+			ports_enter_scheduler(&s->ports, slots, t.start);
+	}
+	s->last_complete = t.complete;
+	t.retire = retire(s, slots, (stored > t.complete ? stored : t.complete) + 1, &b);
+	publish(s, in, c, x, &t, stored);
+	if (in->traits & MACHINE_BRANCH)
+		redirect(s, in, x, t.complete);
+	t.bound = b.bound;
+	t.cause = b.cause;
+	t.cause_register = b.reg;
+	t.port = b.port;
+	s->sequence++;
+	*ret = t;
+}
