@@ -74,16 +74,20 @@ struct machine_core {
 	uint8_t l1_cycles, l1_indexed_extra, l1_vector_extra, l2_cycles, l3_cycles;
 	uint16_t memory_cycles;	      /* about, at 4 GHz and one socket */
 	uint8_t store_forward_cycles; /* from the stored data to the load's result */
-	bool renames_memory; /* without an index, a load finds its store when it is renamed */
-	uint8_t renamed_forward_cycles;		      /* and then takes so long */
+	bool renames_memory;	      /* a load finds its store when it is renamed: no latency */
+	bool renames_indexed;	      /* also with an index */
+	uint8_t store_commit_width;   /* stores that reach the first cache in a cycle */
 	uint8_t division32_cycles, division64_cycles; /* of small operands */
 	uint8_t locked_cycles;			      /* a locked operation in the first cache */
+
+	/* Where LLVM's model is an older core's: latency of floating-point additions and of vector
+	 * work that it gives one cycle. 0: as LLVM says. */
+	uint8_t vector_add_cycles, vector_integer_cycles;
 
 	/* What renaming does away with. */
 	bool eliminates_moves, eliminates_vector_moves;
 	bool zero_idioms;
-	bool eliminates_add_immediate; /* Alder Lake P and later: add/sub/inc/dec, small immediate
-					*/
+	bool eliminates_add_immediate; /* small ones, also inc and dec */
 
 	/* Fusion: cmp and test, and other flag-writing arithmetic, with a conditional jump after.
 	 */

@@ -258,6 +258,19 @@ static void correct_gather(const struct machine_model *m, const struct machine_f
 	c->microcoded = true;
 }
 
+/* What a newer core than LLVM's model does in other times. */
+static void correct_latency(const struct machine_model *m, const struct machine_form *f,
+			    struct machine_cost *c)
+{
+	if (!is_vector_form(f) || !c->work_uses)
+		return;
+	if (m->core->vector_integer_cycles && c->latency == 1)
+		c->latency = m->core->vector_integer_cycles;
+	if (m->core->vector_add_cycles && c->latency &&
+	    machine_find_work(m, f) == MACHINE_WORK_FP_ADD)
+		c->latency = m->core->vector_add_cycles;
+}
+
 bool machine_cost_llvm(struct machine_model *m, const struct machine_form *f,
 		       struct machine_cost *ret)
 {
@@ -286,6 +299,7 @@ bool machine_cost_llvm(struct machine_model *m, const struct machine_form *f,
 	if (f->traits & MACHINE_DIVIDES)
 		c.divider = find_divider(&c);
 	correct_gather(m, f, &c);
+	correct_latency(m, f, &c);
 	*ret = c;
 	return true;
 }

@@ -37,7 +37,8 @@ struct result {
 };
 
 struct store {
-	uint64_t address, sequence, data, commit;
+	uint64_t address, sequence, commit;
+	uint64_t source, data; /* what it stores was ready, and was in the store buffer */
 	uint8_t bytes;
 };
 
@@ -66,7 +67,8 @@ struct machine_simulator {
 	struct ports ports;
 
 	uint64_t memory_floor, memory_cause; /* after a fence or a locked operation */
-	uint64_t commit;
+	uint64_t commit;		     /* cycle of the last store's */
+	unsigned commit_room;
 	struct store known[STORES_KNOWN];
 
 	uint64_t retire_cycle, last_complete;
@@ -286,16 +288,18 @@ static struct store *find_store(struct machine_simulator *s, uint64_t address)
 static uint64_t forward(struct machine_simulator *s, const struct machine_instruction *in,
 			uint64_t address, uint64_t start, uint64_t data, struct blame *b)
 {
+	const struct machine_core *core = s->core;
 	const struct store *from = find_store(s, address);
 	if (from->address >> 3 != address >> 3 || from->commit <= start)
 		return data;
 	bool whole = address >= from->address &&
 		     address + in->memory_bytes <= from->address + from->bytes;
-	bool renamed = s->core->renames_memory && in->index == ISA_REG_NONE;
-	uint64_t ready = whole ? from->data + (renamed ? s->core->renamed_forward_cycles
-						       : s->core->store_forward_cycles)
-			       : from->commit + s->core->l1_cycles + s->core->store_forward_cycles;
-	uint64_t least = renamed && whole ? start : data;
+	bool renamed = whole && core->renames_memory &&
+		       (in->index == ISA_REG_NONE || core->renames_indexed);
+	uint64_t ready = renamed ? from->source
+			 : whole ? from->data + core->store_forward_cycles
+				 : from->commit + core->l1_cycles + core->store_forward_cycles;
+	uint64_t least = renamed ? start : data;
 	if (ready > least)
 		blame(b, MACHINE_BOUND_FORWARD, from->sequence);
 	return ready > least ? ready : least;
@@ -326,12 +330,12 @@ static uint64_t load(struct machine_simulator *s, const struct machine_instructi
 }
 
 static void remember_store(struct machine_simulator *s, const struct machine_instruction *in,
-			   const struct machine_execution *x, uint64_t data)
+			   const struct machine_execution *x, uint64_t source, uint64_t data)
 {
 	if (!x || x->store_address == UNKNOWN)
 		return;
-	*find_store(s, x->store_address) =
-		(struct store){x->store_address, s->sequence, data, s->commit, in->memory_bytes};
+	*find_store(s, x->store_address) = (struct store){
+		x->store_address, s->sequence, s->commit, source, data, in->memory_bytes};
 }
 
 /* When an instruction's results are there; ret_start: when its first operation began. */
@@ -399,6 +403,7 @@ static void redirect(struct machine_simulator *s, const struct machine_instructi
 	uint64_t next = x ? x->next : 0;
 	bool taken = next ? next != in->address + in->size : !(in->traits & MACHINE_CONDITIONAL);
 	if (taken) {
+		s->fetch_line = UNKNOWN;
 		begin_fetch_group(s, s->fetch_cycle + s->core->taken_cycles);
 		blame(&s->fetch_blame, MACHINE_BOUND_FRONT_END, MACHINE_NO_CAUSE);
 	}
@@ -409,6 +414,18 @@ static void redirect(struct machine_simulator *s, const struct machine_instructi
 				  : 0;
 	s->fetch_floor = complete + refill;
 	blame(&s->fetch_blame, MACHINE_BOUND_MISPREDICT, s->sequence);
+}
+
+static void commit_store(struct machine_simulator *s, uint64_t retired)
+{
+	if (s->commit <= retired) {
+		s->commit = retired + 1;
+		s->commit_room = s->core->store_commit_width;
+	} else if (!s->commit_room) {
+		s->commit++;
+		s->commit_room = s->core->store_commit_width;
+	}
+	s->commit_room--;
 }
 
 /* What later instructions see of this one. */
@@ -424,9 +441,9 @@ static void publish(struct machine_simulator *s, const struct machine_instructio
 	for (unsigned i = 0; i < c->loads; i++)
 		s->loads[s->load_count++ % BUFFER_MAX] = t->retire;
 	if (c->stores) {
-		s->commit = (s->commit > t->retire ? s->commit : t->retire) + 1;
+		commit_store(s, t->retire);
 		s->stores[s->store_count++ % BUFFER_MAX] = s->commit;
-		remember_store(s, in, x, stored);
+		remember_store(s, in, x, t->complete, stored);
 	}
 	if (in->traits & (MACHINE_LOCKED | MACHINE_FENCE)) {
 		s->memory_floor = t->complete;

@@ -29,6 +29,7 @@ const struct machine_core machine_core_icelake = {
 	.l3_cycles = 60,
 	.memory_cycles = 340,
 	.store_forward_cycles = 5,
+	.store_commit_width = 2,
 	.division32_cycles = 12,
 	.division64_cycles = 14,
 	.locked_cycles = 18,

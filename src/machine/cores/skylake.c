@@ -29,6 +29,7 @@ const struct machine_core machine_core_skylake = {
 	.l3_cycles = 50,
 	.memory_cycles = 320,
 	.store_forward_cycles = 5,
+	.store_commit_width = 1,
 	.division32_cycles = 26,
 	.division64_cycles = 42,
 	.locked_cycles = 18,

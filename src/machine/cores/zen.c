@@ -28,11 +28,10 @@ enum {
 
 #define ZEN                                                                                \
 	.vendor = "AuthenticAMD", .fetch_bytes = 32, .decode_width = 4, .taken_cycles = 1, \
-	.front_end_stages = 7, .retire_width = 8, .l1_cycles = 4, .l1_indexed_extra = 1,   \
-	.l1_vector_extra = 3, .store_forward_cycles = 7, .renames_memory = true,           \
-	.locked_cycles = 8, .eliminates_moves = true, .eliminates_vector_moves = true,     \
-	.zero_idioms = true, .fuses_compare = true, .fuses_memory_immediate = true,        \
-	.keeps_indexed_fused = true
+	.front_end_stages = 7, .retire_width = 8, .l1_cycles = 4, .l1_vector_extra = 3,    \
+	.store_forward_cycles = 7, .renames_memory = true, .eliminates_moves = true,       \
+	.eliminates_vector_moves = true, .zero_idioms = true, .fuses_compare = true,       \
+	.fuses_memory_immediate = true, .keeps_indexed_fused = true
 
 #define ZEN_PORTS                                                                               \
 	{                                                                                       \
@@ -47,8 +46,8 @@ enum {
 		[MACHINE_WORK_LEA_SLOW] = {alus, 2}, [MACHINE_WORK_MUL] = {mul, 3},              \
 		[MACHINE_WORK_DIV] = {A2, 10, 6}, [MACHINE_WORK_BITS] = {ALUS, 1},               \
 		[MACHINE_WORK_LOAD] = {load, 4}, [MACHINE_WORK_STORE_ADDRESS] = {G1 | G2, 1},    \
-		[MACHINE_WORK_STORE_DATA] = {FS | A0 | A1, 1},                                   \
-		[MACHINE_WORK_VECTOR_ALU] = {F0 | F1 | F2 | F3, 1},                              \
+		[MACHINE_WORK_STORE_DATA] = {0, 1}, /* no port of its own */                     \
+			[MACHINE_WORK_VECTOR_ALU] = {F0 | F1 | F2 | F3, 1},                      \
 		[MACHINE_WORK_VECTOR_SHIFT] = {F1 | F2, 1},                                      \
 		[MACHINE_WORK_VECTOR_MUL] = {F0 | F3, 3}, [MACHINE_WORK_SHUFFLE] = {F1 | F2, 1}, \
 		[MACHINE_WORK_FP_ADD] = {F2 | F3, fp_add_cycles},                                \
@@ -70,6 +69,9 @@ const struct machine_core machine_core_zen2 = {
 	.load_buffer = 44,
 	.store_buffer = 48,
 	.mispredict_cycles = 18,
+	.l1_indexed_extra = 1,
+	.store_commit_width = 1,
+	.locked_cycles = 10,
 	.l2_cycles = 12,
 	.l3_cycles = 39,
 	.memory_cycles = 320,
@@ -92,6 +94,9 @@ const struct machine_core machine_core_zen3 = {
 	.load_buffer = 72,
 	.store_buffer = 64,
 	.mispredict_cycles = 13,
+	.l1_indexed_extra = 1,
+	.store_commit_width = 2,
+	.locked_cycles = 8,
 	.l2_cycles = 12,
 	.l3_cycles = 46,
 	.memory_cycles = 330,
@@ -115,6 +120,9 @@ const struct machine_core machine_core_zen4 = {
 	.load_buffer = 88,
 	.store_buffer = 64,
 	.mispredict_cycles = 13,
+	.l1_indexed_extra = 1,
+	.store_commit_width = 2,
+	.locked_cycles = 8,
 	.l2_cycles = 14,
 	.l3_cycles = 50,
 	.memory_cycles = 400,
@@ -130,7 +138,7 @@ const struct machine_core machine_core_zen5 = {
 	.name = "zen5",
 	.title = "AMD Zen 5",
 	.llvm_cpu = "znver4", /* LLVM 19 has none of its own: widened in cost_correct.c */
-	.uop_cache_width = 12,
+	.uop_cache_width = 6, /* of each of two pipes; a loop gets one (measured) */
 	.uop_cache_size = 6144,
 	.issue_width = 8,
 	.reorder_buffer = 448,
@@ -138,6 +146,11 @@ const struct machine_core machine_core_zen5 = {
 	.load_buffer = 202,
 	.store_buffer = 104,
 	.mispredict_cycles = 15,
+	.store_commit_width = 2,
+	.locked_cycles = 13,
+	.renames_indexed = true,
+	.vector_add_cycles = 2,
+	.vector_integer_cycles = 2,
 	.l2_cycles = 14,
 	.l3_cycles = 50,
 	.memory_cycles = 450,
