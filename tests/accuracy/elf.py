@@ -51,6 +51,24 @@ class Elf:
             i += 1
         return i + 1 if i < len(code) and code[i] in REP else 0
 
+    def direct_target(self, address):
+        """Where a direct near call or jump at the address goes; None for anything else."""
+        code = self.bytes_at(address, 10)
+        i = 1 if code[:1] in (b"\xf2", b"\x3e", b"\x67") else 0
+        if code[i:i + 1] == b"\x67":
+            i += 1
+        if code[i:i + 1] in (b"\xe8", b"\xe9"):
+            i += 1
+        elif code[i:i + 1] == b"\x0f" and code[i + 1:i + 2] and code[i + 1] >> 4 == 8:
+            i += 2
+        else:
+            return None
+        return (address + i + 4 + struct.unpack_from("<i", code, i)[0]) & (1 << 64) - 1
+
+    def has(self, address):
+        i = bisect.bisect_right(self.loads, (address, 1 << 64, 0)) - 1
+        return i >= 0 and address < self.loads[i][0] + self.loads[i][1]
+
     def is_call(self, address):
         code = self.bytes_at(address, 6)
         i = 0

@@ -17,7 +17,7 @@ from callgrind import Reader
 from elf import Elf
 from programs import ENVIRONMENT
 
-VERSION = 3
+VERSION = 4
 TIMEOUT_S = 600
 
 
@@ -56,6 +56,47 @@ def fix_repeats(elf, image):
         image.conditional.pop(offset, None)
 
 
+def adopt_strangers(images, elves):
+    """valgrind knows linkage tables (.plt) of no image: they stand under '???', by their address in
+    the process. A direct call into one tells where its image was, so they can go home."""
+    strange = images.get("???")
+    if not strange:
+        return
+    bases = {}
+    for path, elf in elves.items():
+        for source, callee, target in images[path].calls:
+            told = elf.direct_target(source) if callee == "???" else None
+            if told is not None and target >= told:
+                votes = bases.setdefault(path, {})
+                votes[target - told] = votes.get(target - told, 0) + 1
+    homes = [(path, max(votes, key=votes.get)) for path, votes in bases.items()]
+
+    def home(address):
+        for path, base in homes:
+            if elves[path].has(address - base):
+                return path, address - base
+        return "???", address
+    for address in list(strange.counts):
+        path, offset = home(address)
+        if path != "???":
+            images[path].counts[offset] = strange.counts.pop(address)
+    for (source, callee, target), number in list(strange.calls.items()):
+        path, offset = home(source)
+        if path != "???":
+            images[path].calls[(offset, *(home(target) if callee == "???" else
+                                          (callee, target)))] = number
+            del strange.calls[source, callee, target]
+    for (source, target), number in list(strange.jumps.items()):
+        (path, offset), (other, to) = home(source), home(target)
+        if path != "???" and path == other:
+            images[path].jumps[offset, to] = number
+    for path in elves:
+        calls = images[path].calls
+        for source, callee, target in [key for key in calls if key[1] == "???"]:
+            number, key = calls.pop((source, callee, target)), (source, *home(target))
+            calls[key] = calls.get(key, 0) + number
+
+
 def make_branches(elf, image):
     """[from, executions, fall-through address or null, [[to, taken]...]] for each jump: conditional
     ones with both outcomes, and unconditional ones, direct and indirect. A jump into another
@@ -85,13 +126,14 @@ def make_branches(elf, image):
 
 def write_truth(program, images, key, path, events):
     listed, skipped = [], 0
+    elves = {path: Elf(path) for path, image in images.items()
+             if os.path.isfile(path) and "/valgrind/" not in path and image.counts}
+    adopt_strangers(images, elves)
     for image in images.values():
-        if not os.path.isfile(image.path) or "/valgrind/" in image.path:
+        elf = elves.get(image.path)
+        if not elf:
             skipped += sum(values[0] for values in image.counts.values())
             continue
-        if not image.counts:
-            continue
-        elf = Elf(image.path)
         fix_repeats(elf, image)
         branches, calls = make_branches(elf, image)
         listed.append({"path": image.path, "build_id": elf.build_id,
@@ -114,8 +156,8 @@ def run_callgrind(program, work, extra=()):
     """Returns (images by path, names of events)."""
     with tempfile.TemporaryDirectory(prefix="culprit-truth-") as scratch:
         out = os.path.join(scratch, "callgrind.out")
-        argv = ["valgrind", "-q", "--tool=callgrind", "--dump-instr=yes", "--collect-jumps=yes", "--skip-plt=no",
-                "--callgrind-out-file=" + out, *extra, *program.argv]
+        argv = ["valgrind", "-q", "--tool=callgrind", "--dump-instr=yes", "--collect-jumps=yes",
+                "--skip-plt=no", "--callgrind-out-file=" + out, *extra, *program.argv]
         with open(os.path.join(scratch, "output"), "wb") as output:
             run = subprocess.run(argv, cwd=work, env=ENVIRONMENT, timeout=TIMEOUT_S,
                                  stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.PIPE)
