@@ -38,11 +38,11 @@ INTERPRET_FUNCTION int interpret_load(struct interpret *s, wire_u64 address, wir
 	if (!s)
 		return 0;
 
-	wire_u64 mask = interpret_mask(width), value = 0;
+	wire_u64 mask = interpret_mask(width), read[2] = {0, 0}, value;
 	wire_u32 size = 1u << (width & 3);
-	int missing = host_read(&value, size, address);
+	int missing = host_read_word(read, size, address);
 
-	s->value = value;
+	s->value = value = read[0];
 	if (s->stores == 0)
 		return !missing;
 

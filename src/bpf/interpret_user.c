@@ -15,6 +15,11 @@ static int host_read(void *to, wire_u32 size, wire_u64 address)
 	return err;
 }
 
+static int host_read_word(wire_u64 to[2], wire_u32 size, wire_u64 address)
+{
+	return host_read(to, size, address);
+}
+
 static const struct wire_strip *host_strip(struct wire_strip_key *key)
 {
 	return host->strip(host->context, *key);

@@ -84,6 +84,14 @@ struct {
 	__type(value, struct wire_period);
 } tracepoints SEC(".maps");
 
+/* The interpreter of edge samples, if it runs: interpret.bpf.c. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PROG_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u32);
+} interpreters SEC(".maps");
+
 /* Forks that could not be taken into a full scope map; notices that found the ring full. */
 __u64 scope_refused, notices_lost;
 
@@ -213,17 +221,33 @@ static __always_inline __u32 mapping_count(const struct task_struct *task)
 	return 0;
 }
 
+/* Whether the interpreter is to follow this sample: one in so many, at random distances. */
+static __always_inline bool window_due(struct wire_cpu *cpu, __u64 pc, __u32 event)
+{
+	__u32 period = cpu->window_period;
+
+	if (period == 0 || event != cpu->window_event || pc >> 63)
+		return false;
+	if (cpu->window_left > 1) {
+		cpu->window_left--;
+		return false;
+	}
+	cpu->window_left = 1 + bpf_get_prandom_u32() % (2 * period - 1);
+	return true;
+}
+
 /*
- * Counts one sample of the current task. only_scope is a constant: even a branch on one that the
- * verifier knows costs the load, and a cache line.
+ * Counts one sample of the current task; returns whether the interpreter is to follow it.
+ * only_scope is a constant: even a branch on one that the verifier knows costs the load, and a
+ * cache line.
  */
-static __always_inline void take(__u64 pc, __u32 event, bool only_scope)
+static __always_inline bool take(__u64 pc, __u32 event, bool only_scope)
 {
 	__u32 cpu_index = bpf_get_smp_processor_id();
 	struct wire_cpu *cpu = bpf_map_lookup_elem(&cpus, &cpu_index);
 
 	if (!cpu)
-		return;
+		return false;
 
 	struct task_struct *task = (void *)bpf_get_current_task_btf();
 	__u64 start = task->group_leader->start_boottime;
@@ -232,7 +256,7 @@ static __always_inline void take(__u64 pc, __u32 event, bool only_scope)
 	cpu->idle += tgid == 0;
 	if (only_scope && !in_scope(tgid, start)) {
 		cpu->outside++;
-		return;
+		return false;
 	}
 
 	__u32 row = 2 * cpu->slot + (*(volatile __u32 *)&cpu->active & 1);
@@ -241,7 +265,7 @@ static __always_inline void take(__u64 pc, __u32 event, bool only_scope)
 	cpu->samples++;
 	if (!t) {
 		cpu->lost_spill++;
-		return;
+		return false;
 	}
 
 	/* Consecutive generations always differ: exec adds 1, a reused PID has another start. */
@@ -259,19 +283,22 @@ static __always_inline void take(__u64 pc, __u32 event, bool only_scope)
 		cpu->hits++;
 	else
 		insert(cpu, t, index & (WIRE_BUCKETS - 1), &e);
+	return window_due(cpu, pc, event);
 }
 
 SEC("perf_event")
 int sample(struct bpf_perf_event_data *ctx)
 {
-	take(PT_REGS_IP(&ctx->regs), bpf_get_attach_cookie(ctx), false);
+	if (take(PT_REGS_IP(&ctx->regs), bpf_get_attach_cookie(ctx), false))
+		bpf_tail_call(ctx, &interpreters, 0);
 	return 0;
 }
 
 SEC("perf_event")
 int sample_scoped(struct bpf_perf_event_data *ctx)
 {
-	take(PT_REGS_IP(&ctx->regs), bpf_get_attach_cookie(ctx), true);
+	if (take(PT_REGS_IP(&ctx->regs), bpf_get_attach_cookie(ctx), true))
+		bpf_tail_call(ctx, &interpreters, 0);
 	return 0;
 }
 

@@ -87,9 +87,10 @@ struct wire_cpu {
 	wire_u64 lost_spill; /* samples of evicted entries that found the spill full */
 	wire_u64 outside;    /* interrupts outside the chosen scope */
 	wire_u64 idle;	     /* interrupts of the idle task */
-	/* One in so many samples of user mode is followed by the interpreter (wire_edges.h); 0:
-	 * none. The collector writes the period, the program the rest. */
-	wire_u32 window_period, window_left;
+	/* One in so many samples of user mode of that event is followed by the interpreter
+	 * (wire_edges.h); 0: none. The collector writes period and event, the program the rest. */
+	wire_u16 window_period, window_event;
+	wire_u32 window_left;
 };
 
 /* Of a CPU that has no tables. Twice this and 1 is still no index of one. */

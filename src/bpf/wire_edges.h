@@ -32,7 +32,7 @@
  *   windows  ring   struct wire_window, cut after the last edge; BPF_RB_NO_WAKEUP
  *   windows_of_cpu  per-CPU array of one struct wire_window_counters
  * The sampling program calls it by a tail call through its map `interpreters` [0], once in
- * window_period samples of user mode of a CPU (struct wire_cpu); 0: never.
+ * window_period samples of user mode of one event (struct wire_cpu); 0: never.
  */
 #include "wire.h"
 #include "wire_micro.h"

@@ -333,6 +333,26 @@ static struct wire_cpu *cpu_of(const struct sampler *s, unsigned slot)
 	return &s->state[s->cpus.number[slot]];
 }
 
+int sampler_set_interpreter(struct sampler *s, int program, struct diag *diag)
+{
+	uint32_t first = 0;
+
+	if (bpf_map_update_elem(bpf_map__fd(s->bpf->maps.interpreters), &first, &program, BPF_ANY))
+		return diag_fail(diag, errno, "cannot attach the interpreter of edge samples: %s",
+				 strerror(errno));
+	return 0;
+}
+
+void sampler_interpret(struct sampler *s, uint32_t event, uint16_t one_in)
+{
+	for (unsigned slot = 0; slot < s->cpus.count; slot++) {
+		struct wire_cpu *cpu = cpu_of(s, slot);
+
+		__atomic_store_n(&cpu->window_event, (uint16_t)event, __ATOMIC_RELAXED);
+		__atomic_store_n(&cpu->window_period, one_in, __ATOMIC_RELAXED);
+	}
+}
+
 static struct wire_table *table_of(const struct sampler *s, unsigned slot, bool active)
 {
 	uint32_t index = __atomic_load_n(&cpu_of(s, slot)->active, __ATOMIC_RELAXED) & 1;
@@ -348,7 +368,9 @@ static void forget_all(struct sampler *s)
 
 		memset(&s->tables[2 * slot], 0, 2 * sizeof(struct wire_table));
 		s->tables[2 * slot].start_ns = clock_monotonic_ns();
-		*cpu = (struct wire_cpu){.slot = slot};
+		*cpu = (struct wire_cpu){.slot = slot,
+					 .window_period = cpu->window_period,
+					 .window_event = cpu->window_event};
 		s->taken[slot] = 0;
 	}
 }

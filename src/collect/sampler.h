@@ -39,6 +39,11 @@ void sampler_stop(struct sampler *s);
 
 int sampler_scope_add(struct sampler *s, pid_t tgid, struct diag *diag);
 
+/* Has the interpreter (windows_program) ready to follow samples; none are followed yet. */
+int sampler_set_interpreter(struct sampler *s, int program, struct diag *diag);
+/* Has it follow one in so many of an event's samples of user mode, on every CPU; 0: none. */
+void sampler_interpret(struct sampler *s, uint32_t event, uint16_t one_in);
+
 /* Sets the mean period of each event, before or after the start. */
 void sampler_set_periods(struct sampler *s, const uint64_t *means);
 /*

@@ -1,0 +1,381 @@
+// SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
+/*
+ * Follows a sample: interprets the code at it and reports the path. The sampling program calls this
+ * by a tail call. What it shares with the collector is in wire_edges.h, the interpreter itself in
+ * interpret.h; here are its maps and what it needs of the kernel.
+ */
+#include <linux/bpf.h>
+#include <linux/bpf_perf_event.h>
+#include <stdbool.h>
+#include "wire.h"
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_tracing.h>
+#include <bpf/bpf_core_read.h>
+
+/* The parts of the kernel's structures that are used; CO-RE finds them in the running kernel. */
+struct super_block {
+	__u32 s_dev;
+} __attribute__((preserve_access_index));
+
+struct timespec64 {
+	__s64 tv_sec;
+	long tv_nsec;
+} __attribute__((preserve_access_index));
+
+struct inode {
+	unsigned long i_ino;
+	__u32 i_generation;
+	struct super_block *i_sb;
+	__s64 i_mtime_sec; /* since Linux 6.11 */
+	__u32 i_mtime_nsec;
+} __attribute__((preserve_access_index));
+
+struct inode___hidden { /* since 6.6 */
+	struct timespec64 __i_mtime;
+} __attribute__((preserve_access_index));
+
+struct inode___open {
+	struct timespec64 i_mtime;
+} __attribute__((preserve_access_index));
+
+struct file {
+	struct inode *f_inode;
+} __attribute__((preserve_access_index));
+
+struct vm_area_struct {
+	unsigned long vm_start, vm_end, vm_flags, vm_pgoff;
+	struct file *vm_file;
+} __attribute__((preserve_access_index));
+
+struct maple_tree {
+	void *ma_root;
+} __attribute__((preserve_access_index));
+
+struct mm_struct {
+	struct maple_tree mm_mt; /* since 6.1 */
+} __attribute__((preserve_access_index));
+
+struct maple_range_64 {
+	unsigned long pivot[15];
+	void *slot[16];
+} __attribute__((preserve_access_index));
+
+struct maple_arange_64 {
+	unsigned long pivot[9];
+	void *slot[10];
+} __attribute__((preserve_access_index));
+
+struct thread_struct {
+	unsigned long fsbase;
+} __attribute__((preserve_access_index));
+
+struct task_struct {
+	struct mm_struct *mm;
+	int tgid;
+	__u64 self_exec_id;
+	__u64 start_boottime;
+	struct task_struct *group_leader;
+	struct thread_struct thread;
+} __attribute__((preserve_access_index));
+
+/* The collector gives these four their real sizes before loading. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, 1);
+	__type(key, struct wire_file);
+	__type(value, __u32);
+} files SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, 1);
+	__type(key, struct wire_strip_key);
+	__type(value, struct wire_strip);
+} strips SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct wire_micro);
+} micros SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 65536);
+} windows SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct wire_window_counters);
+} windows_of_cpu SEC(".maps");
+
+struct interpret;
+
+static __always_inline int host_read(void *to, __u32 size, __u64 address)
+{
+	return bpf_probe_read_user(to, size, (const void *)address);
+}
+
+/* The verifier loses the bound of a size that was shifted; the room is for what it sees. */
+static __always_inline int host_read_word(__u64 to[2], __u32 size, __u64 address)
+{
+	asm volatile("%0 &= 15" : "+r"(size));
+	return bpf_probe_read_user(to, size, (const void *)address);
+}
+
+static __always_inline const struct wire_strip *host_strip(struct wire_strip_key *key)
+{
+	return bpf_map_lookup_elem(&strips, key);
+}
+
+static __always_inline const struct wire_micro *host_micro(__u32 index)
+{
+	return bpf_map_lookup_elem(&micros, &index);
+}
+
+/* A function of its own for the verifier. */
+#define INTERPRET_FUNCTION __attribute__((noinline))
+INTERPRET_FUNCTION int host_find(struct interpret *s);
+
+#include "interpret.h"
+
+/* A node of the tree of mappings, as read. */
+#define NODE_PIVOTS 15
+struct node {
+	unsigned long pivot[NODE_PIVOTS + 1];
+};
+
+/* Of a CPU. An interrupt may come within another (NMI): then the second does without. */
+struct scratch {
+	struct interpret s;
+	struct node node;
+	__u32 busy;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct scratch);
+} scratches SEC(".maps");
+
+#define MAPLE_LEAF   1
+#define MAPLE_RANGE  2
+#define MAPLE_ARANGE 3
+
+static __always_inline bool is_node(unsigned long entry)
+{
+	return (entry & 3) == 2 && entry > 4096;
+}
+
+/*
+ * One step down the tree of mappings: the entry of a node that covers the address. The tree may
+ * change under us; what comes out is checked by the caller, and reads cannot fault.
+ */
+static __always_inline unsigned long descend(struct node *copy, unsigned long entry, __u64 address)
+{
+	__u32 type = entry >> 3 & 15, pivots, i;
+	unsigned long node = entry & ~255ul, slots, next = 0;
+
+	if (type == MAPLE_ARANGE) {
+		struct maple_arange_64 *n = (void *)node;
+
+		pivots = 9;
+		slots = (unsigned long)__builtin_preserve_access_index(&n->slot);
+		bpf_probe_read_kernel(copy->pivot, 9 * sizeof(long),
+				      __builtin_preserve_access_index(&n->pivot));
+	} else if (type == MAPLE_RANGE || type == MAPLE_LEAF) {
+		struct maple_range_64 *n = (void *)node;
+
+		pivots = 15;
+		slots = (unsigned long)__builtin_preserve_access_index(&n->slot);
+		bpf_probe_read_kernel(copy->pivot, 15 * sizeof(long),
+				      __builtin_preserve_access_index(&n->pivot));
+	} else {
+		return 0;
+	}
+	for (i = 0; i < NODE_PIVOTS; i++) {
+		if (i >= pivots || copy->pivot[i] >= address || (i > 0 && copy->pivot[i] == 0))
+			break;
+	}
+	bpf_probe_read_kernel(&next, sizeof(next), (void *)(slots + i * sizeof(void *)));
+	return next;
+}
+
+/* The mapping that the tree has at an address, or one next to it, or 0. */
+static __always_inline struct vm_area_struct *find_area(struct task_struct *task, __u64 address)
+{
+	struct mm_struct *mm = task->mm;
+	__u32 zero = 0;
+	struct scratch *scratch = bpf_map_lookup_elem(&scratches, &zero);
+
+	if (!mm || !scratch)
+		return 0;
+
+	unsigned long entry = (unsigned long)mm->mm_mt.ma_root;
+
+	for (int depth = 0; depth < 8 && is_node(entry); depth++) {
+		bool leaf = (entry >> 3 & 15) == MAPLE_LEAF;
+
+		entry = descend(&scratch->node, entry, address);
+		if (leaf)
+			break;
+	}
+	return is_node(entry) ? 0 : (struct vm_area_struct *)entry;
+}
+
+static __always_inline __u64 modified(struct inode *inode)
+{
+	struct timespec64 t = {};
+
+	if (bpf_core_field_exists(inode->i_mtime_sec)) {
+		t.tv_sec = BPF_CORE_READ(inode, i_mtime_sec);
+		t.tv_nsec = BPF_CORE_READ(inode, i_mtime_nsec);
+	} else if (bpf_core_field_exists(((struct inode___hidden *)0)->__i_mtime)) {
+		t.tv_sec = BPF_CORE_READ((struct inode___hidden *)inode, __i_mtime.tv_sec);
+		t.tv_nsec = BPF_CORE_READ((struct inode___hidden *)inode, __i_mtime.tv_nsec);
+	} else {
+		t.tv_sec = BPF_CORE_READ((struct inode___open *)inode, i_mtime.tv_sec);
+		t.tv_nsec = BPF_CORE_READ((struct inode___open *)inode, i_mtime.tv_nsec);
+	}
+	return (__u64)t.tv_sec << 30 ^ (__u64)t.tv_nsec;
+}
+
+#define VM_EXEC 4
+
+INTERPRET_FUNCTION int host_find(struct interpret *s)
+{
+	if (!s)
+		return WIRE_END_ANONYMOUS;
+
+	struct vm_area_struct *area = find_area((void *)bpf_get_current_task_btf(), s->pc);
+	struct wire_file *file = &s->window.file;
+
+	if (!area)
+		return WIRE_END_ANONYMOUS;
+
+	__u64 begin = BPF_CORE_READ(area, vm_start), end = BPF_CORE_READ(area, vm_end);
+	struct inode *inode = BPF_CORE_READ(area, vm_file, f_inode);
+
+	if (!inode || s->pc < begin || s->pc >= end || !(BPF_CORE_READ(area, vm_flags) & VM_EXEC))
+		return WIRE_END_ANONYMOUS;
+	file->inode = BPF_CORE_READ(inode, i_ino);
+	file->modified = modified(inode);
+	file->device = BPF_CORE_READ(inode, i_sb, s_dev);
+	file->generation = BPF_CORE_READ(inode, i_generation);
+
+	__u64 offset = BPF_CORE_READ(area, vm_pgoff) << 12;
+	__u32 *slot = bpf_map_lookup_elem(&files, file);
+
+	s->window.file_offset = offset + (s->pc - begin);
+	if (!slot || *slot == 0)
+		return WIRE_END_NO_FILE;
+	if (offset + (end - begin) > 1ull << 32)
+		return WIRE_END_ANONYMOUS;
+	s->mapping.begin = begin;
+	s->mapping.end = end;
+	s->mapping.shift = offset - begin;
+	s->mapping.slot = *slot;
+	return 0;
+}
+
+static __always_inline void read_registers(struct interpret *s, bpf_user_pt_regs_t *r)
+{
+	s->reg[0] = r->rax;
+	s->reg[1] = r->rcx;
+	s->reg[2] = r->rdx;
+	s->reg[3] = r->rbx;
+	s->reg[4] = r->rsp;
+	s->reg[5] = r->rbp;
+	s->reg[6] = r->rsi;
+	s->reg[7] = r->rdi;
+	s->reg[8] = r->r8;
+	s->reg[9] = r->r9;
+	s->reg[10] = r->r10;
+	s->reg[11] = r->r11;
+	s->reg[12] = r->r12;
+	s->reg[13] = r->r13;
+	s->reg[14] = r->r14;
+	s->reg[15] = r->r15;
+	s->pc = r->rip;
+	s->flags = r->eflags;
+}
+
+struct loop {
+	struct interpret *s;
+	int end;
+};
+
+static long step(__u32 index, void *context)
+{
+	struct loop *loop = context;
+
+	loop->end = interpret_step(loop->s);
+	return loop->end != 0;
+}
+
+static __always_inline void report(struct interpret *s, struct task_struct *task,
+				   struct wire_window_counters *count)
+{
+	struct wire_window *w = &s->window;
+	__u32 generation, edges = w->edge_count, reason = w->end_reason;
+
+	count->windows++;
+	count->instructions += w->instructions;
+	count->edges += edges;
+	if (reason < WIRE_END_REASONS)
+		count->ends[reason]++;
+	if (w->instructions == 0 && reason != WIRE_END_COLD && reason != WIRE_END_NO_FILE) {
+		count->empty++;
+		return;
+	}
+	generation = (__u32)(task->group_leader->start_boottime >> 10) * 0x61 +
+		     (__u32)task->self_exec_id;
+	w->process = (task->tgid & WIRE_TGID_MASK) | generation << WIRE_TGID_BITS;
+	w->time_ns = bpf_ktime_get_ns();
+	w->end = interpret_place(s);
+	w->address = s->pc;
+	if (edges > WIRE_WINDOW_INSTRUCTIONS)
+		edges = WIRE_WINDOW_INSTRUCTIONS;
+	/* The collector looks at its tick; waking it would cost more than the window. */
+	if (bpf_ringbuf_output(&windows, w,
+			       __builtin_offsetof(struct wire_window, edge) +
+				       edges * sizeof(struct wire_edge),
+			       BPF_RB_NO_WAKEUP))
+		count->lost++;
+}
+
+SEC("perf_event")
+int interpret(struct bpf_perf_event_data *ctx)
+{
+	__u32 zero = 0;
+	struct scratch *scratch = bpf_map_lookup_elem(&scratches, &zero);
+	struct wire_window_counters *count = bpf_map_lookup_elem(&windows_of_cpu, &zero);
+	struct task_struct *task = (void *)bpf_get_current_task_btf();
+
+	if (!scratch || !count || (ctx->regs.cs & 3) != 3 || scratch->busy)
+		return 0;
+
+	struct loop loop = {&scratch->s, 0};
+
+	scratch->busy = 1;
+	read_registers(loop.s, &ctx->regs);
+	loop.s->fs_base = task->thread.fsbase;
+	interpret_begin(loop.s);
+	loop.end = interpret_arrive(loop.s);
+	loop.s->window.start = interpret_place(loop.s);
+	if (loop.end == 0)
+		bpf_loop(WIRE_WINDOW_INSTRUCTIONS, step, &loop, 0);
+	loop.s->window.end_reason = loop.end;
+	report(loop.s, task, count);
+	scratch->busy = 0;
+	return 0;
+}
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";

@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#include "collect/windows.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <bpf/bpf.h>
+#include <bpf/btf.h>
+#include <bpf/libbpf.h>
+#ifdef __x86_64__
+#include "bpf/interpret.skel.h"
+#endif
+
+const char *windows_end_text(unsigned reason)
+{
+	static const char *const texts[WIRE_END_REASONS] = WIRE_END_TEXTS;
+
+	return reason < WIRE_END_REASONS ? texts[reason] : "unknown reason";
+}
+
+#ifdef __x86_64__
+
+struct windows {
+	struct interpret_bpf *bpf;
+	struct wire_micro *micros;
+	size_t micros_bytes;
+	struct ring_buffer *ring;
+	/* While it drains. */
+	void (*take)(void *arg, const struct wire_window *window);
+	void *arg;
+};
+
+/* Linux 6.1 has the tree of mappings that the program walks. */
+static int check_kernel(struct diag *diag)
+{
+	struct btf *btf = btf__load_vmlinux_btf();
+	int r = 0;
+
+	if (!btf)
+		return diag_fail(diag, EOPNOTSUPP,
+				 "edge samples need the kernel's types "
+				 "(/sys/kernel/btf/vmlinux: CONFIG_DEBUG_INFO_BTF=y)");
+	if (btf__find_by_name_kind(btf, "maple_tree", BTF_KIND_STRUCT) < 0)
+		r = diag_fail(diag, EOPNOTSUPP, "edge samples need Linux 6.1 or newer");
+	btf__free(btf);
+	return r;
+}
+
+static int on_window(void *context, void *data, size_t size)
+{
+	struct windows *w = context;
+	const struct wire_window *window = data;
+
+	if (size < offsetof(struct wire_window, edge) || window->end_reason >= WIRE_END_REASONS ||
+	    window->edge_count > WIRE_WINDOW_INSTRUCTIONS ||
+	    size < offsetof(struct wire_window, edge) +
+			    window->edge_count * sizeof(struct wire_edge))
+		return 0;
+	w->take(w->arg, window);
+	return 0;
+}
+
+static int load(struct windows *w, const struct windows_config *config, struct diag *diag)
+{
+	int r;
+
+	w->bpf = interpret_bpf__open();
+	if (!w->bpf)
+		return diag_fail(diag, ENOMEM, "cannot open the interpreter of edge samples: %s",
+				 strerror(errno));
+	bpf_map__set_max_entries(w->bpf->maps.files, config->files);
+	bpf_map__set_max_entries(w->bpf->maps.strips, config->strips);
+	bpf_map__set_max_entries(w->bpf->maps.micros, config->micros);
+	bpf_map__set_max_entries(w->bpf->maps.windows, config->ring_bytes);
+	r = interpret_bpf__load(w->bpf);
+	if (r)
+		return diag_fail(diag, r == -EPERM ? EPERM : EOPNOTSUPP,
+				 "the kernel does not take the interpreter of edge samples: %s",
+				 strerror(-r));
+	return 0;
+}
+
+int windows_new(const struct windows_config *config, struct windows **ret, struct diag *diag)
+{
+	struct windows *w = calloc(1, sizeof(*w));
+	void *p;
+	int r;
+
+	if (!w)
+		return diag_fail(diag, ENOMEM, "out of memory for the interpreter");
+	r = check_kernel(diag);
+	if (r >= 0)
+		r = load(w, config, diag);
+	if (r < 0)
+		goto fail;
+	w->micros_bytes = (size_t)config->micros * sizeof(struct wire_micro);
+	p = mmap(NULL, w->micros_bytes, PROT_READ | PROT_WRITE, MAP_SHARED,
+		 bpf_map__fd(w->bpf->maps.micros), 0);
+	if (p == MAP_FAILED) {
+		r = diag_fail(diag, errno, "cannot map the interpreter's code: %s",
+			      strerror(errno));
+		goto fail;
+	}
+	w->micros = p;
+	w->ring = ring_buffer__new(bpf_map__fd(w->bpf->maps.windows), on_window, w, NULL);
+	if (!w->ring) {
+		r = diag_fail(diag, errno, "cannot map the interpreter's windows: %s",
+			      strerror(errno));
+		goto fail;
+	}
+	*ret = w;
+	return 0;
+fail:
+	windows_free(w);
+	return r;
+}
+
+void windows_free(struct windows *w)
+{
+	if (!w)
+		return;
+	ring_buffer__free(w->ring);
+	if (w->micros)
+		munmap(w->micros, w->micros_bytes);
+	interpret_bpf__destroy(w->bpf);
+	free(w);
+}
+
+int windows_program(const struct windows *w)
+{
+	return bpf_program__fd(w->bpf->progs.interpret);
+}
+
+struct wire_micro *windows_micros(struct windows *w)
+{
+	return w->micros;
+}
+
+int windows_put_file(struct windows *w, const struct wire_file *file, uint32_t slot)
+{
+	return bpf_map_update_elem(bpf_map__fd(w->bpf->maps.files), file, &slot, BPF_ANY) ? -errno
+											  : 0;
+}
+
+int windows_put_strip(struct windows *w, uint32_t slot, uint32_t number,
+		      const struct wire_strip *strip)
+{
+	struct wire_strip_key key = {slot, number};
+
+	return bpf_map_update_elem(bpf_map__fd(w->bpf->maps.strips), &key, strip, BPF_ANY) ? -errno
+											   : 0;
+}
+
+void windows_drop_file(struct windows *w, const struct wire_file *file)
+{
+	bpf_map_delete_elem(bpf_map__fd(w->bpf->maps.files), file);
+}
+
+void windows_drop_strip(struct windows *w, uint32_t slot, uint32_t number)
+{
+	struct wire_strip_key key = {slot, number};
+
+	bpf_map_delete_elem(bpf_map__fd(w->bpf->maps.strips), &key);
+}
+
+void windows_drain(struct windows *w, void (*take)(void *arg, const struct wire_window *window),
+		   void *arg)
+{
+	w->take = take;
+	w->arg = arg;
+	ring_buffer__consume(w->ring);
+}
+
+void windows_count(const struct windows *w, struct wire_window_counters *ret)
+{
+	struct wire_window_counters sum = {0}, *each;
+	int cpus = libbpf_num_possible_cpus();
+	uint32_t first = 0;
+
+	each = cpus > 0 ? calloc((size_t)cpus, sizeof(*each)) : NULL;
+	if (each &&
+	    bpf_map_lookup_elem(bpf_map__fd(w->bpf->maps.windows_of_cpu), &first, each) == 0)
+		for (int i = 0; i < cpus; i++) {
+			sum.windows += each[i].windows;
+			sum.instructions += each[i].instructions;
+			sum.edges += each[i].edges;
+			sum.lost += each[i].lost;
+			sum.empty += each[i].empty;
+			for (int reason = 0; reason < WIRE_END_REASONS; reason++)
+				sum.ends[reason] += each[i].ends[reason];
+		}
+	free(each);
+	*ret = sum;
+}
+
+#else
+
+/* Nothing is ever loaded elsewhere. */
+int windows_new(const struct windows_config *config, struct windows **ret, struct diag *diag)
+{
+	(void)config, (void)ret;
+	return diag_fail(diag, EOPNOTSUPP, "edge samples are interpreted on x86-64 only");
+}
+
+void windows_free(struct windows *w)
+{
+	(void)w;
+}
+
+int windows_program(const struct windows *w)
+{
+	(void)w;
+	return -1;
+}
+
+struct wire_micro *windows_micros(struct windows *w)
+{
+	(void)w;
+	return NULL;
+}
+
+int windows_put_file(struct windows *w, const struct wire_file *file, uint32_t slot)
+{
+	(void)w, (void)file, (void)slot;
+	return -EOPNOTSUPP;
+}
+
+int windows_put_strip(struct windows *w, uint32_t slot, uint32_t number,
+		      const struct wire_strip *strip)
+{
+	(void)w, (void)slot, (void)number, (void)strip;
+	return -EOPNOTSUPP;
+}
+
+void windows_drop_file(struct windows *w, const struct wire_file *file)
+{
+	(void)w, (void)file;
+}
+
+void windows_drop_strip(struct windows *w, uint32_t slot, uint32_t number)
+{
+	(void)w, (void)slot, (void)number;
+}
+
+void windows_drain(struct windows *w, void (*take)(void *arg, const struct wire_window *window),
+		   void *arg)
+{
+	(void)w, (void)take, (void)arg;
+}
+
+void windows_count(const struct windows *w, struct wire_window_counters *ret)
+{
+	(void)w;
+	*ret = (struct wire_window_counters){0};
+}
+
+#endif
