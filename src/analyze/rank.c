@@ -5,6 +5,7 @@
 #include <regex.h>
 #include <stdlib.h>
 #include <string.h>
+#include "analyze/loop_tally.h"
 #include "util/num.h"
 
 #define MEMORY_MAX_BYTES ((size_t)1 << 30)
@@ -34,6 +35,8 @@ struct pass {
 	size_t last_row;
 	bool has_last;
 	struct image_lines *lines; /* of kept rows, by their number; NULL: not needed */
+	struct cfg_image *graphs;  /* NULL: not needed, or there are none */
+	struct loop_tally *loops;  /* as graphs */
 };
 
 struct looked_up {
@@ -67,8 +70,8 @@ static bool needs_lines(const struct rank_options *options)
 
 static bool needs_symbols(const struct pass *s)
 {
-	return s->options->by == RANK_FUNCTION || s->options->by == RANK_LINE || s->has_function ||
-	       is_kernel(s->image);
+	return s->options->by == RANK_FUNCTION || s->options->by == RANK_LINE ||
+	       s->options->by == RANK_LOOP || s->has_function || is_kernel(s->image);
 }
 
 /* A new row with nothing counted. */
@@ -244,9 +247,24 @@ static bool is_kept(const struct pass *s, const struct stretch *t)
 	return s->part->selected && t->keep && (s->options->idle || !t->idle);
 }
 
-static int load_lines(struct pass *s)
+/* The lines of addresses; it is no error when nothing is known of them. */
+static int ask_lines(struct pass *s, const uint64_t *addresses, size_t count)
 {
 	struct diag detail = {""};
+	int r;
+
+	r = s->source->lines(s->source->arg, &s->image->id, s->image->path, addresses, count,
+			     &s->lines, &detail);
+	if (!r || r == -ENOMEM)
+		return r;
+	if (!s->rank->images_without_lines++)
+		s->rank->lines_reason = detail;
+	s->lines = NULL;
+	return 0;
+}
+
+static int load_lines(struct pass *s)
+{
 	uint64_t *addresses = reallocarray(NULL, s->part->row_count + 1, sizeof(*addresses));
 	size_t count = 0;
 	int r;
@@ -263,16 +281,8 @@ static int load_lines(struct pass *s)
 				addresses[count++] = offset;
 		}
 	}
-	r = count ? s->source->lines(s->source->arg, &s->image->id, s->image->path, addresses,
-				     count, &s->lines, &detail)
-		  : 0;
+	r = count ? ask_lines(s, addresses, count) : 0;
 	free(addresses);
-	if (r && r != -ENOMEM) {
-		if (!s->rank->images_without_lines++)
-			s->rank->lines_reason = detail;
-		s->lines = NULL;
-		r = 0;
-	}
 	return r;
 }
 
@@ -295,6 +305,125 @@ static int add_lines(struct pass *s, const struct stretch *t, size_t *address)
 	return r;
 }
 
+/* The row of what is in no loop of the image. */
+static int find_other(struct pass *s, enum loop_place place, struct rank_row **ret)
+{
+	bool unknown = s->image->id.kind == IMAGE_UNKNOWN;
+	struct key key = {.start = place, .image = s->part->image, .group = QUERY_NO_GROUP};
+	struct rank_row shown = {.image = s->image, .group = QUERY_NO_GROUP};
+
+	shown.function = unknown		 ? RANK_UNKNOWN
+			 : place == LOOP_OUTSIDE ? RANK_NO_LOOP
+						 : RANK_NO_CODE;
+	if (unknown)
+		key.image = UINT32_MAX;
+	return find_row(s, &key, &shown, ret);
+}
+
+static int add_to_loops(struct pass *s, const struct stretch *t)
+{
+	struct rank_row *row;
+	int r = 0;
+
+	for (size_t i = t->begin; i < t->end && !r; i++) {
+		const struct query_row *q = &s->part->rows[i];
+		int place = LOOP_NO_CODE;
+
+		if (s->loops)
+			place = loop_tally_add(s->loops, q->offset, q->event, q->count);
+		if (place < 0)
+			return place;
+		if (place == LOOP_INSIDE)
+			continue;
+		r = find_other(s, place, &row);
+		if (!r)
+			row->counts[q->event] = num_add_sat(row->counts[q->event], q->count);
+	}
+	return r;
+}
+
+static int add_loop(struct pass *s, const struct loop_sum *sum, const struct image_frame *frame)
+{
+	size_t bytes = s->query->event_count * sizeof(uint64_t);
+	const struct image_function *f =
+		s->symbols ? image_symbols_find(s->symbols, sum->header) : NULL;
+	struct rank_row shown = {
+		.image = s->image,
+		.function = f ? f->demangled : RANK_NO_SYMBOL,
+		.group = QUERY_NO_GROUP,
+		.depth = sum->depth,
+		.irreducible = sum->irreducible,
+		.header = sum->header,
+		.parent = sum->parent,
+	};
+	struct rank_row *row;
+	uint32_t index;
+	int r = 0;
+
+	if (frame && frame->file) {
+		r = intern_name(s->rank, frame->file, &shown.file, &index);
+		shown.line = frame->line;
+	}
+	shown.own = arena_alloc(s->rank->memory, bytes);
+	if (!r)
+		r = shown.own ? add_row(s->rank, s->query, &shown, &row) : -ENOMEM;
+	if (!r) {
+		memcpy(row->own, sum->own, bytes);
+		memcpy(row->counts, sum->total, bytes);
+	}
+	return r;
+}
+
+/* A row for each loop, once all samples of the image are counted. */
+static int add_loops(struct pass *s)
+{
+	const struct image_frame *frames = NULL;
+	const struct loop_sum *sums;
+	uint64_t *headers;
+	size_t count;
+	int r = loop_tally_sums(s->loops, &sums, &count);
+
+	if (r)
+		return r;
+	headers = reallocarray(NULL, count + 1, sizeof(*headers));
+	if (!headers)
+		return -ENOMEM;
+	for (size_t i = 0; i < count; i++)
+		headers[i] = sums[i].header;
+	r = count ? ask_lines(s, headers, count) : 0;
+	free(headers);
+	for (size_t i = 0; i < count && !r; i++) {
+		size_t known = s->lines ? image_lines_frames(s->lines, i, &frames) : 0;
+
+		r = add_loop(s, &sums[i], known ? frames : NULL);
+	}
+	s->rank->functions_incomplete += loop_tally_incomplete(s->loops);
+	return r;
+}
+
+static int load_graphs(struct pass *s)
+{
+	struct diag detail = {""};
+	int r;
+
+	r = s->source->graphs(s->source->arg, &s->image->id, s->image->path, &s->graphs, &detail);
+	if (!r)
+		return loop_tally_new(s->graphs, s->query->event_count, &s->loops);
+	if (r == -ENOMEM)
+		return r;
+	s->graphs = NULL;
+	if (!s->rank->images_without_graphs++)
+		s->rank->graphs_reason = detail;
+	return 0;
+}
+
+static int add_kept(struct pass *s, const struct stretch *t, size_t *address)
+{
+	if (needs_lines(s->options))
+		return add_lines(s, t, address);
+	return s->options->by == RANK_LOOP ? add_to_loops(s, t) : add_stretch(s, t);
+}
+
 static int rank_rows(struct pass *s)
 {
 	size_t address = 0; /* index of the lines that were asked for */
@@ -307,8 +436,7 @@ static int rank_rows(struct pass *s)
 			add_sums(s, &t, s->rank->idle);
 		if (is_kept(s, &t)) {
 			add_sums(s, &t, s->rank->ranked);
-			r = needs_lines(s->options) ? add_lines(s, &t, &address)
-						    : add_stretch(s, &t);
+			r = add_kept(s, &t, &address);
 		}
 		i = t.end;
 	}
@@ -347,6 +475,8 @@ static int rank_part(struct pass *s, const struct query_part *part)
 	s->image = &s->query->images[part->image];
 	s->symbols = NULL;
 	s->lines = NULL;
+	s->graphs = NULL;
+	s->loops = NULL;
 	if (!part->row_count)
 		return 0;
 	known = s->image->id.kind != IMAGE_UNKNOWN;
@@ -354,8 +484,14 @@ static int rank_part(struct pass *s, const struct query_part *part)
 		r = load_symbols(s);
 	if (!r && known && needs_lines(s->options) && part->selected)
 		r = load_lines(s);
+	if (!r && known && s->options->by == RANK_LOOP && part->selected)
+		r = load_graphs(s);
 	if (!r)
 		r = rank_rows(s);
+	if (!r && s->loops)
+		r = add_loops(s);
+	loop_tally_free(s->loops);
+	cfg_image_free(s->graphs);
 	image_lines_free(s->lines);
 	return r;
 }

@@ -6,13 +6,22 @@
 #include <stddef.h>
 #include <stdint.h>
 #include "analyze/query.h"
+#include "cfg/cfg.h"
 #include "image/lines.h"
 #include "image/symbols.h"
 #include "util/diag.h"
 
 /* Sums the samples of a query by what the reader asks for: the rows of `culprit prof`. */
 
-enum rank_by { RANK_FUNCTION, RANK_IMAGE, RANK_FILE, RANK_LINE, RANK_PROCESS, RANK_SUBJECT };
+enum rank_by {
+	RANK_FUNCTION,
+	RANK_IMAGE,
+	RANK_FILE,
+	RANK_LINE,
+	RANK_PROCESS,
+	RANK_SUBJECT,
+	RANK_LOOP
+};
 
 /* The query that a ranking needs. */
 enum query_group rank_group(enum rank_by by);
@@ -23,17 +32,22 @@ struct rank_options {
 	bool idle;	      /* the kernel's idle functions are rows like any other */
 };
 
-/* Where symbols and lines come from: image/find.h, or a test. Same meaning and errors as there. */
+/* Where symbols, lines and graphs come from: image/find.h and cfg/open.h, or a test. Same meaning
+ * and errors as there. */
 struct rank_source {
 	int (*symbols)(void *arg, const struct image_id *id, const char *path,
 		       const struct image_symbols **ret, struct diag *diag);
 	int (*lines)(void *arg, const struct image_id *id, const char *path,
 		     const uint64_t *addresses, size_t count, struct image_lines **ret,
 		     struct diag *diag);
+	int (*graphs)(void *arg, const struct image_id *id, const char *path,
+		      struct cfg_image **ret, struct diag *diag); /* for RANK_LOOP only */
 	void *arg;
 };
 
 /* The names of rows that have none of their own. */
+#define RANK_NO_LOOP   "[no loop]"   /* by loop: what is in none */
+#define RANK_NO_CODE   "[no code]"   /* by loop: of which there is no code to find loops in */
 #define RANK_UNKNOWN   "[unknown]"   /* samples that no mapping explains */
 #define RANK_NO_SYMBOL "[no symbol]" /* the image has no function there, or none is known of it */
 
@@ -44,6 +58,12 @@ struct rank_row {
 	uint32_t line;			 /* 0: not known or of several */
 	uint32_t group;			 /* in the query's groups, or QUERY_NO_GROUP */
 	uint64_t *counts;		 /* for each event of the query */
+
+	/* Of a loop: file and line are its header's. Depth 0 of all other rows. */
+	uint32_t depth; /* 1: outermost */
+	bool irreducible;
+	uint64_t header, parent; /* addresses of its header, and of the loop's around it */
+	uint64_t *own;		 /* without the loops inside it; counts are with them */
 };
 
 struct rank {
@@ -52,8 +72,9 @@ struct rank {
 	uint64_t *totals; /* for each event: all samples of the query's epochs, idle left out */
 	uint64_t *idle;	  /* for each event: left out (or, with the option, included) */
 	uint64_t *ranked; /* for each event: the sum of the rows */
-	size_t images_without_symbols, images_without_lines;
-	struct diag symbols_reason, lines_reason; /* of the first of them */
+	size_t images_without_symbols, images_without_lines, images_without_graphs;
+	struct diag symbols_reason, lines_reason, graphs_reason; /* of the first of them */
+	size_t functions_incomplete; /* by loop: have jumps whose targets are not known */
 
 	/* Its own business. */
 	struct arena *memory;

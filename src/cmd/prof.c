@@ -12,7 +12,7 @@ enum { PROF_BY = REPORT_OPTION_END, PROF_SORT, PROF_IDLE };
 
 static const struct cmd_option options[] = {
 	REPORT_DB_OPTION,
-	{"by", PROF_BY, "WHAT", "function (default), image, file, line, process, subject"},
+	{"by", PROF_BY, "WHAT", "function (default), image, file, line, loop, process, subject"},
 	{"sort", PROF_SORT, "COLUMN", "an event, or a column's name; default: the first event"},
 	{"limit", 'n', "N", "only the first N rows; the rest is summed up in a note"},
 	{"idle", PROF_IDLE, NULL, "with the kernel's idle functions"},

@@ -19,6 +19,7 @@ struct columns {
 	int samples, percent, cumulative;
 	int events; /* the first of the group; each but the first has a share after it */
 	int function, image, build_id, file, line, comm, pid, subject;
+	int own, depth, header, parent, irreducible; /* of loops */
 };
 
 static int compare_names(const char *a, const char *b)
@@ -83,9 +84,11 @@ static int compare_rows(const void *x, const void *y, void *arg)
 	}
 	d = d ? d : compare_counts(a, b, o->event);
 	d = d ? d : compare_counts(a, b, 0);
+	d = d ? d : (a->depth > b->depth) - (a->depth < b->depth);
 	d = d ? d : compare_names(a->function, b->function);
 	d = d ? d : compare_places(a, b);
 	d = d ? d : compare_images(a, b);
+	d = d ? d : (a->header > b->header) - (a->header < b->header);
 	return d ? d : compare_groups(o->query, a, b);
 }
 
@@ -159,14 +162,20 @@ static int find_order(const struct prof_table *p, const struct query *q, struct 
 			 p->sort);
 }
 
-static void add_event_columns(struct table *t, const struct query *q, struct columns *c)
+/* Loops are counted with those inside them, so their shares do not add up. */
+static void add_event_columns(struct table *t, const struct query *q, enum rank_by by,
+			      struct columns *c)
 {
 	const char *first = q->event_count > 1 ? q->events[0].label : "samples";
 
 	c->samples = table_add_column(t, TABLE_COUNT, "samples", first);
 	c->percent = table_add_column(t, TABLE_PERCENT, "percent", "%");
-	c->cumulative = table_add_column(t, TABLE_PERCENT, "cumulative_percent", "cum%");
-	c->events = c->cumulative + 1;
+	c->cumulative = -1;
+	if (by == RANK_LOOP)
+		c->own = table_add_column(t, TABLE_COUNT, "self", "self");
+	else
+		c->cumulative = table_add_column(t, TABLE_PERCENT, "cumulative_percent", "cum%");
+	c->events = c->percent + 2;
 	for (size_t i = 0; i < q->event_count; i++) {
 		table_add_group_column(t, TABLE_COUNT, "events", q->events[i].label,
 				       i ? q->events[i].label : NULL);
@@ -177,12 +186,19 @@ static void add_event_columns(struct table *t, const struct query *q, struct col
 
 static void add_name_columns(struct table *t, enum rank_by by, struct columns *c)
 {
-	if (by == RANK_FUNCTION)
+	if (by == RANK_LOOP) {
+		c->depth = table_add_column(t, TABLE_COUNT, "depth", "depth");
+		c->header = table_add_column(t, TABLE_ADDRESS, "header", "header");
+		c->parent = table_add_column(t, TABLE_ADDRESS, "parent", NULL);
+		c->irreducible = table_add_column(t, TABLE_COUNT, "irreducible", NULL);
+	}
+	if (by == RANK_FUNCTION || by == RANK_LOOP)
 		c->function = table_add_column(t, TABLE_NAME, "function", "function");
-	if (by == RANK_FILE || by == RANK_LINE)
+	if (by == RANK_FILE || by == RANK_LINE || by == RANK_LOOP)
 		c->file = table_add_column(t, TABLE_NAME, "file", "file");
-	if (by == RANK_LINE) {
+	if (by == RANK_LINE || by == RANK_LOOP)
 		c->line = table_add_column(t, TABLE_COUNT, "line", "line");
+	if (by == RANK_LINE) {
 		c->function = table_add_column(t, TABLE_NAME, "function", "function");
 	}
 	if (by == RANK_PROCESS) {
@@ -258,6 +274,16 @@ static int set_subject(struct table *t, const struct columns *c, const void *sub
 	return r;
 }
 
+static void set_loop(struct table *t, const struct columns *c, const struct rank_row *row)
+{
+	table_set_count(t, c->own, row->own[0]);
+	table_set_count(t, c->depth, row->depth);
+	table_set_count(t, c->irreducible, row->irreducible);
+	table_set_address(t, c->header, row->header);
+	if (row->parent != ISA_NO_ADDRESS)
+		table_set_address(t, c->parent, row->parent);
+}
+
 static int set_names(struct table *t, const struct columns *c, const struct query *q,
 		     enum rank_by by, const struct rank_row *row)
 {
@@ -269,7 +295,9 @@ static int set_names(struct table *t, const struct columns *c, const struct quer
 		return set_process(t, c, subject, size);
 	if (by == RANK_SUBJECT)
 		return set_subject(t, c, subject, size);
-	if (row->function && (by == RANK_FUNCTION || by == RANK_LINE))
+	if (row->depth)
+		set_loop(t, c, row);
+	if (row->function && (by == RANK_FUNCTION || by == RANK_LINE || by == RANK_LOOP))
 		r = table_set_name(t, c->function, row->function, strlen(row->function));
 	if (!r && row->file)
 		r = table_set_name(t, c->file, row->file, strlen(row->file));
@@ -293,7 +321,8 @@ static int fill(struct table *t, const struct columns *c, const struct query *q,
 		sum += row->counts[0];
 		table_set_count(t, c->samples, row->counts[0]);
 		table_set_real(t, c->percent, share(row->counts[0], k->totals[0]));
-		table_set_real(t, c->cumulative, share(sum, k->totals[0]));
+		if (by != RANK_LOOP)
+			table_set_real(t, c->cumulative, share(sum, k->totals[0]));
 		column = c->events;
 		for (size_t e = 0; e < q->event_count; e++) {
 			table_set_count(t, column++, row->counts[e]);
@@ -305,13 +334,15 @@ static int fill(struct table *t, const struct columns *c, const struct query *q,
 	return r;
 }
 
-static void note_rest(struct report_header *h, const struct rank *k, size_t limit)
+static void note_rest(struct report_header *h, const struct rank *k, enum rank_by by, size_t limit)
 {
 	uint64_t rest = 0;
 
 	for (size_t i = limit; i < k->row_count; i++)
 		rest += k->rows[i].counts[0];
-	if (limit < k->row_count)
+	if (limit < k->row_count && by == RANK_LOOP)
+		report_header_note(h, "%zu more rows are not shown", k->row_count - limit);
+	else if (limit < k->row_count)
 		report_header_note(h, "%zu more rows, with %llu samples (%.2f%%), are not shown",
 				   k->row_count - limit, (unsigned long long)rest,
 				   share(rest, k->totals[0]));
@@ -320,6 +351,7 @@ static void note_rest(struct report_header *h, const struct rank *k, size_t limi
 static const char *const by_names[] = {
 	[RANK_FUNCTION] = "function", [RANK_IMAGE] = "image",	  [RANK_FILE] = "file",
 	[RANK_LINE] = "line",	      [RANK_PROCESS] = "process", [RANK_SUBJECT] = "subject",
+	[RANK_LOOP] = "loop",
 };
 
 const char *prof_table_by_name(enum rank_by by)
@@ -336,7 +368,7 @@ int prof_table_parse_by(const char *text, enum rank_by *ret, struct diag *diag)
 		}
 	}
 	return diag_fail(diag, EINVAL,
-			 "--by '%s' is none of function, image, file, line, process, subject",
+			 "--by '%s' is none of function, image, file, line, process, subject, loop",
 			 text);
 }
 
@@ -356,9 +388,9 @@ int prof_table_make(const struct prof_table *p, const struct query *q, const str
 	if (!t)
 		return diag_fail(diag, ENOMEM, "out of memory");
 	sort_rows(k->rows, k->row_count, limit, &order);
-	add_event_columns(t, q, &c);
+	add_event_columns(t, q, by, &c);
 	add_name_columns(t, by, &c);
-	note_rest(h, k, limit);
+	note_rest(h, k, by, limit);
 	r = fill(t, &c, q, k, by, limit);
 	if (r) {
 		table_free(t);

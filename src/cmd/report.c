@@ -7,6 +7,7 @@
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "cfg/open.h"
 #include "config.h"
 #include "util/num.h"
 
@@ -100,9 +101,15 @@ static int find_lines(void *arg, const struct image_id *id, const char *path,
 	return image_find_lines(arg, id, path, addresses, count, ret, diag);
 }
 
+static int find_graphs(void *arg, const struct image_id *id, const char *path,
+		       struct cfg_image **ret, struct diag *diag)
+{
+	return cfg_image_open(arg, id, path, ret, diag);
+}
+
 struct rank_source report_source(struct image_finder *finder)
 {
-	return (struct rank_source){find_symbols, find_lines, finder};
+	return (struct rank_source){find_symbols, find_lines, find_graphs, finder};
 }
 
 /* The name among those of the list that is split by ", ", added if it is not. */
@@ -270,6 +277,15 @@ void report_describe_rank(struct report_header *h, const struct query *q, const 
 		report_header_note(h, "no lines of %zu image%s: %s", k->images_without_lines,
 				   k->images_without_lines == 1 ? "" : "s, first",
 				   k->lines_reason.text);
+	if (k->images_without_graphs)
+		report_header_note(h, "no code of %zu image%s: %s", k->images_without_graphs,
+				   k->images_without_graphs == 1 ? "" : "s, first",
+				   k->graphs_reason.text);
+	if (k->functions_incomplete)
+		report_header_note(h,
+				   "%zu functions have jumps whose targets are not known: loops "
+				   "through them are not seen",
+				   k->functions_incomplete);
 }
 
 /* 0 when stdout is no terminal. */

@@ -121,7 +121,7 @@ static struct query *make_query(enum rank_by by, const struct query_selection *s
 
 static struct rank *make_rank(struct fake *f, const struct query *q, const struct rank_options *o)
 {
-	struct rank_source source = {fake_symbols, fake_lines, f};
+	struct rank_source source = {fake_symbols, fake_lines, NULL, f};
 	struct rank *k = NULL;
 
 	assert_int_equal(rank_new(q, o, &source, &k, NULL), 0);
@@ -280,7 +280,7 @@ static void shares_are_of_everything(void **state)
 
 static void bad_regex_is_refused(void **state)
 {
-	struct rank_source source = {fake_symbols, fake_lines, *state};
+	struct rank_source source = {fake_symbols, fake_lines, NULL, *state};
 	struct rank_options o = {.function = "("};
 	struct query *q = make_query(RANK_FUNCTION, NULL);
 	struct rank *k = NULL;

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#include "analyze/loop_tally.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include "cfg/function_graph.h"
+#include "util/arena.h"
+#include "util/hash.h"
+#include "util/num.h"
+
+#define FUNCTIONS_MAX	 (1u << 20)
+#define MEMORY_MAX_BYTES ((size_t)1 << 30)
+
+struct one_function {
+	const struct cfg_function *function;
+	struct cfg_loops *loops;
+	uint64_t *own, *total; /* of each loop, for each event */
+};
+
+struct loop_tally {
+	struct cfg_image *image;
+	size_t event_count;
+	struct one_function *list;
+	size_t count, room, incomplete;
+	struct map64 *numbers; /* entry of a function -> its index */
+	size_t last;	       /* index of the function that was looked up last */
+	struct arena *memory;
+	struct loop_sum *sums;
+};
+
+int loop_tally_new(struct cfg_image *image, size_t event_count, struct loop_tally **ret)
+{
+	struct loop_tally *t = calloc(1, sizeof(*t));
+
+	if (!t)
+		return -ENOMEM;
+	t->image = image;
+	t->event_count = event_count;
+	t->numbers = map64_new(FUNCTIONS_MAX);
+	t->memory = arena_new(MEMORY_MAX_BYTES);
+	if (!t->numbers || !t->memory) {
+		loop_tally_free(t);
+		return -ENOMEM;
+	}
+	*ret = t;
+	return 0;
+}
+
+void loop_tally_free(struct loop_tally *t)
+{
+	if (!t)
+		return;
+	for (size_t i = 0; i < t->count; i++)
+		cfg_loops_free(t->list[i].loops);
+	free(t->list);
+	map64_free(t->numbers);
+	arena_free(t->memory);
+	free(t);
+}
+
+static int add_function(struct loop_tally *t, const struct cfg_function *f)
+{
+	struct one_function *more, *one;
+	size_t values;
+	int r;
+
+	if (t->count == t->room) {
+		t->room = t->room ? 2 * t->room : 64;
+		more = reallocarray(t->list, t->room, sizeof(*more));
+		if (!more)
+			return -ENOMEM;
+		t->list = more;
+	}
+	one = &t->list[t->count];
+	*one = (struct one_function){.function = f};
+	r = cfg_loops_of_function(f, &one->loops);
+	if (r)
+		return -ENOMEM;
+	t->count++;
+	t->incomplete += !f->complete;
+	values = one->loops->loop_count * t->event_count;
+	one->own = arena_alloc(t->memory, values * sizeof(*one->own));
+	one->total = arena_alloc(t->memory, values * sizeof(*one->total));
+	return one->own && one->total ? 0 : -ENOMEM;
+}
+
+/* 0 with the index of the function, -ENOENT when there is none, -ENOMEM. */
+static int find_function(struct loop_tally *t, uint64_t address, size_t *ret)
+{
+	const struct cfg_function *f;
+	uint64_t index;
+	int r;
+
+	r = cfg_image_function(t->image, address, &f);
+	if (r)
+		return r == -ENOMEM ? r : -ENOENT;
+	if (map64_get(t->numbers, f->entry, &index)) {
+		index = t->count;
+		r = map64_put(t->numbers, f->entry, index);
+		if (!r)
+			r = add_function(t, f);
+	}
+	*ret = (size_t)index;
+	return r ? -ENOMEM : 0;
+}
+
+int loop_tally_add(struct loop_tally *t, uint64_t address, size_t event, uint64_t count)
+{
+	const struct one_function *one = t->count ? &t->list[t->last] : NULL;
+	uint32_t block = CFG_OUTSIDE, loop;
+	uint64_t *own;
+	int r;
+
+	/* Neighbours are mostly of one function. */
+	if (one)
+		block = cfg_function_block_at(one->function, address);
+	if (block == CFG_OUTSIDE) {
+		r = find_function(t, address, &t->last);
+		if (r == -ENOENT)
+			t->last = 0;
+		if (r)
+			return r == -ENOENT ? LOOP_NO_CODE : r;
+		one = &t->list[t->last];
+		block = cfg_function_block_at(one->function, address);
+	}
+	if (block == CFG_OUTSIDE)
+		return LOOP_NO_CODE;
+	loop = one->loops->innermost[block];
+	if (loop == CFG_LOOP_NONE)
+		return LOOP_OUTSIDE;
+	own = &one->own[loop * t->event_count + event];
+	*own = num_add_sat(*own, count);
+	return LOOP_INSIDE;
+}
+
+/* Adds each loop's samples to those around it: a loop comes before those inside it. */
+static void add_nested(const struct loop_tally *t, struct one_function *one)
+{
+	size_t events = t->event_count;
+
+	for (size_t i = one->loops->loop_count; i-- > 0;) {
+		uint32_t parent = one->loops->loops[i].parent;
+
+		for (size_t e = 0; e < events; e++) {
+			uint64_t *total = &one->total[i * events + e];
+
+			*total = num_add_sat(*total, one->own[i * events + e]);
+			if (parent != CFG_LOOP_NONE)
+				one->total[parent * events + e] =
+					num_add_sat(one->total[parent * events + e], *total);
+		}
+	}
+}
+
+static uint64_t header_address(const struct one_function *one, uint32_t loop)
+{
+	if (loop == CFG_LOOP_NONE)
+		return ISA_NO_ADDRESS;
+	return one->function->blocks[one->loops->loops[loop].header].start;
+}
+
+static size_t list_loops(const struct loop_tally *t, const struct one_function *one,
+			 struct loop_sum *list)
+{
+	size_t events = t->event_count, count = 0;
+
+	for (uint32_t i = 0; i < one->loops->loop_count; i++) {
+		const struct cfg_loop *loop = &one->loops->loops[i];
+		uint64_t any = 0;
+
+		for (size_t e = 0; e < events; e++)
+			any |= one->total[i * events + e];
+		if (!any)
+			continue;
+		list[count++] = (struct loop_sum){
+			.header = header_address(one, i),
+			.parent = header_address(one, loop->parent),
+			.function = one->function->entry,
+			.depth = loop->depth,
+			.irreducible = loop->irreducible,
+			.total = &one->total[i * events],
+			.own = &one->own[i * events],
+		};
+	}
+	return count;
+}
+
+int loop_tally_sums(struct loop_tally *t, const struct loop_sum **ret, size_t *ret_count)
+{
+	size_t loops = 0, count = 0;
+
+	for (size_t i = 0; i < t->count; i++)
+		loops += t->list[i].loops->loop_count;
+	t->sums = arena_alloc(t->memory, loops * sizeof(*t->sums));
+	if (!t->sums)
+		return -ENOMEM;
+	for (size_t i = 0; i < t->count; i++) {
+		add_nested(t, &t->list[i]);
+		count += list_loops(t, &t->list[i], t->sums + count);
+	}
+	*ret = t->sums;
+	*ret_count = count;
+	return 0;
+}
+
+size_t loop_tally_incomplete(const struct loop_tally *t)
+{
+	return t->incomplete;
+}
