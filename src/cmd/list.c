@@ -2,11 +2,9 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include "analyze/functions.h"
 #include "analyze/listing.h"
 #include "cmd/list_table.h"
-#include "cmd/report.h"
-#include "util/num.h"
+#include "cmd/pick.h"
 #include "util/text.h"
 
 /* culprit list: one function's instructions and source lines with their samples. */
@@ -38,9 +36,7 @@ struct list {
 	struct report_options report;
 	enum listing_form form;
 	enum isa_syntax syntax;
-	const char *what;
-	struct image_finder *finder;
-	struct db_reader *reader;
+	struct pick pick;
 };
 
 static int take_option(void *arg, int value, const char *text, struct diag *diag)
@@ -58,28 +54,6 @@ static int take_option(void *arg, int value, const char *text, struct diag *diag
 		return 0;
 	}
 	return report_take_option(&l->report, value, text, diag);
-}
-
-static int find_functions(const struct list *l, const struct query *q, struct functions **ret,
-			  struct diag *diag)
-{
-	struct rank_source source = report_source(l->finder);
-	uint64_t address;
-	if (strncmp(l->what, "0x", 2) == 0 && num_parse_u64(l->what, &address) == 0)
-		return functions_by_address(q, &source, address, ret, diag);
-	return functions_by_name(q, &source, l->what, ret, diag);
-}
-
-static int fail_none(const struct list *l, const struct functions *f, struct diag *diag)
-{
-	if (f->images_without_symbols)
-		return diag_fail(diag, ENOENT,
-				 "no samples in '%s'; %zu images have no symbols, one because: %s",
-				 l->what, f->images_without_symbols, f->symbols_reason.text);
-	return diag_fail(
-		diag, ENOENT,
-		"no samples in '%s' in these epochs and this selection (see: culprit prof)",
-		l->what);
 }
 
 /* The samples of the function's range, as the listing wants them: by offset, all events at once. */
@@ -118,15 +92,6 @@ static int collect_samples(const struct query *q, const struct function_hit *hit
 	return 0;
 }
 
-static int describe(const struct list *l, const struct query *q, struct report_header *h)
-{
-	const struct db_epoch *const *epochs;
-	size_t count;
-	epochs = db_reader_selected(l->reader, &count);
-	int err = report_describe_epochs(h, epochs, count);
-	return err ? err : report_describe_query(h, q);
-}
-
 static void describe_function(const struct query *q, const struct function_hit *hit,
 			      const struct listing *listing, struct report_header *h)
 {
@@ -150,7 +115,7 @@ static int print_listing(const struct list *l, const struct query *q,
 {
 	struct report_header h = {0};
 	struct table *t = NULL;
-	int err = describe(l, q, &h);
+	int err = pick_describe(&l->pick, &h);
 	if (!err) {
 		describe_function(q, hit, listing, &h);
 		err = list_table_make(q, hit, listing, l->report.format, &t);
@@ -168,7 +133,7 @@ static int show_function(const struct list *l, const struct query *q,
 			 const struct function_hit *hit, struct diag *diag)
 {
 	struct listing_request request = {
-		.finder = l->finder,
+		.finder = l->pick.finder,
 		.image = &hit->image->id,
 		.image_path = hit->image->path,
 		.start = hit->start,
@@ -191,81 +156,20 @@ static int show_function(const struct list *l, const struct query *q,
 	return err;
 }
 
-/* Several functions are meant: shows them, so that the user can say which. */
-static int show_choices(const struct list *l, const struct query *q, const struct functions *f,
-			struct diag *diag)
-{
-	struct report_header h = {0};
-	struct table *t = NULL;
-	int err = describe(l, q, &h);
-	if (!err)
-		err = list_table_choices(q, f, &t);
-	if (err < 0)
-		diag_fail(diag, -err, "out of memory");
-	else
-		err = report_print(t, &h, l->report.format);
-	table_free(t);
-	report_header_free(&h);
-	if (err)
-		return err;
-	return diag_fail(
-		diag, EEXIST,
-		"'%s' may be any of %zu functions: say which by its whole name, --image, or "
-		"its address and --image",
-		l->what, f->count);
-}
-
-static int run(struct list *l, struct diag *diag)
-{
-	const struct db_epoch *const *epochs;
-	struct functions *f = NULL;
-	struct query *q = NULL;
-	const char *path;
-	size_t count;
-	int err = query_new(&l->report.selection, QUERY_WHOLE, &q, diag);
-	if (!err)
-		err = report_open(&l->report, &path, &l->reader, diag);
-	if (!err)
-		err = query_read(q, l->reader, diag);
-	if (!err) {
-		epochs = db_reader_selected(l->reader, &count);
-		err = image_finder_new(path, count ? epochs[0]->machine : NULL, &l->finder);
-		if (err < 0)
-			diag_fail(diag, -err, "cannot look for symbols: %s", strerror(-err));
-	}
-	if (!err)
-		err = find_functions(l, q, &f, diag);
-	if (!err && f->count == 0)
-		err = fail_none(l, f, diag);
-	else if (!err && f->count > 1)
-		err = show_choices(l, q, f, diag);
-	else if (!err)
-		err = show_function(l, q, &f->list[0], diag);
-	functions_free(f);
-	query_free(q);
-	return err;
-}
-
 int cmd_list(int argc, char **argv)
 {
 	struct list l = {.form = LISTING_BOTH};
 	struct diag diag = {""};
+	const char *what;
 	int operand, err = cmd_parse(&spec, argc, argv, take_option, &l, &operand);
 	if (err >= 0)
 		return err;
-	if (operand < argc)
-		l.what = argv[operand++];
-	else
-		l.what = l.report.function;
-	if (!l.what || !*l.what || operand < argc) {
-		diag_fail(&diag, EINVAL,
-			  l.what && *l.what ? "one function at a time"
-					    : "which function? (see: culprit prof)");
-		return cmd_fail_usage("list", &diag);
-	}
-	err = run(&l, &diag);
-	image_finder_free(l.finder);
-	db_reader_free(l.reader);
+	err = pick_operand(&l.report, argc, argv, operand, &what, &diag);
+	if (!err)
+		err = pick_function(&l.report, what, &l.pick, &diag);
+	if (!err)
+		err = show_function(&l, l.pick.query, l.pick.hit, &diag);
+	pick_free(&l.pick);
 	if (err == -EINVAL)
 		return cmd_fail_usage("list", &diag);
 	return err < 0 ? cmd_fail(&diag) : err;

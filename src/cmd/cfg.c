@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include "cmd/cfg_view.h"
+#include "cmd/pick.h"
+#include "report/dot.h"
+
+/* culprit cfg: one function's control-flow graph, drawn; dcpi2ps of Anderson et al., SOSP 1997. */
+
+#define DRAWING_MAX_BYTES (256u << 20)
+
+enum { CFG_INTEL = REPORT_OPTION_END, CFG_ALL };
+
+static const struct cmd_option options[] = {
+	REPORT_DB_OPTION,
+	{"output", 'o', "FILE", "draw it: .svg, .pdf, .ps, .eps, .png; .dot: the text"},
+	{"all", CFG_ALL, NULL, "all blocks of a large function, not only those that ran"},
+	{"intel", CFG_INTEL, NULL, "Intel's syntax instead of AT&T's"},
+	REPORT_SELECTION_OPTIONS,
+	REPORT_FORM_OPTIONS,
+	{NULL},
+};
+
+static const struct cmd_spec spec = {
+	"cfg",
+	"FUNCTION|0xADDRESS",
+	"Draws one function's control-flow graph: a block's area says how much time it took, the\n"
+	"size of its type and the width of edges how often they ran. Prints it in Graphviz's\n"
+	"language, or makes a file of it by Graphviz's dot.",
+	options,
+	false,
+};
+
+struct cfg {
+	struct report_options report;
+	const char *output;
+	bool all;
+	enum isa_syntax syntax;
+	struct pick pick;
+};
+
+static int take_option(void *arg, int value, const char *text, struct diag *diag)
+{
+	struct cfg *c = arg;
+
+	switch (value) {
+	case 'o':
+		c->output = text;
+		return dot_check_path(text, diag);
+	case CFG_ALL:
+		c->all = true;
+		return 0;
+	case CFG_INTEL:
+		c->syntax = ISA_SYNTAX_INTEL;
+		return 0;
+	}
+	return report_take_option(&c->report, value, text, diag);
+}
+
+static void note_function(const struct cfg_view *v, struct report_header *h)
+{
+	report_header_note(h, "%s at 0x%llx: %llu samples, %u blocks%s",
+			   v->name ? v->name : "no function is known there",
+			   (unsigned long long)v->function->entry, (unsigned long long)v->total,
+			   v->function->block_count,
+			   v->function->complete ? "" : "; jumps with unknown targets are missing");
+	if (!v->estimated)
+		report_header_note(h, "frequencies are a rough guess from samples alone");
+}
+
+static int print_table(const struct cfg *c, const struct cfg_view *v, struct diag *diag)
+{
+	struct report_header h = {0};
+	struct table *t = NULL;
+	int r = pick_describe(&c->pick, &h);
+
+	if (!r) {
+		note_function(v, &h);
+		r = cfg_view_table(v, &t);
+	}
+	if (r)
+		diag_fail(diag, -r, "out of memory");
+	else
+		r = report_print(t, &h, c->report.format);
+	table_free(t);
+	report_header_free(&h);
+	return r;
+}
+
+static int draw(const struct cfg *c, const struct cfg_view *v, struct diag *diag)
+{
+	struct buf b;
+	size_t hidden;
+	int r;
+
+	buf_init(&b, DRAWING_MAX_BYTES);
+	r = cfg_view_draw(v, c->all, &b, &hidden);
+	if (r == -EFBIG)
+		diag_fail(diag, EFBIG, "the drawing would be larger than %u MiB",
+			  DRAWING_MAX_BYTES >> 20);
+	else if (r)
+		diag_fail(diag, -r, "out of memory");
+	else if (c->output)
+		r = dot_render(&b, c->output, diag);
+	else if (fwrite(b.data, 1, b.size, stdout) != b.size)
+		r = CMD_FAILURE; /* whoever flushes stdout tells */
+	if (!r && hidden)
+		fprintf(stderr, "culprit: %zu blocks that never ran are not shown (--all)\n",
+			hidden);
+	buf_free(&b);
+	return r;
+}
+
+static int run(struct cfg *c, const char *what, struct diag *diag)
+{
+	struct cfg_view_request request = {.syntax = c->syntax};
+	struct cfg_view *v = NULL;
+	int r;
+
+	if (c->output && c->report.format != TABLE_TEXT)
+		return diag_fail(diag, EINVAL, "one of --output, --json and --csv");
+	r = pick_function(&c->report, what, &c->pick, diag);
+	if (r)
+		return r;
+	request.query = c->pick.query;
+	request.finder = c->pick.finder;
+	request.hit = c->pick.hit;
+	r = cfg_view_new(&request, &v, diag);
+	if (!r)
+		r = c->report.format == TABLE_TEXT ? draw(c, v, diag) : print_table(c, v, diag);
+	cfg_view_free(v);
+	return r;
+}
+
+int cmd_cfg(int argc, char **argv)
+{
+	struct cfg c = {.syntax = ISA_SYNTAX_ATT};
+	struct diag diag = {""};
+	const char *what;
+	int operand, r = cmd_parse(&spec, argc, argv, take_option, &c, &operand);
+
+	if (r >= 0)
+		return r;
+	r = pick_operand(&c.report, argc, argv, operand, &what, &diag);
+	if (!r)
+		r = run(&c, what, &diag);
+	pick_free(&c.pick);
+	if (r == -EINVAL)
+		return cmd_fail_usage("cfg", &diag);
+	return r < 0 ? cmd_fail(&diag) : r;
+}

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "cmd/cfg_view.h"
+#include "report/dot.h"
+
+/* The drawing of `culprit cfg`, after dcpi2ps of the same paper's tools. */
+
+/* A function of more blocks than this is drawn without those that never ran. */
+#define BLOCKS_MAX 250
+/* Blocks with less than this share of the time show no instructions. */
+#define SHARE_LEAST	 0.005
+#define INSTRUCTIONS_MAX 40
+
+struct drawing {
+	const struct cfg_view *view;
+	double most; /* executions of what ran most often */
+	bool *shown;
+	size_t hidden;
+	struct buf *out;
+};
+
+static double share(const struct drawing *d, uint64_t samples)
+{
+	return d->view->total ? (double)samples / (double)d->view->total : 0;
+}
+
+/* 3 digits tell enough, of an estimate. */
+static void format_count(double count, char *out, size_t room)
+{
+	snprintf(out, room, count >= 999.5 ? "%.3g" : "%.4g", count);
+}
+
+static void put_instructions(const struct drawing *d, const struct cfg_block *b, struct buf *text)
+{
+	const struct cfg_view *v = d->view;
+	uint32_t count = b->instruction_count;
+
+	for (uint32_t i = 0; i < count && i < INSTRUCTIONS_MAX; i++) {
+		uint32_t n = b->first_instruction + i;
+
+		if (v->samples[n])
+			buf_printf(text, "%6" PRIu64 "  ", v->samples[n]);
+		else
+			buf_printf(text, "%8s", "");
+		buf_printf(text, "%" PRIx64 "  %s\n", v->function->instructions[n].address,
+			   v->texts[n] ? v->texts[n] : "");
+	}
+	if (count > INSTRUCTIONS_MAX)
+		buf_printf(text, "        ... %u more\n", count - INSTRUCTIONS_MAX);
+}
+
+static void draw_block(struct drawing *d, uint32_t block)
+{
+	const struct cfg_view *v = d->view;
+	const struct cfg_block *b = &v->function->blocks[block];
+	uint32_t loop = v->loops->innermost[block];
+	struct dot_node n = {.id = block, .time = share(d, v->block_samples[block])};
+	struct buf text;
+	char count[32];
+
+	buf_init(&text, 1 << 20);
+	format_count(v->blocks[block], count, sizeof(count));
+	buf_printf(&text, "%" PRIx64 "  %s times", b->start, count);
+	if (n.time > 0)
+		buf_printf(&text, "  %.1f%%", 100 * n.time);
+	buf_printf(&text, "\n");
+	if (n.time >= SHARE_LEAST)
+		put_instructions(d, b, &text);
+	buf_append_u8(&text, 0);
+	if (text.error)
+		d->out->error = text.error;
+	n.frequency = d->most > 0 ? v->blocks[block] / d->most : 0;
+	n.doubled = loop != CFG_LOOP_NONE && v->loops->loops[loop].header == block;
+	n.text = text.error ? "" : (const char *)text.data;
+	dot_add_node(d->out, &n);
+	buf_free(&text);
+}
+
+static void draw_edge(struct drawing *d, const struct cfg_edge *e, double count)
+{
+	const struct cfg_function *f = d->view->function;
+	char text[32];
+	struct dot_edge edge = {
+		.from = e->from == CFG_OUTSIDE ? f->block_count : e->from,
+		.to = e->to == CFG_OUTSIDE ? f->block_count + 1 : e->to,
+		.frequency = d->most > 0 ? count / d->most : 0,
+		.text = text,
+		.stroke = e->kind == CFG_AFTER_CALL ? DOT_DASHED
+			  : e->kind == CFG_INDIRECT || e->kind == CFG_LANDING ||
+					  e->kind == CFG_MISSING
+				  ? DOT_DOTTED
+				  : DOT_SOLID,
+	};
+
+	if ((e->from != CFG_OUTSIDE && !d->shown[e->from]) ||
+	    (e->to != CFG_OUTSIDE && !d->shown[e->to]))
+		return;
+	format_count(count, text, sizeof(text));
+	dot_add_edge(d->out, &edge);
+}
+
+static void choose_blocks(struct drawing *d, bool all)
+{
+	const struct cfg_view *v = d->view;
+	uint32_t count = v->function->block_count;
+
+	for (uint32_t i = 0; i < count; i++) {
+		d->shown[i] = all || count <= BLOCKS_MAX || v->blocks[i] > 0 ||
+			      v->block_samples[i] || i == v->function->entry_block;
+		d->hidden += !d->shown[i];
+		if (v->blocks[i] > d->most)
+			d->most = v->blocks[i];
+	}
+	for (uint32_t i = 0; i < v->function->edge_count; i++) {
+		if (v->edges[i] > d->most)
+			d->most = v->edges[i];
+	}
+}
+
+static void draw_title(const struct drawing *d)
+{
+	const struct cfg_view *v = d->view;
+	struct buf title;
+
+	buf_init(&title, 1 << 16);
+	buf_printf(&title, "%s, 0x%" PRIx64 ": %" PRIu64 " samples, %u blocks",
+		   v->name ? v->name : "(no symbol)", v->function->entry, v->total,
+		   v->function->block_count);
+	if (d->hidden)
+		buf_printf(&title, " (%zu that never ran are not shown)", d->hidden);
+	buf_printf(&title,
+		   "\narea and colour: time; type and lines: executions%s; double frame: "
+		   "head of a loop; dashed: after a call; dotted: indirect\n",
+		   v->estimated ? "" : ", a rough guess from samples");
+	if (!v->function->complete)
+		buf_printf(&title, "jumps whose targets are not known are missing\n");
+	buf_append_u8(&title, 0);
+	if (title.error)
+		d->out->error = title.error;
+	dot_begin(d->out, title.error ? "" : (const char *)title.data);
+	buf_free(&title);
+}
+
+int cfg_view_draw(const struct cfg_view *v, bool all, struct buf *out, size_t *ret_hidden)
+{
+	const struct cfg_function *f = v->function;
+	struct drawing d = {.view = v, .out = out};
+	struct dot_node outside = {.bare = true};
+
+	d.shown = calloc((size_t)f->block_count + 1, sizeof(*d.shown));
+	if (!d.shown)
+		return -ENOMEM;
+	choose_blocks(&d, all);
+	draw_title(&d);
+	outside.id = f->block_count;
+	outside.text = "entry";
+	dot_add_node(out, &outside);
+	for (uint32_t i = 0; i < f->block_count; i++) {
+		if (d.shown[i])
+			draw_block(&d, i);
+	}
+	outside.id = f->block_count + 1;
+	outside.text = "exit";
+	dot_add_node(out, &outside);
+	for (uint32_t i = 0; i < f->edge_count; i++)
+		draw_edge(&d, &f->edges[i], v->edges[i]);
+	dot_end(out);
+	free(d.shown);
+	*ret_hidden = d.hidden;
+	return out->error;
+}

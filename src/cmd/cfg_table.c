@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#include <errno.h>
+#include <string.h>
+#include "cmd/cfg_view.h"
+
+/* The graph as rows, for scripts: blocks, then edges. */
+
+struct columns {
+	int kind, start, end, from, to, samples, frequency, loop, depth;
+};
+
+static const char *const kinds[] = {
+	[CFG_FALL_THROUGH] = "fall-through",
+	[CFG_TAKEN] = "taken",
+	[CFG_JUMP] = "jump",
+	[CFG_INDIRECT] = "indirect",
+	[CFG_AFTER_CALL] = "after-call",
+	[CFG_RETURN] = "return",
+	[CFG_TAIL] = "tail-call",
+	[CFG_MISSING] = "missing",
+	[CFG_ENTER] = "enter",
+	[CFG_LANDING] = "landing",
+};
+
+static int add_block(struct table *t, const struct columns *c, const struct cfg_view *v,
+		     uint32_t block)
+{
+	const struct cfg_block *b = &v->function->blocks[block];
+	uint32_t loop = v->loops->innermost[block];
+	int r = table_add_row(t);
+
+	if (!r)
+		r = table_set_name(t, c->kind, "block", strlen("block"));
+	table_set_address(t, c->start, b->start);
+	table_set_address(t, c->end, b->end);
+	table_set_count(t, c->samples, v->block_samples[block]);
+	table_set_real(t, c->frequency, v->blocks[block]);
+	if (loop != CFG_LOOP_NONE) {
+		uint32_t header = v->loops->loops[loop].header;
+
+		table_set_address(t, c->loop, v->function->blocks[header].start);
+		table_set_count(t, c->depth, v->loops->loops[loop].depth);
+	}
+	return r;
+}
+
+/* From the block that it leaves, by its start, to the one that it enters. */
+static int add_edge(struct table *t, const struct columns *c, const struct cfg_view *v,
+		    uint32_t edge)
+{
+	const struct cfg_function *f = v->function;
+	const struct cfg_edge *e = &f->edges[edge];
+	int r = table_add_row(t);
+
+	if (!r)
+		r = table_set_name(t, c->kind, kinds[e->kind], strlen(kinds[e->kind]));
+	if (e->from != CFG_OUTSIDE)
+		table_set_address(t, c->from, f->blocks[e->from].start);
+	if (e->to != CFG_OUTSIDE)
+		table_set_address(t, c->to, f->blocks[e->to].start);
+	table_set_real(t, c->frequency, v->edges[edge]);
+	return r;
+}
+
+int cfg_view_table(const struct cfg_view *v, struct table **ret)
+{
+	struct table *t = table_new("cfg");
+	struct columns c;
+	int r = 0;
+
+	if (!t)
+		return -ENOMEM;
+	c.kind = table_add_column(t, TABLE_NAME, "kind", "kind");
+	c.start = table_add_column(t, TABLE_ADDRESS, "start", "start");
+	c.end = table_add_column(t, TABLE_ADDRESS, "end", "end");
+	c.from = table_add_column(t, TABLE_ADDRESS, "from", "from");
+	c.to = table_add_column(t, TABLE_ADDRESS, "to", "to");
+	c.samples = table_add_column(t, TABLE_COUNT, "samples", "samples");
+	c.frequency = table_add_column(t, TABLE_REAL, "frequency", "frequency");
+	c.loop = table_add_column(t, TABLE_ADDRESS, "loop", "loop");
+	c.depth = table_add_column(t, TABLE_COUNT, "depth", "depth");
+	for (uint32_t i = 0; i < v->function->block_count && !r; i++)
+		r = add_block(t, &c, v, i);
+	for (uint32_t i = 0; i < v->function->edge_count && !r; i++)
+		r = add_edge(t, &c, v, i);
+	if (r) {
+		table_free(t);
+		return -ENOMEM;
+	}
+	*ret = t;
+	return 0;
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#ifndef CULPRIT_CMD_CFG_VIEW_H
+#define CULPRIT_CMD_CFG_VIEW_H
+
+#include "analyze/functions.h"
+#include "analyze/query.h"
+#include "cfg/cfg.h"
+#include "cfg/loops.h"
+#include "image/find.h"
+#include "report/table.h"
+#include "util/buf.h"
+
+/* What `culprit cfg` shows of a function. */
+struct cfg_view {
+	const char *name; /* demangled, or NULL */
+	const struct cfg_function *function;
+	struct cfg_loops *loops;
+	uint64_t *samples;	 /* of the first event, of each instruction */
+	uint64_t *block_samples; /* of each block */
+	uint64_t total;		 /* of the function */
+	double *blocks, *edges;	 /* how often each ran */
+	bool estimated;		 /* by the analysis of frequencies, else from samples alone */
+	char **texts;		 /* of each instruction; NULL: not at hand */
+
+	/* Its own business. */
+	struct cfg_image *image;
+	struct arena *memory;
+};
+
+struct cfg_view_request {
+	const struct query *query;
+	struct image_finder *finder;
+	const struct function_hit *hit;
+	enum isa_syntax syntax;
+};
+
+/* -ENOENT, -ESTALE: there is no code, or not that which was profiled. */
+int cfg_view_new(const struct cfg_view_request *q, struct cfg_view **ret, struct diag *diag);
+void cfg_view_free(struct cfg_view *v);
+
+/*
+ * The drawing, in DOT. Unless all is wanted, of a large function only what ran; ret_hidden: the
+ * blocks left out.
+ */
+int cfg_view_draw(const struct cfg_view *v, bool all, struct buf *out, size_t *ret_hidden);
+/* Blocks and edges as rows. 0 or -ENOMEM. */
+int cfg_view_table(const struct cfg_view *v, struct table **ret);
+
+#endif
