@@ -29,7 +29,7 @@ _culprit() {
 	done
 	case $command,$previous in
 	*,--by)
-		mapfile -t COMPREPLY < <(compgen -W "image function file line process subject" -- "$word")
+		mapfile -t COMPREPLY < <(compgen -W "image function file line loop process subject" -- "$word")
 		return ;;
 	*,--epoch)
 		mapfile -t COMPREPLY < <(compgen -W "last all" -- "$word")
