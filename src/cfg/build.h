@@ -35,6 +35,7 @@ struct build_jump { /* an indirect jump, by the index of its instruction */
 	uint32_t instruction;
 	uint8_t state;	   /* enum build_jump_state */
 	uint8_t why;	   /* enum cfg_reason, when it is unknown */
+	uint64_t table;	   /* where its entries start, 0: not known */
 	uint64_t *targets; /* sorted, no doubles */
 	uint32_t target_count;
 };

@@ -118,6 +118,13 @@ static int compare_extents(const void *pa, const void *pb)
 	return (int)b->frame - (int)a->frame;
 }
 
+/* The linker makes one frame for the whole procedure linkage table. */
+static bool is_plt_entry(const char *name)
+{
+	const size_t size = name ? strlen(name) : 0;
+	return size > 4 && strcmp(name + size - 4, "@plt") == 0;
+}
+
 /* Adds one extent if its start is code. Symbols within a frame are labels, not functions. */
 static void add_place(struct cfg_image *image, const struct cfg_extent *e, uint64_t *frame_end)
 {
@@ -131,7 +138,7 @@ static void add_place(struct cfg_image *image, const struct cfg_extent *e, uint6
 			last->name = e->name;
 		return;
 	}
-	if (!e->frame && e->start < *frame_end)
+	if (!e->frame && e->start < *frame_end && !is_plt_entry(e->name))
 		return;
 	if (last && last->end > e->start)
 		last->end = e->start;
@@ -291,12 +298,14 @@ static int owner_entry(struct cfg_image *image, const struct cfg_place *place, u
 	if (!place->part && !(place->name && strstr(place->name, ".cold")))
 		return 0;
 	const struct cfg_place *owner =
-		place->owner != UINT32_MAX ? &image->places[place->owner] : NULL;
-	if (!owner && (owner = guess_owner(image, place))) {
+		place->owner == UINT32_MAX ? guess_owner(image, place) : NULL;
+	if (owner) {
 		int err = function_from(image, owner->start, &f);
 		if (err < 0)
 			return err;
 	}
+	if (place->owner == UINT32_MAX) /* once is enough */
+		image->places[place - image->places].owner = (uint32_t)(place - image->places);
 	/* Building the owner tells whether it is: then it has adopted the place. */
 	if (place->owner != UINT32_MAX)
 		*ret = image->places[place->owner].start;
@@ -324,6 +333,8 @@ int cfg_image_function(struct cfg_image *image, uint64_t address, const struct c
 {
 	const struct cfg_place *place = cfg_place_at(image, address);
 	uint64_t entry;
+	if (map64_get(image->extra_known, address, &entry) == 0)
+		return function_from(image, address, ret);
 	if (!place)
 		return function_from(image, gap_entry(image, address), ret);
 	int err = owner_entry(image, place, &entry);

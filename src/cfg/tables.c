@@ -1,10 +1,231 @@
 /* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
-#include "cfg/build.h"
+#include "cfg/tables.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "cfg/symbolic.h"
+
+/* Entries of one table; more are not believed. */
+#define ENTRIES_MAX 65536
+/* Instructions that all searches of one function may look at, for each that it has, and at least.
+ */
+#define BUDGET_FACTOR 64
+#define BUDGET_LEAST  200000
+
+bool table_decode(const struct table_search *t, uint32_t index, struct isa_instruction *ret,
+		  struct isa_operands *ret_operands)
+{
+	const struct isa_instruction *in = &t->f->instructions[index];
+	size_t size;
+	const uint8_t *code = cfg_code_at(t->b->image, in->address, &size);
+	return code && isa_decode_operands(t->b->image->decoder, code, size, in->address, ret,
+					   ret_operands);
+}
+
+static int start_search(struct table_search *t)
+{
+	const struct cfg_function *f = t->f;
+	t->budget = BUDGET_LEAST + (size_t)f->instruction_count * BUDGET_FACTOR;
+	t->writes = calloc(f->instruction_count + 1, sizeof(*t->writes));
+	t->visited = calloc(f->block_count + 1, sizeof(*t->visited));
+	t->work = calloc(f->block_count + 1, sizeof(*t->work));
+	t->symbolic = malloc(sizeof(*t->symbolic));
+	if (!t->writes || !t->visited || !t->work || !t->symbolic)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < f->instruction_count; i++) {
+		struct isa_instruction in;
+		struct isa_operands o;
+		table_decode(t, i, &in, &o);
+		for (unsigned k = 0; k < o.count; k++)
+			if (o.list[k].kind == ISA_OPERAND_REGISTER && o.list[k].reg < 16 &&
+			    (o.list[k].access & ISA_ACCESS_WRITES))
+				t->writes[i] |= (uint16_t)(1u << o.list[k].reg);
+	}
+	return 0;
+}
+
+static void end_search(struct table_search *t)
+{
+	free(t->writes);
+	free(t->entry_height);
+	free(t->visited);
+	free(t->work);
+	free(t->symbolic);
+}
+
+/* ---- reading a table ---- */
+
+struct target_list {
+	uint64_t *list;
+	size_t count, room;
+};
+
+static int compare_u64(const void *pa, const void *pb)
+{
+	const uint64_t *a = pa, *b = pb;
+	return *a < *b ? -1 : *a > *b;
+}
+
+static bool read_entry(const struct table_search *t, const struct table_shape *s, uint64_t index,
+		       uint64_t *ret)
+{
+	const uint8_t *data = cfg_data_at(t->b->image, s->offset + s->scale * index, s->bytes);
+	if (!data)
+		return false;
+	if (s->bytes == 8) {
+		memcpy(ret, data, sizeof(*ret));
+	} else {
+		int32_t relative;
+		memcpy(&relative, data, sizeof(relative));
+		*ret = s->base + (uint64_t)(int64_t)relative;
+	}
+	return true;
+}
+
+/* A place where a target of this function's jumps may be. */
+static bool is_plausible(const struct table_search *t, uint64_t target)
+{
+	size_t size;
+	return cfg_code_at(t->b->image, target, &size) &&
+	       build_classify(t->b, target, false) == WAY_INSIDE;
+}
+
+/* Without a proof a table may not lead into other functions, nor into the next table. */
+static bool is_likely(const struct table_search *t, const struct table_shape *s, uint64_t index,
+		      uint64_t target)
+{
+	const struct cfg_place *to = cfg_place_at(t->b->image, target);
+	const uint64_t at = s->offset + s->scale * index;
+	if (!is_plausible(t, target) || (to && to != t->b->place && !to->part))
+		return false;
+	for (size_t i = 0; i < t->b->jump_count; i++)
+		if (t->b->jumps[i].table == at && index != s->low)
+			return false;
+	return true;
+}
+
+enum reading { READ_ALL, READ_SOME, READ_NOTHING };
+
+static int read_table(struct table_search *t, const struct table_shape *s, struct target_list *to,
+		      enum reading *ret)
+{
+	const bool proven = s->strength == STRENGTH_COMPARED;
+	const size_t first = to->count;
+	*ret = READ_ALL;
+	if (proven && s->high - s->low >= ENTRIES_MAX) {
+		*ret = READ_NOTHING;
+		return 0;
+	}
+	for (uint64_t i = s->low; i <= s->high && i - s->low < ENTRIES_MAX; i++) {
+		uint64_t target;
+		if (!read_entry(t, s, i, &target) ||
+		    !(proven ? is_plausible(t, target) : is_likely(t, s, i, target))) {
+			*ret = to->count > first ? READ_SOME : READ_NOTHING;
+			break;
+		}
+		if (!build_grow(&to->list, to->count, &to->room, sizeof(*to->list)))
+			return -ENOMEM;
+		to->list[to->count++] = target;
+		if (i == UINT64_MAX)
+			break;
+	}
+	if (*ret == READ_ALL && s->strength == STRENGTH_NONE)
+		*ret = READ_SOME;
+	return 0;
+}
+
+static void sort_targets(struct target_list *to)
+{
+	size_t kept = 0;
+	if (to->count)
+		qsort(to->list, to->count, sizeof(*to->list), compare_u64);
+	for (size_t i = 0; i < to->count; i++)
+		if (kept == 0 || to->list[kept - 1] != to->list[i])
+			to->list[kept++] = to->list[i];
+	to->count = kept;
+}
+
+/* ---- one jump ---- */
+
+static int read_shapes(struct table_search *t, struct build_jump *jump,
+		       const struct table_shape *shapes, unsigned count, bool complete,
+		       struct target_list *to)
+{
+	jump->state = complete ? JUMP_PROVEN : JUMP_UNKNOWN;
+	jump->why = CFG_WHY_INDIRECT;
+	for (unsigned i = 0; i < count; i++) {
+		enum reading reading;
+		const bool proven = shapes[i].strength == STRENGTH_COMPARED;
+		jump->table = shapes[i].offset + shapes[i].scale * shapes[i].low;
+		int err = read_table(t, &shapes[i], to, &reading);
+		if (err < 0)
+			return err;
+		if (reading == READ_NOTHING || (proven && reading == READ_SOME)) {
+			jump->state = JUMP_UNKNOWN;
+			jump->why = proven ? CFG_WHY_TABLE : CFG_WHY_INDIRECT;
+		} else if (reading == READ_SOME && jump->state == JUMP_PROVEN) {
+			jump->state = JUMP_INFERRED;
+		}
+	}
+	return 0;
+}
+
+/* The targets that are new are to be explored. */
+static int keep_targets(struct table_search *t, struct build_jump *jump, struct target_list *to,
+			bool *ret_more)
+{
+	int err = 0;
+	sort_targets(to);
+	for (size_t i = 0; i < to->count && !err; i++) {
+		if (build_classify(t->b, to->list[i], true) != WAY_INSIDE)
+			continue;
+		if (build_find(t->b, to->list[i]) == UINT32_MAX) {
+			err = build_push(t->b, to->list[i]);
+			*ret_more = true;
+		}
+	}
+	if (jump->target_count != to->count)
+		*ret_more = true;
+	free(jump->targets);
+	jump->targets = to->list;
+	jump->target_count = (uint32_t)to->count;
+	*to = (struct target_list){0};
+	return err;
+}
+
+static int resolve_jump(struct table_search *t, struct build_jump *jump, uint32_t block,
+			bool *ret_more)
+{
+	struct table_shape shapes[TABLE_SHAPES_MAX];
+	struct target_list to = {0};
+	bool complete, leaves = false;
+	unsigned count = table_find_shapes(t, block, shapes, &complete);
+	int err = read_shapes(t, jump, shapes, count, complete && count, &to);
+	if (!err && jump->state == JUMP_UNKNOWN && to.count == 0) {
+		/* No table of this function: a call in the place of a return, perhaps. */
+		err = table_at_entry_height(t, block, &leaves);
+		if (leaves)
+			jump->state = JUMP_LEAVES;
+	}
+	if (!err)
+		err = keep_targets(t, jump, &to, ret_more);
+	free(to.list);
+	return err;
+}
+
+static uint32_t block_of(const struct table_search *t, const struct build_jump *jump)
+{
+	return cfg_function_block_at(t->f, t->b->list[jump->instruction].in.address);
+}
 
 int build_resolve_jumps(struct cfg_builder *b, const struct cfg_function *f, bool *ret_more)
 {
-	(void)b;
-	(void)f;
+	struct table_search t = {.b = b, .f = f};
+	int err = start_search(&t);
 	*ret_more = false;
-	return 0;
+	for (size_t i = 0; i < b->jump_count && !err; i++)
+		err = resolve_jump(&t, &b->jumps[i], block_of(&t, &b->jumps[i]), ret_more);
+	end_search(&t);
+	return err;
 }

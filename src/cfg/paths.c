@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#include "cfg/symbolic.h"
+#include "cfg/tables.h"
+
+/*
+ * The backward slice of an indirect jump: execution over symbols along every way that leads to it,
+ * each as short as its answer allows. A way begins with the jump's own block; while the answer
+ * depends on what was before, it is made longer by each predecessor.
+ */
+#define PATH_BLOCKS_MAX	 24
+#define PATH_STEPS_MAX	 6000 /* instructions executed for one jump */
+#define CONST_BLOCKS_MAX 4096 /* looked at for one register's definitions */
+
+struct path {
+	struct table_search *t;
+	uint32_t blocks[PATH_BLOCKS_MAX]; /* the jump's first, then backward */
+	uint32_t edges[PATH_BLOCKS_MAX];  /* by which blocks[i] goes on to blocks[i - 1] */
+	unsigned length;
+	size_t steps;
+	struct table_shape *shapes;
+	unsigned shape_count;
+	bool complete;
+};
+
+enum verdict { PATH_DONE, PATH_EXTEND, PATH_FAIL };
+
+/* ---- registers that are constant wherever they come from ---- */
+
+/* What the last write of the register in [first, index) of the list is. */
+enum definition { DEFINED_NOT, DEFINED_CONSTANT, DEFINED_OTHERWISE };
+
+static enum definition find_definition(const struct table_search *t, uint32_t first, uint32_t end,
+				       unsigned reg, uint64_t *ret)
+{
+	static const unsigned caller_saved = 1u << 0 | 1u << 1 | 1u << 2 | 1u << 6 | 1u << 7 |
+					     1u << 8 | 1u << 9 | 1u << 10 | 1u << 11;
+	for (uint32_t i = end; i-- > first;) {
+		struct isa_instruction in;
+		struct isa_operands o;
+		if (t->f->instructions[i].branch == ISA_BRANCH_CALL && (caller_saved & 1u << reg))
+			return DEFINED_OTHERWISE;
+		if (!(t->writes[i] & 1u << reg))
+			continue;
+		if (!table_decode(t, i, &in, &o) || o.shown < 2)
+			return DEFINED_OTHERWISE;
+		const struct isa_operand *from = &o.list[1];
+		if (o.list[0].kind != ISA_OPERAND_REGISTER || o.list[0].reg != reg ||
+		    o.list[0].size_bits < 32)
+			return DEFINED_OTHERWISE;
+		if (from->kind == ISA_OPERAND_MEMORY && from->access == 0 &&
+		    (from->base == ISA_REG_PC || from->base == ISA_REG_NONE) &&
+		    from->index == ISA_REG_NONE) { /* lea */
+			*ret = (uint64_t)from->value;
+			return DEFINED_CONSTANT;
+		}
+		if (from->kind == ISA_OPERAND_IMMEDIATE && o.shown == 2 &&
+		    o.list[0].access == ISA_ACCESS_WRITE) { /* mov */
+			*ret = o.list[0].size_bits == 32 ? (uint32_t)from->value
+							 : (uint64_t)from->value;
+			return DEFINED_CONSTANT;
+		}
+		return DEFINED_OTHERWISE;
+	}
+	return DEFINED_NOT;
+}
+
+/* Backward over all ways, up to the writes of the register: the same constant in each. */
+static bool constant_at_start(struct table_search *t, uint32_t block, unsigned reg, uint64_t *ret)
+{
+	const struct cfg_function *f = t->f;
+	uint32_t count = 0, looked = 0;
+	uint64_t value = 0;
+	bool found = false;
+	t->walk++;
+	t->work[count++] = block; /* not visited: it is the end of a loop's way too */
+	while (count) {
+		const struct cfg_block *b = &f->blocks[t->work[--count]];
+		if (b->flags & (CFG_BLOCK_ENTRY | CFG_BLOCK_LANDING) || b->pred_count == 0)
+			return false;
+		for (uint32_t i = 0; i < b->pred_count; i++) {
+			const uint32_t from = f->edges[f->preds[b->first_pred + i]].from;
+			const struct cfg_block *p = &f->blocks[from];
+			uint64_t c;
+			if (from == CFG_OUTSIDE)
+				return false;
+			if (t->visited[from] == t->walk)
+				continue;
+			t->visited[from] = t->walk;
+			if (++looked > CONST_BLOCKS_MAX || t->budget < p->instruction_count)
+				return false;
+			t->budget -= p->instruction_count;
+			switch (find_definition(t, p->first_instruction,
+						p->first_instruction + p->instruction_count, reg,
+						&c)) {
+			case DEFINED_NOT:
+				t->work[count++] = from;
+				break;
+			case DEFINED_CONSTANT:
+				if (found && c != value)
+					return false;
+				value = c;
+				found = true;
+				break;
+			default:
+				return false;
+			}
+		}
+	}
+	*ret = value;
+	return found;
+}
+
+static bool first_constant(void *arg, unsigned reg, uint64_t *ret)
+{
+	const struct path *p = arg;
+	return constant_at_start(p->t, p->blocks[p->length - 1], reg, ret);
+}
+
+/* ---- one path ---- */
+
+/* Executes a block up to its last instruction; *ret_last is that, with its operands. */
+static bool execute_block(struct path *p, uint32_t block, struct isa_instruction *ret_last,
+			  struct isa_operands *ret_operands)
+{
+	const struct cfg_block *b = &p->t->f->blocks[block];
+	for (uint32_t i = 0; i < b->instruction_count; i++) {
+		if (p->t->budget == 0 || ++p->steps > PATH_STEPS_MAX)
+			return false;
+		p->t->budget--;
+		if (!table_decode(p->t, b->first_instruction + i, ret_last, ret_operands))
+			return false;
+		if (i + 1 < b->instruction_count)
+			symbolic_step(p->t->symbolic, ret_last, ret_operands);
+	}
+	return true;
+}
+
+/* From the last instruction of a block on to the next block of the path. */
+static void take_edge(struct path *p, const struct cfg_edge *e, const struct isa_instruction *in,
+		      const struct isa_operands *o)
+{
+	if (in->branch == ISA_BRANCH_CONDITIONAL)
+		symbolic_branch(p->t->symbolic, o->condition, e->kind == CFG_TAKEN);
+	else
+		symbolic_step(p->t->symbolic, in, o);
+}
+
+/* Recognises the two forms of a table jump. */
+static enum verdict find_shape(const struct symbolic *s, struct value target,
+			       struct table_shape *ret)
+{
+	const struct symbol *y = &s->symbols[target.symbol];
+	const enum verdict no = target.symbol && y->first ? PATH_EXTEND : PATH_FAIL;
+	if (s->overflow || !target.symbol || target.scale != 1)
+		return s->overflow ? PATH_FAIL : no;
+	*ret = (struct table_shape){.base = target.offset, .bytes = 8};
+	if (y->kind == SYMBOL_EXTEND && y->imm == 32 && y->arg.symbol && y->arg.scale == 1 &&
+	    y->arg.offset == 0) {
+		y = &s->symbols[y->arg.symbol];
+		ret->bytes = 4;
+	}
+	if (y->kind != SYMBOL_LOAD || y->bytes != ret->bytes || (ret->bytes == 8 && ret->base))
+		return no;
+	const struct value index = y->arg;
+	if (!index.symbol || index.scale < ret->bytes || index.scale > 64)
+		return no;
+	const struct range r = symbolic_range(s, (struct value){index.symbol, 1, 0});
+	ret->scale = index.scale;
+	ret->offset = index.offset;
+	ret->low = r.strength ? r.low : 0;
+	ret->high = r.high;
+	ret->strength = (uint8_t)r.strength;
+	/* The table must be data, at least its start. */
+	if (!cfg_data_at(s->image, ret->offset + ret->scale * ret->low, ret->bytes))
+		return no;
+	if (r.strength != STRENGTH_COMPARED && s->symbols[index.symbol].first)
+		return PATH_EXTEND;
+	return PATH_DONE;
+}
+
+static enum verdict execute_path(struct path *p, struct table_shape *ret)
+{
+	struct symbolic *s = p->t->symbolic;
+	struct isa_instruction in;
+	struct isa_operands o;
+	symbolic_start(s, p->t->b->image);
+	s->constant = first_constant;
+	s->constant_arg = p;
+	ret->bytes = 0;
+	for (unsigned i = p->length; i-- > 0;) {
+		if (!execute_block(p, p->blocks[i], &in, &o))
+			return PATH_FAIL;
+		if (i)
+			take_edge(p, &p->t->f->edges[p->edges[i]], &in, &o);
+	}
+	if (o.shown < 1)
+		return PATH_FAIL;
+	return find_shape(s, symbolic_operand(s, &o.list[0]), ret);
+}
+
+/* Adds a shape, or widens the bounds of one of the same table. */
+static void add_shape(struct path *p, const struct table_shape *shape)
+{
+	for (unsigned i = 0; i < p->shape_count; i++) {
+		struct table_shape *have = &p->shapes[i];
+		if (have->bytes != shape->bytes || have->base != shape->base ||
+		    have->scale != shape->scale || have->offset != shape->offset)
+			continue;
+		if (shape->low < have->low)
+			have->low = shape->low;
+		if (shape->high > have->high)
+			have->high = shape->high;
+		if (shape->strength < have->strength)
+			have->strength = shape->strength;
+		return;
+	}
+	if (p->shape_count == TABLE_SHAPES_MAX)
+		p->complete = false;
+	else
+		p->shapes[p->shape_count++] = *shape;
+}
+
+/* A way that ends here: with a table whose bounds are weak, or with none. */
+static void give_up(struct path *p, const struct table_shape *shape)
+{
+	if (shape->bytes)
+		add_shape(p, shape);
+	else
+		p->complete = false;
+}
+
+static void follow_path(struct path *p)
+{
+	const struct cfg_function *f = p->t->f;
+	struct table_shape shape = {0};
+	switch (execute_path(p, &shape)) {
+	case PATH_DONE:
+		add_shape(p, &shape);
+		return;
+	case PATH_FAIL:
+		give_up(p, &shape);
+		return;
+	default:
+		break;
+	}
+	const struct cfg_block *head = &f->blocks[p->blocks[p->length - 1]];
+	if (p->length == PATH_BLOCKS_MAX || head->pred_count == 0 ||
+	    (head->flags & (CFG_BLOCK_ENTRY | CFG_BLOCK_LANDING))) {
+		give_up(p, &shape);
+		if (p->length == PATH_BLOCKS_MAX || head->pred_count == 0)
+			return;
+	}
+	for (uint32_t i = 0; i < head->pred_count; i++) {
+		const uint32_t edge = f->preds[head->first_pred + i];
+		if (f->edges[edge].from == CFG_OUTSIDE)
+			continue;
+		if (p->steps > PATH_STEPS_MAX || p->t->budget == 0) {
+			give_up(p, &shape);
+			return;
+		}
+		p->blocks[p->length] = f->edges[edge].from;
+		p->edges[p->length++] = edge;
+		follow_path(p);
+		p->length--;
+	}
+}
+
+unsigned table_find_shapes(struct table_search *t, uint32_t block,
+			   struct table_shape shapes[TABLE_SHAPES_MAX], bool *ret_complete)
+{
+	struct path p = {
+		.t = t, .blocks = {block}, .length = 1, .shapes = shapes, .complete = true};
+	follow_path(&p);
+	*ret_complete = p.complete;
+	return p.shape_count;
+}
