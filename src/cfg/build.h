@@ -31,6 +31,14 @@ struct build_run { /* instructions that were decoded one after the other */
 
 enum build_jump_state { JUMP_UNKNOWN, JUMP_PROVEN, JUMP_INFERRED, JUMP_LEAVES };
 
+/* A block that the answer for a jump depends on, as it was then. */
+struct build_check {
+	uint64_t start, end;
+	uint32_t pred_count;
+};
+
+#define BUILD_CHECKS_MAX 48
+
 struct build_jump { /* an indirect jump, by the index of its instruction */
 	uint32_t instruction;
 	uint8_t state;	   /* enum build_jump_state */
@@ -38,6 +46,8 @@ struct build_jump { /* an indirect jump, by the index of its instruction */
 	uint64_t table;	   /* where its entries start, 0: not known */
 	uint64_t *targets; /* sorted, no doubles */
 	uint32_t target_count;
+	uint32_t check_count; /* past BUILD_CHECKS_MAX: they are not all */
+	struct build_check *checks;
 };
 
 struct build_slot {

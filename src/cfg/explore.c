@@ -345,8 +345,10 @@ int build_explore(struct cfg_builder *b)
 
 static void free_jumps(struct cfg_builder *b)
 {
-	for (size_t i = 0; i < b->jump_count; i++)
+	for (size_t i = 0; i < b->jump_count; i++) {
 		free(b->jumps[i].targets);
+		free(b->jumps[i].checks);
+	}
 	b->jump_count = 0;
 }
 

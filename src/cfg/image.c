@@ -214,6 +214,7 @@ void cfg_image_free(struct cfg_image *image)
 	free(image->built);
 	free(image->places);
 	free(image->extra);
+	free(image->references);
 	map64_free(image->extra_known);
 	map64_free(image->returns);
 	map64_free(image->functions);

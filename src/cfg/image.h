@@ -31,6 +31,9 @@ struct cfg_image {
 	struct cfg_function **built;
 	size_t built_count, built_room;
 	struct cfg_builder *builder;
+	uint64_t *references; /* sorted; cfg_next_reference() */
+	size_t reference_count;
+	bool references_made;
 	uint64_t foreign_budget; /* instructions that functions may still share with others */
 };
 
@@ -48,6 +51,11 @@ const uint8_t *cfg_data_at(const struct cfg_image *image, uint64_t address, size
 /* The name of the other image's function behind a word, or behind a PLT entry; NULL: none. */
 const char *cfg_external_word(const struct cfg_image *image, uint64_t address);
 const char *cfg_external_entry(const struct cfg_image *image, uint64_t address);
+/*
+ * The lowest address above address of which any code of the image takes the address by lea: where
+ * the object at address ends at the latest. UINT64_MAX: none. (references.c)
+ */
+uint64_t cfg_next_reference(struct cfg_image *image, uint64_t address);
 /* Makes an entry that a call tells of known. Refused past the maximum. */
 int cfg_image_add_entry(struct cfg_image *image, uint64_t entry);
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#include <stdlib.h>
 #include "cfg/symbolic.h"
 #include "cfg/tables.h"
 
@@ -7,12 +8,16 @@
  * each as short as its answer allows. A way begins with the jump's own block; while the answer
  * depends on what was before, it is made longer by each predecessor.
  */
-#define PATH_BLOCKS_MAX	 24
-#define PATH_STEPS_MAX	 6000 /* instructions executed for one jump */
+#define PATH_BLOCKS_MAX 24
+#define PATH_STEPS_MAX	6000 /* instructions executed for one jump */
+/* The same where the table is known and only its bounds are missing: they are near, or nowhere. */
+#define BOUND_BLOCKS_MAX 8
+#define BOUND_STEPS_MAX	 1500
 #define CONST_BLOCKS_MAX 4096 /* looked at for one register's definitions */
 
 struct path {
 	struct table_search *t;
+	struct build_jump *jump;
 	uint32_t blocks[PATH_BLOCKS_MAX]; /* the jump's first, then backward */
 	uint32_t edges[PATH_BLOCKS_MAX];  /* by which blocks[i] goes on to blocks[i - 1] */
 	unsigned length;
@@ -229,10 +234,25 @@ static void give_up(struct path *p, const struct table_shape *shape)
 		p->complete = false;
 }
 
+/* Notes that the answer depends on this block and its predecessors. */
+static void add_check(struct path *p, const struct cfg_block *b)
+{
+	struct build_jump *j = p->jump;
+	for (uint32_t i = 0; i < j->check_count && i < BUILD_CHECKS_MAX; i++)
+		if (j->checks[i].start == b->start)
+			return;
+	if (!j->checks)
+		j->checks = calloc(BUILD_CHECKS_MAX, sizeof(*j->checks));
+	if (j->checks && j->check_count < BUILD_CHECKS_MAX)
+		j->checks[j->check_count] = (struct build_check){b->start, b->end, b->pred_count};
+	j->check_count = j->checks ? j->check_count + 1 : BUILD_CHECKS_MAX + 1;
+}
+
 static void follow_path(struct path *p)
 {
 	const struct cfg_function *f = p->t->f;
 	struct table_shape shape = {0};
+	add_check(p, &f->blocks[p->blocks[p->length - 1]]);
 	switch (execute_path(p, &shape)) {
 	case PATH_DONE:
 		add_shape(p, &shape);
@@ -244,6 +264,10 @@ static void follow_path(struct path *p)
 		break;
 	}
 	const struct cfg_block *head = &f->blocks[p->blocks[p->length - 1]];
+	if (shape.bytes && (p->length >= BOUND_BLOCKS_MAX || p->steps > BOUND_STEPS_MAX)) {
+		add_shape(p, &shape);
+		return;
+	}
 	if (p->length == PATH_BLOCKS_MAX || head->pred_count == 0 ||
 	    (head->flags & (CFG_BLOCK_ENTRY | CFG_BLOCK_LANDING))) {
 		give_up(p, &shape);
@@ -265,11 +289,16 @@ static void follow_path(struct path *p)
 	}
 }
 
-unsigned table_find_shapes(struct table_search *t, uint32_t block,
+unsigned table_find_shapes(struct table_search *t, struct build_jump *jump, uint32_t block,
 			   struct table_shape shapes[TABLE_SHAPES_MAX], bool *ret_complete)
 {
-	struct path p = {
-		.t = t, .blocks = {block}, .length = 1, .shapes = shapes, .complete = true};
+	struct path p = {.t = t,
+			 .jump = jump,
+			 .blocks = {block},
+			 .length = 1,
+			 .shapes = shapes,
+			 .complete = true};
+	jump->check_count = 0;
 	follow_path(&p);
 	*ret_complete = p.complete;
 	return p.shape_count;

@@ -4,7 +4,8 @@
 #include <string.h>
 #include <Zydis/Mnemonic.h>
 
-#define RANGE_DEPTH 16
+#define RANGE_DEPTH    16
+#define BYTE_TABLE_MAX 4096
 
 static struct value constant(uint64_t c)
 {
@@ -81,12 +82,35 @@ static struct range width(uint64_t high)
 	return (struct range){0, high, STRENGTH_WIDTH};
 }
 
+/* A byte out of a constant table, by an index that is bounded: the largest that there is. */
+static struct range range_of_table(const struct symbolic *s, const struct symbol *y, unsigned depth)
+{
+	struct range none = {0, low_bits(y->bytes * 8), STRENGTH_NONE};
+	struct range i = range_of(s, y->arg, depth + 1), r = {UINT64_MAX, 0, i.strength};
+	if (!i.strength || i.high - i.low >= BYTE_TABLE_MAX)
+		return none;
+	const uint64_t step = y->arg.scale ? y->arg.scale : 1;
+	for (uint64_t at = i.low; at <= i.high; at += step) {
+		uint64_t v = 0;
+		const uint8_t *data = cfg_data_at(s->image, at, y->bytes);
+		if (!data)
+			return none;
+		memcpy(&v, data, y->bytes);
+		r.low = v < r.low ? v : r.low;
+		r.high = v > r.high ? v : r.high;
+	}
+	return r;
+}
+
 /* What the operation itself says. */
 static struct range range_by_kind(const struct symbolic *s, const struct symbol *y, unsigned depth)
 {
 	struct range r, all = {0, UINT64_MAX, STRENGTH_NONE};
 	switch (y->kind) {
 	case SYMBOL_LOAD:
+		r = y->bytes < 4 ? range_of_table(s, y, depth) : all;
+		if (r.strength)
+			return r;
 		return y->bytes < 4 ? width(low_bits(y->bytes * 8))
 				    : (struct range){0, low_bits(y->bytes * 8), STRENGTH_NONE};
 	case SYMBOL_TRUNCATE:

@@ -49,6 +49,7 @@ static void end_search(struct table_search *t)
 {
 	free(t->writes);
 	free(t->entry_height);
+	free(t->starts);
 	free(t->visited);
 	free(t->work);
 	free(t->symbolic);
@@ -91,13 +92,44 @@ static bool is_plausible(const struct table_search *t, uint64_t target)
 	       build_classify(t->b, target, false) == WAY_INSIDE;
 }
 
-/* Without a proof a table may not lead into other functions, nor into the next table. */
-static bool is_likely(const struct table_search *t, const struct table_shape *s, uint64_t index,
+/* The instructions of the function as they lie there, one after the other. */
+static void sweep_place(struct table_search *t)
+{
+	const struct cfg_place *p = t->b->place;
+	size_t size;
+	const uint8_t *code = cfg_code_at(t->b->image, p->start, &size);
+	if (!code || size < p->end - p->start)
+		return;
+	size = (size_t)(p->end - p->start);
+	t->starts = calloc(1, size / 8 + 1);
+	for (size_t at = 0; t->starts && at < size;) {
+		struct isa_instruction in;
+		isa_decode(t->b->image->decoder, code + at, size - at, p->start + at, &in);
+		t->starts[at / 8] |= (uint8_t)(in.valid << (at % 8));
+		at += in.size;
+	}
+}
+
+/* Compilers lay out a function's instructions without gaps. */
+static bool is_instruction(struct table_search *t, uint64_t target)
+{
+	const uint64_t at = target - t->b->place->start;
+	if (!t->starts)
+		sweep_place(t);
+	return t->starts && (t->starts[at / 8] >> (at % 8) & 1);
+}
+
+/* Without a proof a table may not lead into other functions, nor be longer than its object. */
+static bool is_likely(struct table_search *t, const struct table_shape *s, uint64_t index,
 		      uint64_t target)
 {
 	const struct cfg_place *to = cfg_place_at(t->b->image, target);
 	const uint64_t at = s->offset + s->scale * index;
 	if (!is_plausible(t, target) || (to && to != t->b->place && !to->part))
+		return false;
+	if (to && to == t->b->place && !is_instruction(t, target))
+		return false;
+	if (at + s->bytes > cfg_next_reference(t->b->image, s->offset + s->scale * s->low))
 		return false;
 	for (size_t i = 0; i < t->b->jump_count; i++)
 		if (t->b->jumps[i].table == at && index != s->low)
@@ -194,13 +226,31 @@ static int keep_targets(struct table_search *t, struct build_jump *jump, struct 
 	return err;
 }
 
+/* Nothing has changed that the answer depends on. */
+static bool is_current(const struct table_search *t, const struct build_jump *jump)
+{
+	if (jump->check_count == 0 || jump->check_count > BUILD_CHECKS_MAX)
+		return false;
+	for (uint32_t i = 0; i < jump->check_count; i++) {
+		const struct build_check *c = &jump->checks[i];
+		const uint32_t block = cfg_function_block_at(t->f, c->start);
+		const struct cfg_block *b = &t->f->blocks[block];
+		if (block == CFG_OUTSIDE || b->start != c->start || b->end != c->end ||
+		    b->pred_count != c->pred_count)
+			return false;
+	}
+	return true;
+}
+
 static int resolve_jump(struct table_search *t, struct build_jump *jump, uint32_t block,
 			bool *ret_more)
 {
 	struct table_shape shapes[TABLE_SHAPES_MAX];
 	struct target_list to = {0};
 	bool complete, leaves = false;
-	unsigned count = table_find_shapes(t, block, shapes, &complete);
+	if (is_current(t, jump))
+		return 0;
+	unsigned count = table_find_shapes(t, jump, block, shapes, &complete);
 	int err = read_shapes(t, jump, shapes, count, complete && count, &to);
 	if (!err && jump->state == JUMP_UNKNOWN && to.count == 0) {
 		/* No table of this function: a call in the place of a return, perhaps. */

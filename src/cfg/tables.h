@@ -14,8 +14,9 @@ struct table_search {
 	bool *entry_height; /* of each block: at its end the stack is as the caller left it */
 	uint32_t *visited;  /* of each block: the number of the walk that saw it last */
 	uint32_t walk;
-	uint32_t *work; /* room for each block */
-	size_t budget;	/* instructions that may still be looked at */
+	uint8_t *starts; /* a bit for each byte of the place: an instruction of the linear sweep */
+	uint32_t *work;	 /* room for each block */
+	size_t budget;	 /* instructions that may still be looked at */
 	struct symbolic *symbolic;
 };
 
@@ -43,7 +44,7 @@ struct table_shape {
  * bound the index. Returns their number, 0: not understood. complete false: some way to the jump
  * was not understood. (paths.c)
  */
-unsigned table_find_shapes(struct table_search *t, uint32_t block,
+unsigned table_find_shapes(struct table_search *t, struct build_jump *jump, uint32_t block,
 			   struct table_shape shapes[TABLE_SHAPES_MAX], bool *ret_complete);
 
 #endif
