@@ -105,6 +105,13 @@ enum wire_end {
 			"instruction not modelled", "exception"                                   \
 	}
 
+/* As parts of names of counters. */
+#define WIRE_END_NAMES                                                                 \
+	{                                                                              \
+		"full", "cold", "no_file", "anonymous", "system", "unknown", "stores", \
+			"instruction", "fault"                                         \
+	}
+
 struct wire_window {
 	wire_u32 process; /* as in struct wire_entry */
 	wire_u8 end_reason;

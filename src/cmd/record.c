@@ -186,6 +186,9 @@ static int record(struct recording *r, const char *words, struct diag *diag)
 	struct session *s = NULL;
 	int err, finished;
 
+	/* Whose the run is pays for it; a whole machine was not asked. */
+	if (!r->sampling.edges_said && r->command && !r->all)
+		r->sampling.edges = SESSION_EDGES_IF_POSSIBLE;
 	sampling_fill_config(&r->sampling, &config);
 	err = session_new(&config, &s, diag);
 	if (!err && r->command)

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "util/clock.h"
 #include "util/log.h"
 #include "util/num.h"
 
@@ -90,6 +91,11 @@ int sampling_parse_option(struct sampling_options *o, int option, const char *va
 	case SAMPLING_FIXED:
 		o->fixed_periods = true;
 		return 0;
+	case SAMPLING_EDGES:
+	case SAMPLING_NO_EDGES:
+		o->edges = option == SAMPLING_EDGES ? SESSION_EDGES : SESSION_EDGES_NONE;
+		o->edges_said = true;
+		return 0;
 	default:
 		return diag_fail(diag, EINVAL, "unknown option");
 	}
@@ -116,6 +122,7 @@ void sampling_fill_config(const struct sampling_options *o, struct session_confi
 	config->with_pid = o->per_process;
 	config->fixed_periods = o->fixed_periods;
 	config->labels = o->labels;
+	config->edges = o->edges;
 }
 
 static void announce_event(const struct event *e, uint64_t period, const char *why)
@@ -130,6 +137,12 @@ static void announce_event(const struct event *e, uint64_t period, const char *w
 			   close);
 }
 
+/* What following samples does not take. */
+static double interrupts_percent(const struct session_status *s)
+{
+	return s->budget_percent * (s->edges.period ? 1 - EDGES_BUDGET_SHARE : 1);
+}
+
 void sampling_announce(const struct sampling_options *o, const struct session *s)
 {
 	struct session_status status;
@@ -137,19 +150,43 @@ void sampling_announce(const struct sampling_options *o, const struct session *s
 	session_read_status(s, &status);
 	for (size_t i = 0; i < o->event_count; i++)
 		announce_event(&o->events[i], session_period(s, i), i == 0 && o->why ? o->why : "");
+	if (o->edges != SESSION_EDGES_NONE && *status.edges_why)
+		log_notice("samples are not followed for edges: %s", status.edges_why);
+	else if (status.edges.period)
+		log_notice("one in %u samples of a program's own code is followed for its branches",
+			   status.edges.period);
 	if (status.cost_ns <= 0)
 		return;
 	if (*status.cost_note)
 		log_notice("an interrupt is assumed to cost %.3g us (%s), so %.4g a second keep to "
 			   "%g%% of a CPU",
 			   status.cost_ns / 1e3, status.cost_note, status.rate_hz,
-			   status.budget_percent);
+			   interrupts_percent(&status));
 	else
 		log_notice(
 			"an interrupt costs %.3g us (+-%.2g) here, so %.4g a second keep to %g%% "
 			"of a CPU",
 			status.cost_ns / 1e3, status.cost_spread_ns / 1e3, status.rate_hz,
-			status.budget_percent);
+			interrupts_percent(&status));
+}
+
+/* How many samples were followed, what that gave and what it cost. */
+static void summarize_edges(const struct edges_status *e, uint64_t lasted_ns, unsigned cpus)
+{
+	double windows = (double)e->windows;
+
+	fprintf(stderr,
+		"culprit: %llu windows, %.1f outcomes and %.2g us each (%.2g%% of the CPUs), %llu "
+		"ended early (code not there yet %.0f%%, unknown value %.0f%%, not modelled "
+		"%.0f%%)\n",
+		(unsigned long long)e->windows, (double)e->outcomes / windows,
+		(double)e->spent_ns / windows / 1e3,
+		100.0 * (double)e->spent_ns / (double)lasted_ns / cpus,
+		(unsigned long long)(e->windows - e->ends[WIRE_END_FULL]),
+		100.0 * (double)(e->ends[WIRE_END_COLD] + e->ends[WIRE_END_NO_FILE]) / windows,
+		100.0 * (double)e->ends[WIRE_END_UNKNOWN] / windows,
+		100.0 * (double)(e->ends[WIRE_END_INSTRUCTION] + e->ends[WIRE_END_STORES]) /
+			windows);
 }
 
 void sampling_summarize(const struct session *s, const char *db)
@@ -163,4 +200,6 @@ void sampling_summarize(const struct session *s, const char *db)
 		(unsigned long long)status.samples, (unsigned long long)status.lost,
 		100.0 * (double)status.lost / all, (unsigned long long)status.unknown,
 		100.0 * (double)status.unknown / all, db);
+	if (status.edges.windows && status.started_ns < clock_wall_ns())
+		summarize_edges(&status.edges, clock_wall_ns() - status.started_ns, status.cpus);
 }

@@ -18,21 +18,32 @@ struct sampling_options {
 	const char *why; /* why the default event is not the first choice; NULL or "" otherwise */
 	double rate_hz, budget_percent;
 	bool per_process, fixed_periods;
+	bool edges_said; /* edges was asked for, or refused */
+	enum session_edges edges;
 	const char *labels[SUBJECT_LABELS_MAX + 1];
 	size_t label_count;
 };
 
 /* For the option list of a subcommand; its own long-only options begin at SAMPLING_END. */
-enum { SAMPLING_BUDGET = CMD_LONG, SAMPLING_PER_PROCESS, SAMPLING_FIXED, SAMPLING_END };
-#define SAMPLING_OPTIONS                                                                    \
-	{"event", 'e', "EVENT[:PERIOD]",                                                    \
-	 "what is sampled, see culprit-events(7); may be repeated"},                        \
-		{"freq", 'F', "HZ", "samples a second on each CPU, instead of a budget"},   \
-		{"budget", SAMPLING_BUDGET, "PERCENT", "slowdown to keep to (default 1%)"}, \
-		{"label", 'l', "KEY=VALUE", "marks the samples; may be repeated"},          \
-		{"per-process", SAMPLING_PER_PROCESS, NULL, "keeps processes apart"},       \
-	{                                                                                   \
-		"fixed-periods", SAMPLING_FIXED, NULL, "does not randomise the periods"     \
+enum {
+	SAMPLING_BUDGET = CMD_LONG,
+	SAMPLING_PER_PROCESS,
+	SAMPLING_FIXED,
+	SAMPLING_EDGES,
+	SAMPLING_NO_EDGES,
+	SAMPLING_END
+};
+#define SAMPLING_OPTIONS                                                                          \
+	{"event", 'e', "EVENT[:PERIOD]",                                                          \
+	 "what is sampled, see culprit-events(7); may be repeated"},                              \
+		{"freq", 'F', "HZ", "samples a second on each CPU, instead of a budget"},         \
+		{"budget", SAMPLING_BUDGET, "PERCENT", "slowdown to keep to (default 1%)"},       \
+		{"label", 'l', "KEY=VALUE", "marks the samples; may be repeated"},                \
+		{"per-process", SAMPLING_PER_PROCESS, NULL, "keeps processes apart"},             \
+		{"edges", SAMPLING_EDGES, NULL, "follows samples for branches, calls and jumps"}, \
+		{"no-edges", SAMPLING_NO_EDGES, NULL, "does not"},                                \
+	{                                                                                         \
+		"fixed-periods", SAMPLING_FIXED, NULL, "does not randomise the periods"           \
 	}
 
 void sampling_init(struct sampling_options *o);

@@ -17,7 +17,7 @@ struct rate {
 
 struct rate_wish {
 	double hz;	       /* 0: the governor chooses */
-	double budget_percent; /* slowdown */
+	double budget_percent; /* slowdown; what others than the interrupts take is taken off */
 };
 
 /*

@@ -193,24 +193,32 @@ static void place_jit(const struct resolver *r, struct process *life, uint64_t p
 	resolver_jit_image(r, life, &ret->id);
 }
 
-static bool place_user(struct resolver *r, struct process *life, const struct sampler_entry *e,
-		       struct place *ret)
+static struct mapping *find_mapping(struct resolver *r, struct process *life, uint64_t pc,
+				    uint64_t time_ns)
 {
-	struct mapping *m = life->space ? space_find(life->space, e->pc, e->first_ns) : NULL;
-	uint64_t file_offset;
+	struct mapping *m = life->space ? space_find(life->space, pc, time_ns) : NULL;
 
 	if (!m && r->looks_left && life->ended_ns == UINT64_MAX && !life->leader_gone) {
 		r->looks_left--;
-		if (processes_scan_one(r->config.processes, life->pid, e->first_ns) == 0)
-			m = life->space ? space_find(life->space, e->pc, e->first_ns) : NULL;
+		if (processes_scan_one(r->config.processes, life->pid, time_ns) == 0)
+			m = life->space ? space_find(life->space, pc, time_ns) : NULL;
 	}
-	if (!m)
-		return false;
-	if (!m->resolved) {
+	if (m && !m->resolved) {
 		m->file = files_resolve(r->config.files, m->file, life->pid, m->start, m->end,
 					m->born_ns);
 		m->resolved = true;
 	}
+	return m;
+}
+
+static bool place_user(struct resolver *r, struct process *life, const struct sampler_entry *e,
+		       struct place *ret)
+{
+	struct mapping *m = find_mapping(r, life, e->pc, e->first_ns);
+	uint64_t file_offset;
+
+	if (!m)
+		return false;
 	if (m->file->state == FILE_ANON) {
 		place_jit(r, life, e->pc, ret);
 		return true;
@@ -231,16 +239,25 @@ static bool place_user(struct resolver *r, struct process *life, const struct sa
 }
 
 /* The life that a sample belongs to; "nobody" when its process is not known. */
-static struct process *find_life(struct resolver *r, const struct sampler_entry *e)
+static struct process *find_life(struct resolver *r, pid_t tgid, uint64_t time_ns)
 {
-	struct process *life = processes_find(r->config.processes, (pid_t)e->tgid, e->first_ns);
+	struct process *life = processes_find(r->config.processes, tgid, time_ns);
 
 	if (!life && r->looks_left) {
 		r->looks_left--;
-		processes_scan_one(r->config.processes, (pid_t)e->tgid, 0);
-		life = processes_find(r->config.processes, (pid_t)e->tgid, e->first_ns);
+		processes_scan_one(r->config.processes, tgid, 0);
+		life = processes_find(r->config.processes, tgid, time_ns);
 	}
 	return life ?: r->nobody;
+}
+
+struct mapping *resolver_find_mapping(struct resolver *r, pid_t tgid, uint64_t pc, uint64_t time_ns,
+				      struct process **ret_life)
+{
+	struct process *life = pc & KERNEL_BIT ? r->nobody : find_life(r, tgid, time_ns);
+
+	*ret_life = life;
+	return life == r->nobody ? NULL : find_mapping(r, life, pc, time_ns);
 }
 
 static int make_profile(struct resolver *r, struct process *life, const struct place *place,
@@ -311,8 +328,9 @@ void resolver_take(void *resolver, const struct sampler_entry *e)
 		return; /* of a measurement before the start */
 	c = &r->counters[e->event];
 	c->samples += e->count;
-	life = find_life(r, e);
+	life = find_life(r, (pid_t)e->tgid, e->first_ns);
 	if (e->pc & KERNEL_BIT) {
+		c->kernel += e->count;
 		if (!place_kernel(r, e->pc, e->first_ns, &place)) {
 			place_unknown(r, e->pc, &place);
 			c->unknown_kernel += e->count;

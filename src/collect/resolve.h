@@ -51,8 +51,15 @@ void resolver_begin_drain(struct resolver *r);
 /* One drained entry. Its signature is sampler_drain's. */
 void resolver_take(void *resolver, const struct sampler_entry *e);
 
+/*
+ * The mapping that a process had at a user address at that time (CLOCK_MONOTONIC), its file
+ * resolved; NULL when nothing is known of it. ret_life: whose it is.
+ */
+struct mapping *resolver_find_mapping(struct resolver *r, pid_t tgid, uint64_t pc, uint64_t time_ns,
+				      struct process **ret_life);
+
 struct resolver_event_counters {
-	uint64_t samples;
+	uint64_t samples, kernel; /* kernel: of these, at an address of the kernel */
 	uint64_t unknown_process, unknown_mapping, unknown_kernel;
 	uint64_t lost_memory,
 		lost_storage; /* neither could take it: the only samples dropped here */

@@ -517,6 +517,15 @@ static int visit_cpus(const struct sampler *s, unsigned first, unsigned count, s
 	return r;
 }
 
+/* An RCU grace period, asleep. The handler runs in one RCU reader from end to end. */
+static int wait_for_handlers(const struct sampler *s, unsigned first, unsigned count,
+			     struct diag *diag)
+{
+	if (syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0) == 0)
+		return 0;
+	return visit_cpus(s, first, count, diag);
+}
+
 int sampler_flip(struct sampler *s, unsigned first, unsigned count, struct diag *diag)
 {
 	for (unsigned slot = first; slot < first + count; slot++) {
@@ -525,10 +534,12 @@ int sampler_flip(struct sampler *s, unsigned first, unsigned count, struct diag 
 		table_of(s, slot, false)->start_ns = clock_monotonic_ns();
 		__atomic_store_n(&cpu->active, !(cpu->active & 1), __ATOMIC_RELEASE);
 	}
-	/* An RCU grace period, asleep. The handler runs in one RCU reader from end to end. */
-	if (syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0) == 0)
-		return 0;
-	return visit_cpus(s, first, count, diag);
+	return wait_for_handlers(s, first, count, diag);
+}
+
+int sampler_quiesce(struct sampler *s, struct diag *diag)
+{
+	return wait_for_handlers(s, 0, s->cpus.count, diag);
 }
 
 static void take_entry(const struct wire_table *t, const struct wire_entry *w,

@@ -53,6 +53,9 @@ void sampler_set_periods(struct sampler *s, const uint64_t *means);
  */
 void sampler_redraw(struct sampler *s, uint64_t time_ns);
 
+/* Returns when no handler runs that ran when this was called: some milliseconds asleep. */
+int sampler_quiesce(struct sampler *s, struct diag *diag);
+
 unsigned sampler_cpus(const struct sampler *s);
 /* How full the fullest spill of an active table is, 0 to 1. Reads shared memory only. */
 double sampler_pressure(const struct sampler *s);

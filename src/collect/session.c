@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "bpf/wire.h"
+#include "collect/edges.h"
 #include "collect/files.h"
 #include "collect/governor.h"
 #include "collect/keeper.h"
@@ -54,6 +55,8 @@ struct session {
 	struct db_writer *writer;
 	struct resolver *resolver;
 	struct keeper *keeper;
+	struct edges *edges;   /* NULL: samples are not followed */
+	struct diag edges_why; /* ... and why */
 	struct subject_labels labels;
 	struct tally tally;
 	struct move {
@@ -126,6 +129,8 @@ static int drain(struct session *s, unsigned first, unsigned count, struct diag 
 	follow_processes(s);
 	resolver_begin_drain(s->resolver);
 	sampler_drain(s->sampler, first, count, resolver_take, s->resolver);
+	if (s->edges)
+		edges_drain(s->edges, clock_monotonic_ns());
 	return 0;
 }
 
@@ -192,6 +197,20 @@ static void tick(struct session *s, uint64_t now)
 	s->next_tick_ns = now + draw_tick(s, now);
 }
 
+/* While code is met for the first time, between the ticks too. */
+static void follow_edges(struct session *s, uint64_t now)
+{
+	follow_processes(s);
+	edges_drain(s->edges, now);
+}
+
+static uint64_t next_work_ns(const struct session *s)
+{
+	uint64_t edges = s->edges ? edges_next_ns(s->edges) : UINT64_MAX;
+
+	return edges < s->next_tick_ns ? edges : s->next_tick_ns;
+}
+
 static int ms_until(uint64_t then, uint64_t now)
 {
 	return then <= now ? 0 : (int)((then - now + 999999) / 1000000);
@@ -208,7 +227,7 @@ int session_wait(struct session *s, struct pollfd *fds, size_t count, int timeou
 	memcpy(all + own, fds, count * sizeof(*fds));
 	for (;;) {
 		uint64_t now = clock_monotonic_ns();
-		uint64_t until = s->next_tick_ns < end ? s->next_tick_ns : end;
+		uint64_t next = next_work_ns(s), until = next < end ? next : end;
 		int ready = poll(all, own + count, ms_until(until, now)), theirs = 0;
 
 		if (ready < 0)
@@ -222,6 +241,8 @@ int session_wait(struct session *s, struct pollfd *fds, size_t count, int timeou
 		now = clock_monotonic_ns();
 		if (now >= s->next_tick_ns)
 			tick(s, now);
+		else if (now >= next_work_ns(s))
+			follow_edges(s, now);
 		if (theirs || now >= end)
 			return theirs;
 	}
@@ -234,6 +255,8 @@ static int write_batch(struct session *s, struct diag *diag)
 	int r;
 
 	tally_flush(&s->tally, s->batch, s->sampler, s->resolver, s->sideband, s->processes);
+	if (s->edges)
+		edges_flush(s->edges);
 	db_batch_interval(s->batch, s->batch_start_ns, now);
 	r = db_writer_flush(s->writer, s->batch, diag);
 	if (r)
@@ -245,6 +268,8 @@ static int write_batch(struct session *s, struct diag *diag)
 	malloc_trim(0);
 	s->batch_start_ns = now;
 	r = resolver_begin_batch(s->resolver);
+	if (!r && s->edges)
+		r = edges_begin_batch(s->edges);
 	return r ? diag_fail(diag, -r, "out of memory") : 0;
 }
 
@@ -333,6 +358,28 @@ int session_label(struct session *s, const char *text, struct diag *diag)
 	return r;
 }
 
+/* That it cannot be had is no failure, unless it was asked for. */
+static int open_edges(struct session *s, struct diag *diag)
+{
+	struct edges_config config = {
+		.sampler = s->sampler,
+		.files = s->files,
+		.worker = s->worker,
+		.batch = s->batch,
+		.make_room = make_room,
+		.arg = s,
+		.budget_percent = s->config.budget_percent * EDGES_BUDGET_SHARE,
+	};
+	int r;
+
+	if (s->config.edges == SESSION_EDGES_NONE)
+		return 0;
+	r = edges_new(&config, &s->edges, &s->edges_why);
+	if (r && s->config.edges == SESSION_EDGES)
+		return diag_fail(diag, -r, "%s", s->edges_why.text);
+	return 0;
+}
+
 static int open_collection(struct session *s, struct diag *diag)
 {
 	struct sampler_config config = {
@@ -351,6 +398,10 @@ static int open_collection(struct session *s, struct diag *diag)
 	for (size_t i = 0; i < s->config.event_count; i++)
 		s->periods[i] = governor_period("", &s->config.events[i], 100);
 	r = sampler_new(&config, &s->sampler, diag);
+	if (!r)
+		r = open_edges(s, diag);
+	if (s->edges)
+		wish.budget_percent *= 1 - EDGES_BUDGET_SHARE;
 	if (!r)
 		r = rate_choose(&wish, s->config.events, s->config.event_count, s->sampler,
 				&s->rate, s->periods, diag);
@@ -408,6 +459,25 @@ static int open_resolver(struct session *s, struct diag *diag)
 	return s->resolver ? 0 : diag_fail(diag, ENOMEM, "out of memory");
 }
 
+/* Which event's samples are followed: the first clock, else the first. */
+static size_t followed_event(const struct session *s)
+{
+	for (size_t i = 0; i < s->config.event_count; i++)
+		if (event_is_clock(&s->config.events[i]))
+			return i;
+	return 0;
+}
+
+static void start_edges(struct session *s)
+{
+	size_t event = followed_event(s);
+	double hz = s->rate.hz > 0 ? s->rate.hz : GOVERNOR_MAX_HZ;
+
+	if (event_is_clock(&s->config.events[event]))
+		hz = 1e9 / (double)s->periods[event];
+	edges_start(s->edges, s->resolver, (uint32_t)event, hz);
+}
+
 int session_new(const struct session_config *config, struct session **ret, struct diag *diag)
 {
 	struct session *s = calloc(1, sizeof(*s));
@@ -433,6 +503,8 @@ int session_new(const struct session_config *config, struct session **ret, struc
 		session_free(s);
 		return r;
 	}
+	if (s->edges)
+		start_edges(s);
 	*ret = s;
 	return 0;
 }
@@ -444,6 +516,7 @@ void session_free(struct session *s)
 	keeper_free(s->keeper);
 	resolver_free(s->resolver);
 	sampler_free(s->sampler);
+	edges_free(s->edges); /* after the program that calls the interpreter */
 	sideband_free(s->sideband);
 	processes_free(s->processes);
 	files_free(s->files);
@@ -513,7 +586,10 @@ void session_read_status(const struct session *s, struct session_status *ret)
 		.records_lost = p.records_lost,
 		.cpus = sampler_cpus(s->sampler),
 		.epoch = s->writer ? db_writer_epoch(s->writer) : NULL,
+		.edges_why = s->edges ? "" : s->edges_why.text,
 	};
+	if (s->edges)
+		edges_read_status(s->edges, &ret->edges);
 	for (size_t i = 0; i < s->config.event_count; i++) {
 		const struct resolver_event_counters *e = resolver_counters(s->resolver, i);
 

@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
+#include "collect/edges.h"
 #include "collect/event.h"
 #include "util/diag.h"
 
@@ -19,15 +20,23 @@
  */
 struct session;
 
+/* Whether samples are followed for the edges of the control flow (collect/edges.h). */
+enum session_edges {
+	SESSION_EDGES_NONE,
+	SESSION_EDGES_IF_POSSIBLE,
+	SESSION_EDGES,
+};
+
 struct session_config {
 	const char *db_path;
 	const struct event *events; /* borrowed while the session lives */
 	size_t event_count;
-	double rate_hz;		   /* of clocks, per CPU; 0: chosen by the governor */
-	double budget_percent;	   /* slowdown that the governor keeps to */
-	bool scoped;		   /* only processes added by session_follow, and their children */
-	bool with_pid;		   /* subjects per process */
-	bool fixed_periods;	   /* no randomisation (for experiments) */
+	double rate_hz;	       /* of clocks, per CPU; 0: chosen by the governor */
+	double budget_percent; /* slowdown that the governor keeps to */
+	bool scoped;	       /* only processes added by session_follow, and their children */
+	bool with_pid;	       /* subjects per process */
+	bool fixed_periods;    /* no randomisation (for experiments) */
+	enum session_edges edges;
 	const char *const *labels; /* "key=value", NULL after the last; may be NULL */
 	const char *command;	   /* what was asked for, for the record; may be NULL */
 };
@@ -70,7 +79,9 @@ struct session_status {
 	uint64_t hits, evictions; /* of the in-kernel tables */
 	uint64_t processes, files, mappings_refused, files_unreadable, records_lost;
 	unsigned cpus;
-	const char *epoch; /* valid until the next call on the session */
+	const char *epoch;	   /* valid until the next call on the session */
+	const char *edges_why;	   /* why samples are not followed, "" if they are */
+	struct edges_status edges; /* all 0 if they are not */
 };
 void session_read_status(const struct session *s, struct session_status *ret);
 

@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#include "collect/edge_windows.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LONGEST 15 /* bytes of an instruction */
+
+struct edge_windows {
+	struct edge_windows_config config;
+	uint32_t batch_number, event;
+	struct edge_windows_counters counters;
+};
+
+struct edge_windows *edge_windows_new(const struct edge_windows_config *config)
+{
+	struct edge_windows *w = calloc(1, sizeof(*w));
+
+	if (w)
+		w->config = *config;
+	if (w && edge_windows_begin_batch(w)) {
+		free(w);
+		return NULL;
+	}
+	return w;
+}
+
+void edge_windows_free(struct edge_windows *w)
+{
+	free(w);
+}
+
+int edge_windows_begin_batch(struct edge_windows *w)
+{
+	static const struct db_event event = {EDGE_EVENT, 0, DB_EVENT_USER};
+
+	w->batch_number++;
+	return db_batch_event(w->config.batch, &event, &w->event);
+}
+
+void edge_windows_read_counters(const struct edge_windows *w, struct edge_windows_counters *ret)
+{
+	*ret = w->counters;
+}
+
+/* What a place is in the database. */
+struct spot {
+	uint32_t image;
+	uint64_t offset;
+};
+
+/* 0; -ENOENT: no file, or no code of it; or an error of the batch. */
+static int find_spot(struct edge_windows *w, struct wire_place place, struct spot *ret)
+{
+	struct edge_file *f = edge_code_file(w->config.code, place.slot);
+	int r;
+
+	if (!f || !edge_file_offset(f, place.offset, &ret->offset))
+		return -ENOENT;
+	if (f->batch_number != w->batch_number) {
+		r = db_batch_image(w->config.batch, &f->id, f->path, f->path_size, &f->image);
+		if (r)
+			return r;
+		f->batch_number = w->batch_number;
+	}
+	ret->image = f->image;
+	return 0;
+}
+
+/* The places of a row; NULL: it is a window's start, or its end. */
+struct row {
+	const struct wire_place *from, *to;
+	uint64_t count;
+};
+
+static int add_row(struct edge_windows *w, const struct row *row)
+{
+	struct db_edge e = {.event = w->event, .from = DB_EDGE_START, .to = DB_EDGE_END};
+	struct spot from, to;
+	int r = find_spot(w, row->from ? *row->from : *row->to, &from);
+
+	if (!r)
+		r = find_spot(w, row->to ? *row->to : *row->from, &to);
+	if (r)
+		return r;
+	e.image = from.image;
+	e.to_image = to.image;
+	if (row->from)
+		e.from = from.offset;
+	if (row->to)
+		e.to = to.offset;
+	return db_batch_edge(w->config.batch, &e, row->count, 1);
+}
+
+static int store_row(struct edge_windows *w, const struct row *row)
+{
+	int r = add_row(w, row);
+
+	if (r == -ENOSPC && w->config.make_room(w->config.arg) == 0)
+		r = add_row(w, row);
+	return r;
+}
+
+static bool same_edge(const struct wire_edge *a, const struct wire_edge *b)
+{
+	return a->from == b->from && a->to == b->to && a->from_slot == b->from_slot &&
+	       a->to_slot == b->to_slot;
+}
+
+/* The passes over edge i in the window; 0 when an earlier one is the same edge. */
+static uint64_t count_passes(const struct wire_window *window, unsigned i)
+{
+	uint64_t count = 1;
+
+	for (unsigned k = 0; k < i; k++)
+		if (same_edge(&window->edge[k], &window->edge[i]))
+			return 0;
+	for (unsigned k = i + 1; k < window->edge_count; k++)
+		count += same_edge(&window->edge[k], &window->edge[i]);
+	return count;
+}
+
+static int store(struct edge_windows *w, const struct wire_window *window)
+{
+	struct row start = {NULL, &window->start, 1}, end = {&window->end, NULL, 1};
+	int r = store_row(w, &start);
+
+	for (unsigned i = 0; i < window->edge_count && !r; i++) {
+		const struct wire_edge *e = &window->edge[i];
+		struct wire_place from = {e->from_slot, e->from}, to = {e->to_slot, e->to};
+		struct row row = {&from, &to, count_passes(window, i)};
+
+		if (row.count)
+			r = store_row(w, &row);
+	}
+	if (!r)
+		r = store_row(w, &end);
+	return r;
+}
+
+/* Whether straight-line code can lead from one place to the other. */
+static bool goes_on(struct wire_place from, struct wire_place to)
+{
+	return from.slot == to.slot && to.offset >= from.offset &&
+	       to.offset - from.offset <= WIRE_WINDOW_INSTRUCTIONS * LONGEST;
+}
+
+/* Whether every place is one of a known file, and each edge begins where the code before it leads.
+ */
+static bool holds_together(struct edge_windows *w, const struct wire_window *window)
+{
+	struct wire_place at = window->start;
+	uint64_t unused;
+
+	for (unsigned i = 0; i <= window->edge_count; i++) {
+		const struct wire_edge *e = &window->edge[i];
+		bool is_last = i == window->edge_count;
+		struct wire_place next =
+			is_last ? window->end : (struct wire_place){e->from_slot, e->from};
+		const struct edge_file *f = edge_code_file(w->config.code, at.slot);
+
+		if (!f || !goes_on(at, next) || !edge_file_offset(f, at.offset, &unused) ||
+		    !edge_file_offset(f, next.offset, &unused))
+			return false;
+		if (!is_last)
+			at = (struct wire_place){e->to_slot, e->to};
+	}
+	return true;
+}
+
+/* Where the interpreter knew no file the window ends before the branch that led there, unless the
+ * file has become known. */
+static void place_end(struct wire_window *window, struct wire_place place)
+{
+	struct wire_edge *last = &window->edge[window->edge_count - 1];
+
+	if (window->end.slot || !window->edge_count || last->to_slot)
+		return;
+	if (place.slot && place.slot <= UINT16_MAX) {
+		last->to_slot = (uint16_t)place.slot;
+		last->to = place.offset;
+		window->end = place;
+		return;
+	}
+	window->end = (struct wire_place){last->from_slot, last->from};
+	window->edge_count--;
+}
+
+void edge_windows_take(struct edge_windows *w, const struct wire_window *window,
+		       struct wire_place unplaced)
+{
+	struct wire_window copy = {0};
+	int r;
+
+	if (window->edge_count > WIRE_WINDOW_INSTRUCTIONS) {
+		w->counters.refused++;
+		return;
+	}
+	memcpy(&copy, window,
+	       offsetof(struct wire_window, edge) + window->edge_count * sizeof(copy.edge[0]));
+	if (!copy.instructions) {
+		w->counters.empty++;
+		return;
+	}
+	place_end(&copy, unplaced);
+	if (!holds_together(w, &copy)) {
+		w->counters.refused++;
+		return;
+	}
+	edge_code_use(w->config.code, copy.start);
+	for (unsigned i = 0; i < copy.edge_count; i++)
+		edge_code_use(w->config.code,
+			      (struct wire_place){copy.edge[i].to_slot, copy.edge[i].to});
+	r = store(w, &copy);
+	if (r) {
+		w->counters.lost_memory += r == -ENOMEM;
+		w->counters.lost_storage += r != -ENOMEM;
+		return;
+	}
+	w->counters.windows++;
+	w->counters.outcomes += copy.edge_count;
+}

@@ -1,0 +1,388 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#include "collect/edges.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "collect/edge_code.h"
+#include "collect/edge_pace.h"
+#include "collect/edge_windows.h"
+#include "collect/windows.h"
+#include "util/hash.h"
+
+/* Work of one drain; what is left out comes back with the next windows. */
+#define DECODE_A_DRAIN 512 /* strips */
+#define LEARN_A_DRAIN  64  /* files to look at */
+/* Between drains: while code is new, and later. */
+#define SOON_NS	       25000000ull
+#define LATER_NS       250000000ull
+#define WIRE_FILES_MAX 4096 /* contents of files that the kernel can tell apart */
+#define RING_LEAST     (1u << 20)
+#define RING_MOST      (64u << 20)
+#define RING_A_CPU     (256u << 10)
+#define SOON_PART      16 /* one window in so many lacked something: soon */
+
+struct edges {
+	struct edges_config config;
+	struct resolver *resolver;
+	uint32_t event;		/* whose samples are followed */
+	struct windows *kernel; /* the interpreter */
+	struct edge_code *code;
+	struct edge_windows *store;
+	struct edge_pace pace;
+	/* Files that have a slot or will get none (slot 0), in the order in which they came. */
+	struct known_file {
+		struct wire_file file;
+		uint32_t slot;
+	} known[WIRE_FILES_MAX];
+	uint32_t known_count;
+	struct map64 *known_keys; /* their hashes */
+	uint64_t next_ns;
+	unsigned learn_left;
+	int decode_left;
+	uint64_t taken, lacking;     /* windows of this drain; of these, that lacked code */
+	bool must_clear;	     /* no more slots */
+	uint64_t unplaced, no_file;  /* ends that could not be resolved; files that get no slot */
+	struct edges_status flushed; /* as of the last flush */
+	struct edge_windows_counters flushed_windows;
+	struct edge_code_counters flushed_code;
+	uint64_t flushed_unplaced, flushed_kernel;
+};
+
+static int put_strip(void *arg, const struct wire_strip_key *key, const struct wire_strip *strip)
+{
+	struct edges *e = arg;
+
+	return windows_put_strip(e->kernel, key->slot, key->number, strip);
+}
+
+static void drop_strip(void *arg, const struct wire_strip_key *key)
+{
+	struct edges *e = arg;
+
+	windows_drop_strip(e->kernel, key->slot, key->number);
+}
+
+static int quiesce(void *arg)
+{
+	struct edges *e = arg;
+
+	return sampler_quiesce(e->config.sampler, NULL);
+}
+
+/* For the longest time between two drains; at the rates of the budget it is never half full. */
+static uint32_t ring_bytes(unsigned cpus)
+{
+	uint32_t bytes = RING_LEAST;
+
+	while (bytes < RING_MOST && bytes < cpus * RING_A_CPU)
+		bytes *= 2;
+	return bytes;
+}
+
+static int open_kernel(struct edges *e, struct diag *diag)
+{
+	uint32_t bytes = e->config.memory_bytes ?: EDGES_MEMORY_DEFAULT;
+	struct windows_config config = {
+		.files = WIRE_FILES_MAX,
+		.strips = EDGE_STRIPS_MAX,
+		.micros = bytes / sizeof(struct wire_micro),
+		.ring_bytes = ring_bytes(sampler_cpus(e->config.sampler)),
+	};
+	int r = windows_new(&config, &e->kernel, diag);
+
+	return r ?: sampler_set_interpreter(e->config.sampler, windows_program(e->kernel), diag);
+}
+
+static int open_rooms(struct edges *e, struct diag *diag)
+{
+	uint32_t bytes = e->config.memory_bytes ?: EDGES_MEMORY_DEFAULT;
+	struct edge_memory memory = {
+		.micros = windows_micros(e->kernel),
+		.micro_count = bytes / sizeof(struct wire_micro),
+		.put_strip = put_strip,
+		.drop_strip = drop_strip,
+		.quiesce = quiesce,
+		.arg = e,
+	};
+	struct edge_windows_config store = {
+		.batch = e->config.batch, .make_room = e->config.make_room, .arg = e->config.arg};
+	int r = edge_code_new(&memory, e->config.worker, &e->code, diag);
+
+	if (r)
+		return r;
+	store.code = e->code;
+	e->store = edge_windows_new(&store);
+	e->known_keys = map64_new(WIRE_FILES_MAX);
+	return e->store && e->known_keys ? 0 : diag_fail(diag, ENOMEM, "out of memory");
+}
+
+int edges_new(const struct edges_config *config, struct edges **ret, struct diag *diag)
+{
+	struct edges *e = calloc(1, sizeof(*e));
+	int r;
+
+	if (!e)
+		return diag_fail(diag, ENOMEM, "out of memory");
+	e->config = *config;
+	r = open_kernel(e, diag);
+	if (!r)
+		r = open_rooms(e, diag);
+	if (r) {
+		edges_free(e);
+		return r;
+	}
+	*ret = e;
+	return 0;
+}
+
+static void follow(struct edges *e, bool on)
+{
+	sampler_interpret(e->config.sampler, e->event, on ? e->pace.period : 0);
+}
+
+void edges_start(struct edges *e, struct resolver *resolver, uint32_t event, double hz)
+{
+	e->resolver = resolver;
+	e->event = event;
+	edge_pace_start(&e->pace, e->config.budget_percent, hz);
+	follow(e, true);
+}
+
+void edges_free(struct edges *e)
+{
+	if (!e)
+		return;
+	edge_windows_free(e->store);
+	edge_code_free(e->code);
+	windows_free(e->kernel);
+	map64_free(e->known_keys);
+	free(e);
+}
+
+int edges_begin_batch(struct edges *e)
+{
+	return edge_windows_begin_batch(e->store);
+}
+
+uint64_t edges_next_ns(const struct edges *e)
+{
+	return e->next_ns;
+}
+
+static uint64_t file_key(const struct wire_file *f)
+{
+	return hash_bytes(f, sizeof(*f)) >> 1; /* no key is UINT64_MAX */
+}
+
+/* Tells the interpreter, and remembers for the windows that come before it knows. */
+static void settle_file(struct edges *e, const struct wire_file *f, uint32_t slot)
+{
+	if (e->known_count == WIRE_FILES_MAX || windows_put_file(e->kernel, f, slot) ||
+	    map64_put(e->known_keys, file_key(f), e->known_count)) {
+		e->must_clear = true;
+		return;
+	}
+	e->known[e->known_count++] = (struct known_file){*f, slot};
+	e->no_file += !slot;
+}
+
+static void forget_files(struct edges *e)
+{
+	for (uint32_t i = 0; i < e->known_count; i++) {
+		windows_drop_file(e->kernel, &e->known[i].file);
+		map64_remove(e->known_keys, file_key(&e->known[i].file));
+	}
+	e->known_count = 0;
+}
+
+/* The slot of the file that a mapping shows, a new one if need be. 0: it gets none. */
+static int slot_of_mapping(struct edges *e, const struct mapping *m, pid_t pid, uint32_t *ret)
+{
+	uint32_t slot = edge_code_find(e->code, m->file->number);
+	int fd, r = 0;
+
+	if (!slot && m->file->state == FILE_ELF) {
+		fd = files_open(m->file, pid, m->start, m->end);
+		if (fd < 0)
+			return fd;
+		r = edge_code_add(e->code, m->file, fd, &slot);
+		e->must_clear |= r == -ENOSPC;
+	}
+	*ret = slot;
+	return r;
+}
+
+static bool is_rewritten(const struct edges *e, const struct wire_file *f, uint32_t slot)
+{
+	for (uint32_t i = 0; i < e->known_count; i++) {
+		const struct wire_file *known = &e->known[i].file;
+
+		if (e->known[i].slot == slot && known->inode == f->inode &&
+		    known->device == f->device && known->modified != f->modified)
+			return true;
+	}
+	return false;
+}
+
+/* Where a window ended that came to a file without a slot: learns the file. Slot 0: not known. */
+static struct wire_place learn_file(struct edges *e, const struct wire_window *w)
+{
+	struct wire_place place = {0, (uint32_t)w->file_offset};
+	struct process *life;
+	struct mapping *m;
+	uint64_t index;
+
+	if (map64_get(e->known_keys, file_key(&w->file), &index) == 0) {
+		place.slot = e->known[index].slot;
+		return place;
+	}
+	if (!e->learn_left || e->must_clear || w->file_offset > UINT32_MAX)
+		return place;
+	e->learn_left--;
+	m = resolver_find_mapping(e->resolver, (pid_t)(w->process & WIRE_TGID_MASK), w->address,
+				  w->time_ns, &life);
+	/* What this side knows of the process is not what the kernel saw: an older mapping, or a
+	 * process that was gone before it was seen. */
+	if (!m || w->address - m->start + m->file_offset != w->file_offset ||
+	    slot_of_mapping(e, m, life->pid, &place.slot)) {
+		e->unplaced++;
+		return (struct wire_place){0, 0};
+	}
+	/* Written to since its slot was given: what is decoded is not what runs. */
+	if (place.slot && is_rewritten(e, &w->file, place.slot))
+		place.slot = 0;
+	settle_file(e, &w->file, place.slot);
+	return place;
+}
+
+/* Decodes what the window came to. */
+static void want_code(struct edges *e, struct wire_place place)
+{
+	int decoded;
+
+	if (!place.slot || e->decode_left <= 0)
+		return;
+	decoded = edge_code_want(e->code, place);
+	if (decoded > 0)
+		e->decode_left -= decoded;
+}
+
+static void take_window(void *arg, const struct wire_window *w)
+{
+	struct wire_place learnt = {0, 0};
+	struct edges *e = arg;
+
+	e->taken++;
+	if (w->end_reason == WIRE_END_NO_FILE) {
+		learnt = learn_file(e, w);
+		want_code(e, learnt);
+	} else if (w->end_reason == WIRE_END_COLD) {
+		want_code(e, w->end);
+	}
+	e->lacking += w->end_reason == WIRE_END_NO_FILE || w->end_reason == WIRE_END_COLD;
+	edge_windows_take(e->store, w, learnt);
+}
+
+/* All slots are given: begins anew. Nothing may be on its way that names the old ones. */
+static void clear_all(struct edges *e)
+{
+	follow(e, false);
+	forget_files(e);
+	sampler_quiesce(e->config.sampler, NULL);
+	e->learn_left = 0;
+	windows_drain(e->kernel, take_window, e);
+	edge_code_clear(e->code);
+	e->must_clear = false;
+	follow(e, true);
+}
+
+static void set_pace(struct edges *e)
+{
+	struct wire_window_counters c;
+
+	windows_count(e->kernel, &c);
+	if (edge_pace_update(&e->pace, c.windows, c.spent_ns))
+		follow(e, true);
+}
+
+void edges_drain(struct edges *e, uint64_t now_ns)
+{
+	e->learn_left = LEARN_A_DRAIN;
+	e->decode_left = DECODE_A_DRAIN;
+	e->taken = e->lacking = 0;
+	windows_drain(e->kernel, take_window, e);
+	if (e->must_clear)
+		clear_all(e);
+	set_pace(e);
+	e->next_ns = now_ns + (e->lacking * SOON_PART > e->taken ? SOON_NS : LATER_NS);
+}
+
+void edges_read_status(const struct edges *e, struct edges_status *ret)
+{
+	struct edge_windows_counters w;
+	struct wire_window_counters c;
+	struct edge_code_counters code;
+
+	*ret = (struct edges_status){.period = e->pace.period};
+	edge_windows_read_counters(e->store, &w);
+	edge_code_read_counters(e->code, &code);
+	ret->stored = w.windows;
+	ret->refused = w.refused;
+	ret->lost = w.lost_storage + w.lost_memory;
+	ret->decoded = code.decoded;
+	ret->evicted = code.evicted;
+	ret->files = code.files;
+	windows_count(e->kernel, &c);
+	ret->windows = c.windows;
+	ret->outcomes = c.edges;
+	ret->instructions = c.instructions;
+	ret->spent_ns = c.spent_ns;
+	ret->lost += c.lost;
+	memcpy(ret->ends, c.ends, sizeof(ret->ends));
+}
+
+static void add(struct edges *e, const char *name, uint64_t now, uint64_t *before)
+{
+	if (now > *before)
+		db_batch_count(e->config.batch, DB_EVENT_NONE, name, now - *before);
+	*before = now;
+}
+
+void edges_flush(struct edges *e)
+{
+	static const char *const ends[WIRE_END_REASONS] = WIRE_END_NAMES;
+	const struct resolver_event_counters *samples = resolver_counters(e->resolver, e->event);
+	struct edge_windows_counters w;
+	struct edge_code_counters code;
+	struct edges_status s;
+	char name[64];
+
+	edges_read_status(e, &s);
+	edge_windows_read_counters(e->store, &w);
+	edge_code_read_counters(e->code, &code);
+	add(e, "windows.taken", s.windows, &e->flushed.windows);
+	add(e, "windows.stored", w.windows, &e->flushed_windows.windows);
+	add(e, "windows.outcomes", w.outcomes, &e->flushed_windows.outcomes);
+	add(e, "windows.instructions", s.instructions, &e->flushed.instructions);
+	add(e, "windows.ns", s.spent_ns, &e->flushed.spent_ns);
+	add(e, "windows.empty", w.empty, &e->flushed_windows.empty);
+	add(e, "windows.unplaced", e->unplaced, &e->flushed_unplaced);
+	add(e, "windows.kernel_samples", samples->kernel, &e->flushed_kernel);
+	for (unsigned i = 0; i < WIRE_END_REASONS; i++) {
+		snprintf(name, sizeof(name), "windows.end.%s", ends[i]);
+		add(e, name, s.ends[i], &e->flushed.ends[i]);
+	}
+	add(e, "windows.strips.decoded", code.decoded, &e->flushed_code.decoded);
+	add(e, "windows.strips.evicted", code.evicted, &e->flushed_code.evicted);
+	add(e, "windows.strips.unreadable", code.unreadable, &e->flushed_code.unreadable);
+	/* Without "windows.": what every report should tell. */
+	add(e, "edges.lost", s.lost, &e->flushed.lost);
+	add(e, "edges.refused", w.refused, &e->flushed_windows.refused);
+	snprintf(name, sizeof(name), "%u", s.period);
+	db_batch_fact(e->config.batch, "window_period", name);
+}
