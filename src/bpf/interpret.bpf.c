@@ -169,7 +169,8 @@ struct {
 #define MAPLE_RANGE  2
 #define MAPLE_ARANGE 3
 
-static __always_inline bool is_node(unsigned long entry)
+/* Of the root; what a node has in its slots are nodes down to the leaves. */
+static __always_inline bool is_root_node(unsigned long entry)
 {
 	return (entry & 3) == 2 && entry > 4096;
 }
@@ -220,14 +221,16 @@ static __always_inline struct vm_area_struct *find_area(struct task_struct *task
 
 	unsigned long entry = (unsigned long)mm->mm_mt.ma_root;
 
-	for (int depth = 0; depth < 8 && is_node(entry); depth++) {
+	if (!is_root_node(entry))
+		return 0;
+	for (int depth = 0; depth < 8 && entry; depth++) {
 		bool leaf = (entry >> 3 & 15) == MAPLE_LEAF;
 
 		entry = descend(&scratch->node, entry, address);
 		if (leaf)
-			break;
+			return (struct vm_area_struct *)entry;
 	}
-	return is_node(entry) ? 0 : (struct vm_area_struct *)entry;
+	return 0;
 }
 
 static __always_inline __u64 modified(struct inode *inode)
@@ -274,9 +277,9 @@ INTERPRET_FUNCTION int host_find(struct interpret *s)
 	__u32 *slot = bpf_map_lookup_elem(&files, file);
 
 	s->window.file_offset = offset + (s->pc - begin);
-	if (!slot || *slot == 0)
+	if (!slot)
 		return WIRE_END_NO_FILE;
-	if (offset + (end - begin) > 1ull << 32)
+	if (*slot == 0 || offset + (end - begin) > 1ull << 32)
 		return WIRE_END_ANONYMOUS;
 	s->mapping.begin = begin;
 	s->mapping.end = end;
@@ -338,7 +341,6 @@ static __always_inline void report(struct interpret *s, struct task_struct *task
 	generation = (__u32)(task->group_leader->start_boottime >> 10) * 0x61 +
 		     (__u32)task->self_exec_id;
 	w->process = (task->tgid & WIRE_TGID_MASK) | generation << WIRE_TGID_BITS;
-	w->time_ns = bpf_ktime_get_ns();
 	w->end = interpret_place(s);
 	w->address = s->pc;
 	if (edges > WIRE_WINDOW_INSTRUCTIONS)
@@ -351,6 +353,8 @@ static __always_inline void report(struct interpret *s, struct task_struct *task
 		count->lost++;
 }
 
+#define USER_CODE_64 0x33 /* of the code segment; 0x23 for 32-bit programs */
+
 SEC("perf_event")
 int interpret(struct bpf_perf_event_data *ctx)
 {
@@ -359,21 +363,24 @@ int interpret(struct bpf_perf_event_data *ctx)
 	struct wire_window_counters *count = bpf_map_lookup_elem(&windows_of_cpu, &zero);
 	struct task_struct *task = (void *)bpf_get_current_task_btf();
 
-	if (!scratch || !count || (ctx->regs.cs & 3) != 3 || scratch->busy)
+	if (!scratch || !count || ctx->regs.cs != USER_CODE_64 || scratch->busy)
 		return 0;
 
 	struct loop loop = {&scratch->s, 0};
+	__u64 begin_ns = bpf_ktime_get_ns();
 
 	scratch->busy = 1;
 	read_registers(loop.s, &ctx->regs);
 	loop.s->fs_base = task->thread.fsbase;
 	interpret_begin(loop.s);
+	loop.s->window.time_ns = begin_ns;
 	loop.end = interpret_arrive(loop.s);
 	loop.s->window.start = interpret_place(loop.s);
 	if (loop.end == 0)
 		bpf_loop(WIRE_WINDOW_INSTRUCTIONS, step, &loop, 0);
 	loop.s->window.end_reason = loop.end;
 	report(loop.s, task, count);
+	count->spent_ns += bpf_ktime_get_ns() - begin_ns;
 	scratch->busy = 0;
 	return 0;
 }

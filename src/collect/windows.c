@@ -187,6 +187,7 @@ void windows_count(const struct windows *w, struct wire_window_counters *ret)
 			sum.edges += each[i].edges;
 			sum.lost += each[i].lost;
 			sum.empty += each[i].empty;
+			sum.spent_ns += each[i].spent_ns;
 			for (int reason = 0; reason < WIRE_END_REASONS; reason++)
 				sum.ends[reason] += each[i].ends[reason];
 		}
