@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "analyze/disassemble.h"
 #include "analyze/listing_state.h"
 
 static int add_item(struct listing *l, uint64_t address, const char *text)
@@ -21,35 +22,6 @@ static int add_item(struct listing *l, uint64_t address, const char *text)
 	l->items[l->item_count++] =
 		(struct listing_item){.address = address, .text = text, .counts = counts};
 	return 0;
-}
-
-/* " <name>" or " <name+0x10>" of a branch's target, as disassemblers have it. */
-static const char *with_target(struct listing *l, const struct image_symbols *symbols,
-			       const char *text, uint64_t address)
-{
-	const struct image_function *f = NULL;
-	if (symbols && address != ISA_NO_ADDRESS)
-		f = image_symbols_find(symbols, address);
-	if (!f)
-		return arena_strndup(l->arena, text, strlen(text));
-	if (address == f->start)
-		return arena_printf(l->arena, "%s <%s>", text, f->demangled);
-	return arena_printf(l->arena, "%s <%s+0x%llx>", text, f->demangled,
-			    (unsigned long long)(address - f->start));
-}
-
-static const char *instruction_text(struct listing *l, const struct isa_decoder *d,
-				    const struct image_symbols *symbols, const uint8_t *code,
-				    const struct isa_instruction *in)
-{
-	char text[ISA_TEXT_MAX], noted[ISA_TEXT_MAX + 32];
-	isa_format(d, code, in, text);
-	if (in->target != ISA_NO_ADDRESS)
-		return with_target(l, symbols, text, in->target);
-	if (in->data == ISA_NO_ADDRESS)
-		return arena_strndup(l->arena, text, strlen(text));
-	snprintf(noted, sizeof(noted), "%s # 0x%llx", text, (unsigned long long)in->data);
-	return with_target(l, symbols, noted, in->data);
 }
 
 static int decode_all(struct listing *l, const struct listing_request *q, const uint8_t *code,
@@ -71,7 +43,7 @@ static int decode_all(struct listing *l, const struct listing_request *q, const 
 	for (size_t at = 0; at < size && !err;) {
 		struct isa_instruction in;
 		isa_decode(d, code + at, size - at, q->start + at, &in);
-		const char *text = instruction_text(l, d, symbols, code + at, &in);
+		const char *text = disassemble(l->arena, d, symbols, code + at, &in);
 		err = text ? add_item(l, in.address, text) : -ENOMEM;
 		at += in.size;
 	}

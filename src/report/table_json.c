@@ -4,6 +4,7 @@
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
+#include "report/json.h"
 #include "report/table_cells.h"
 #include "util/text.h"
 
@@ -27,42 +28,47 @@ static json_t *json_name(const char *name, size_t size)
 	return value;
 }
 
-static json_t *json_text(const char *text)
+json_t *report_json_text(const char *text)
 {
 	return text ? json_name(text, strlen(text)) : json_null();
 }
 
-static json_t *json_count(uint64_t value)
+json_t *report_json_count(uint64_t value)
 {
 	/* jansson's integers are signed. */
 	return value <= INT64_MAX ? json_integer((json_int_t)value) : json_real((double)value);
 }
 
 /* No JSON number is infinite or not a number. */
-static json_t *json_number(double value)
+json_t *report_json_number(double value)
 {
 	json_t *real = json_real(value);
 
 	return real ? real : json_null();
 }
 
+json_t *report_json_address(uint64_t address)
+{
+	char text[32];
+
+	snprintf(text, sizeof(text), "0x%" PRIx64, address);
+	return json_string(text);
+}
+
 static json_t *json_cell(const struct table_cell *cell, enum table_type type)
 {
-	char address[32];
-
 	if (!cell->present)
 		return json_null();
 	switch (type) {
 	case TABLE_NAME:
 		return json_name(cell->name, cell->size);
 	case TABLE_COUNT:
-		return json_count(cell->count);
+		return report_json_count(cell->count);
 	case TABLE_ADDRESS:
-		snprintf(address, sizeof(address), "0x%" PRIx64, cell->count);
-		return json_string(address);
+		return report_json_address(cell->count);
 	case TABLE_PERCENT:
 	case TABLE_REAL:
-		return json_number(cell->real);
+		return report_json_number(cell->real);
 	}
 	return NULL;
 }
@@ -121,12 +127,13 @@ static json_t *json_events(const struct report_header *h)
 	for (size_t i = 0; i < h->event_count; i++) {
 		const struct report_event *e = &h->events[i];
 
-		json_array_append_new(
-			events,
-			json_pack("{s:o, s:o, s:b, s:b, s:o, s:o, s:o}", "name", json_text(e->name),
-				  "period", json_count(e->period), "precise", e->precise,
-				  "randomized", e->randomized, "samples", json_count(e->samples),
-				  "lost", json_count(e->lost), "scale", json_number(e->scale)));
+		json_array_append_new(events, json_pack("{s:o, s:o, s:b, s:b, s:o, s:o, s:o}",
+							"name", report_json_text(e->name), "period",
+							report_json_count(e->period), "precise",
+							e->precise, "randomized", e->randomized,
+							"samples", report_json_count(e->samples),
+							"lost", report_json_count(e->lost), "scale",
+							report_json_number(e->scale)));
 	}
 	return events;
 }
@@ -136,29 +143,29 @@ static json_t *json_list(char *const *texts, size_t count)
 	json_t *list = json_array();
 
 	for (size_t i = 0; i < count; i++)
-		json_array_append_new(list, json_text(texts[i]));
+		json_array_append_new(list, report_json_text(texts[i]));
 	return list;
 }
 
-static json_t *json_header(const char *report, const struct report_header *h)
+json_t *report_json_header(const char *report, const struct report_header *h)
 {
 	json_t *causes = json_object(), *notes = json_list(h->notes, h->note_count);
 
 	for (size_t i = 0; i < h->lost_causes; i++)
-		set_key(causes, h->lost_by_cause[i].name, json_count(h->lost_by_cause[i].value));
+		set_key(causes, h->lost_by_cause[i].name,
+			report_json_count(h->lost_by_cause[i].value));
 	if (h->notes_refused)
 		json_array_append_new(notes, json_sprintf("and %zu more notes", h->notes_refused));
 	return json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "report",
-			 report, "events", json_events(h), "samples", json_count(h->samples),
-			 "lost", json_count(h->lost), "lost_by_cause", causes, "unknown",
-			 json_count(h->unknown), "idle", json_count(h->idle), "epochs",
-			 json_list(h->epochs, h->epoch_count), "start_ns", json_count(h->start_ns),
-			 "end_ns", json_count(h->end_ns), "machine", json_text(h->machine), "notes",
-			 notes);
+			 report, "events", json_events(h), "samples", report_json_count(h->samples),
+			 "lost", report_json_count(h->lost), "lost_by_cause", causes, "unknown",
+			 report_json_count(h->unknown), "idle", report_json_count(h->idle),
+			 "epochs", json_list(h->epochs, h->epoch_count), "start_ns",
+			 report_json_count(h->start_ns), "end_ns", report_json_count(h->end_ns),
+			 "machine", report_json_text(h->machine), "notes", notes);
 }
 
-/* Prints a value and lets it go; cut: without its last character. */
-static int print_json(json_t *value, size_t cut, FILE *out)
+int report_json_print(json_t *value, size_t cut, FILE *out)
 {
 	char *text = value ? json_dumps(value, JSON_FLAGS) : NULL;
 	int r = -ENOMEM;
@@ -174,14 +181,14 @@ static int print_json(json_t *value, size_t cut, FILE *out)
 
 int table_print_json(const struct table *t, const struct report_header *h, FILE *out)
 {
-	int r = print_json(json_header(t->report, h), 1, out);
+	int r = report_json_print(report_json_header(t->report, h), 1, out);
 
 	if (r)
 		return r;
 	fputs(",\n\"rows\":[", out);
 	for (size_t row = 0; row < t->row_count && !r; row++) {
 		fputs(row ? ",\n" : "\n", out);
-		r = print_json(json_row(t, row), 0, out);
+		r = report_json_print(json_row(t, row), 0, out);
 	}
 	fputs("\n]}\n", out);
 	return r;

@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#include "analyze/best_case.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PATH_INSTRUCTIONS_MAX 768 /* longer ones are cut: what was long ago holds nothing up */
+#define PATH_BLOCKS_MAX	      128
+#define CONTEXT_BLOCKS_MAX    2 /* before a path: what its first instructions wait for */
+
+struct path {
+	uint32_t blocks[PATH_BLOCKS_MAX];
+	uint32_t count, instructions;
+	bool is_loop;
+};
+
+struct work {
+	const struct best_case_request *q;
+	struct best_case *result;
+	uint8_t *done; /* of each block */
+	struct machine_instruction *list;
+	struct machine_head *heads;
+	uint32_t *numbers; /* of each of list, in the function */
+};
+
+void best_case_free(struct best_case *b)
+{
+	if (!b)
+		return;
+	free(b->prepared);
+	free(b->heads);
+	free(b->block_cycles);
+	free(b);
+}
+
+static void prepare(struct work *w)
+{
+	const struct cfg_function *f = w->q->function;
+	struct machine_instruction *list = w->result->prepared;
+	static const uint8_t unknown[1] = {0x90};
+	for (uint32_t i = 0; i < f->instruction_count; i++) {
+		const struct isa_instruction *in = &f->instructions[i];
+		const uint8_t *code = w->q->code(w->q->arg, in->address);
+		machine_prepare(w->q->model, code ? code : unknown, code ? in->size : 1,
+				in->address, &list[i]);
+	}
+	for (uint32_t b = 0; b < f->block_count; b++)
+		machine_fuse(w->q->model, list + f->blocks[b].first_instruction,
+			     f->blocks[b].instruction_count);
+}
+
+/* The pace of issue alone, for code that is not worth a simulation. */
+static void set_default(struct work *w)
+{
+	const struct cfg_function *f = w->q->function;
+	double width = machine_model_core(w->q->model)->issue_width;
+	for (uint32_t i = 0; i < f->instruction_count; i++) {
+		double slots = machine_cost_of(w->q->model, &w->result->prepared[i])->slots;
+		w->result->heads[i] = (struct machine_head){.head_cycles = slots / width,
+							    .slots = slots,
+							    .bound = MACHINE_BOUND_ISSUE,
+							    .port = MACHINE_NO_PORT,
+							    .cause = -1};
+	}
+}
+
+static bool path_has(const struct path *p, uint32_t block)
+{
+	for (uint32_t i = 0; i < p->count; i++)
+		if (p->blocks[i] == block)
+			return true;
+	return false;
+}
+
+static bool path_add(struct path *p, const struct cfg_function *f, uint32_t block)
+{
+	uint32_t n = f->blocks[block].instruction_count;
+	if (p->count == PATH_BLOCKS_MAX || p->instructions + n > PATH_INSTRUCTIONS_MAX)
+		return false;
+	p->blocks[p->count++] = block;
+	p->instructions += n;
+	return true;
+}
+
+/* The heaviest successor (inside of the loop, when there is one), or CFG_OUTSIDE. */
+static uint32_t heaviest_successor(const struct work *w, uint32_t block, uint32_t loop)
+{
+	const struct cfg_function *f = w->q->function;
+	const struct cfg_block *b = &f->blocks[block];
+	uint32_t best = CFG_OUTSIDE;
+	for (uint32_t i = 0; i < b->succ_count; i++) {
+		uint32_t to = f->edges[b->first_succ + i].to;
+		if (to == CFG_OUTSIDE ||
+		    (loop != CFG_LOOP_NONE && !cfg_loop_has(w->q->loops, loop, to)))
+			continue;
+		if (best == CFG_OUTSIDE || w->q->block_weight[to] > w->q->block_weight[best])
+			best = to;
+	}
+	return best;
+}
+
+static uint32_t heaviest_predecessor(const struct work *w, uint32_t block)
+{
+	const struct cfg_function *f = w->q->function;
+	const struct cfg_block *b = &f->blocks[block];
+	uint32_t best = CFG_OUTSIDE;
+	for (uint32_t i = 0; i < b->pred_count; i++) {
+		uint32_t from = f->edges[f->preds[b->first_pred + i]].from;
+		if (from == CFG_OUTSIDE)
+			continue;
+		if (best == CFG_OUTSIDE || w->q->block_weight[from] > w->q->block_weight[best])
+			best = from;
+	}
+	return best;
+}
+
+/* A loop's hot way around. When it leads into a loop inside it, through that once. */
+static void find_loop_path(const struct work *w, uint32_t loop, struct path *p)
+{
+	uint32_t header = w->q->loops->loops[loop].header, at = header;
+	*p = (struct path){.count = 0};
+	while (at != CFG_OUTSIDE && !path_has(p, at)) {
+		if (!path_add(p, w->q->function, at))
+			return;
+		at = heaviest_successor(w, at, loop);
+	}
+	p->is_loop = at == header;
+}
+
+/* From a block on through what is not done, with a little of what comes before it. */
+static void find_plain_path(const struct work *w, uint32_t block, struct path *p)
+{
+	uint32_t before[CONTEXT_BLOCKS_MAX], count = 0, at = block;
+	*p = (struct path){.count = 0};
+	while (count < CONTEXT_BLOCKS_MAX) {
+		at = heaviest_predecessor(w, at);
+		if (at == CFG_OUTSIDE || at == block ||
+		    w->q->function->blocks[at].instruction_count > 64)
+			break;
+		before[count++] = at;
+	}
+	while (count > 0)
+		path_add(p, w->q->function, before[--count]);
+	if (path_has(p, block))
+		*p = (struct path){.count = 0};
+	for (at = block; at != CFG_OUTSIDE && !w->done[at] && !path_has(p, at);
+	     at = heaviest_successor(w, at, CFG_LOOP_NONE))
+		if (!path_add(p, w->q->function, at))
+			return;
+}
+
+/* Simulates a path, and keeps what it says of blocks that have nothing better yet. */
+static int run_path(struct work *w, const struct path *p)
+{
+	const struct cfg_function *f = w->q->function;
+	uint32_t n = 0;
+	for (uint32_t i = 0; i < p->count; i++) {
+		const struct cfg_block *b = &f->blocks[p->blocks[i]];
+		for (uint32_t k = 0; k < b->instruction_count; k++) {
+			w->numbers[n] = b->first_instruction + k;
+			w->list[n++] = w->result->prepared[b->first_instruction + k];
+		}
+	}
+	if (n == 0)
+		return 0;
+	int err = machine_head_times(w->q->simulator, w->list, n,
+				     p->is_loop ? MACHINE_LOOP : MACHINE_PATH, w->heads, NULL);
+	if (err < 0)
+		return err;
+	n = 0;
+	for (uint32_t i = 0; i < p->count; i++) {
+		const struct cfg_block *b = &f->blocks[p->blocks[i]];
+		for (uint32_t k = 0; k < b->instruction_count; k++, n++) {
+			struct machine_head h = w->heads[n];
+			if (h.cause >= 0)
+				h.cause = (int32_t)w->numbers[h.cause];
+			if (!w->done[p->blocks[i]])
+				w->result->heads[w->numbers[n]] = h;
+		}
+		w->done[p->blocks[i]] = 1;
+	}
+	return 0;
+}
+
+static int run_all(struct work *w)
+{
+	const struct cfg_function *f = w->q->function;
+	uint32_t loops = w->q->loops ? w->q->loops->loop_count : 0;
+	struct path p;
+	int err = 0;
+	/* Inner loops first: they have the time, and their own steady state. */
+	for (uint32_t l = loops; l-- > 0 && !err;) {
+		uint32_t header = w->q->loops->loops[l].header;
+		if (header >= f->block_count || w->q->block_weight[header] <= 0 || w->done[header])
+			continue;
+		find_loop_path(w, l, &p);
+		err = run_path(w, &p);
+	}
+	for (uint32_t b = 0; b < f->block_count && !err; b++) {
+		if (w->done[b] || w->q->block_weight[b] <= 0 || f->blocks[b].instruction_count == 0)
+			continue;
+		find_plain_path(w, b, &p);
+		err = run_path(w, &p);
+	}
+	return err;
+}
+
+static void sum_blocks(struct work *w)
+{
+	const struct cfg_function *f = w->q->function;
+	for (uint32_t b = 0; b < f->block_count; b++)
+		for (uint32_t k = 0; k < f->blocks[b].instruction_count; k++)
+			w->result->block_cycles[b] +=
+				w->result->heads[f->blocks[b].first_instruction + k].head_cycles;
+}
+
+int best_case_new(const struct best_case_request *q, struct best_case **ret)
+{
+	const struct cfg_function *f = q->function;
+	struct work w = {.q = q, .result = calloc(1, sizeof(*w.result))};
+	int err = -ENOMEM;
+	if (w.result) {
+		w.result->prepared = calloc(f->instruction_count + 1, sizeof(*w.list));
+		w.result->heads = calloc(f->instruction_count + 1, sizeof(*w.heads));
+		w.result->block_cycles = calloc(f->block_count + 1, sizeof(double));
+	}
+	w.done = calloc(f->block_count + 1, 1);
+	w.list = calloc(PATH_INSTRUCTIONS_MAX, sizeof(*w.list));
+	w.heads = calloc(PATH_INSTRUCTIONS_MAX, sizeof(*w.heads));
+	w.numbers = calloc(PATH_INSTRUCTIONS_MAX, sizeof(*w.numbers));
+	if (w.result && w.result->prepared && w.result->heads && w.result->block_cycles && w.done &&
+	    w.list && w.heads && w.numbers) {
+		prepare(&w);
+		set_default(&w);
+		err = run_all(&w);
+		sum_blocks(&w);
+	}
+	free(w.done);
+	free(w.list);
+	free(w.heads);
+	free(w.numbers);
+	if (err < 0)
+		best_case_free(w.result);
+	else
+		*ret = w.result;
+	return err;
+}

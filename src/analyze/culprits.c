@@ -1,0 +1,369 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#include "analyze/culprits.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "analyze/culprits_flow.h"
+#include "analyze/culprits_rules.h"
+
+static const struct {
+	const char *name, *title;
+	char letter;
+} causes[CULPRIT_CAUSES] = {
+	[CULPRIT_DCACHE] = {"dcache", "D-cache miss", 'd'},
+	[CULPRIT_DTLB] = {"dtlb", "DTB miss", 'D'},
+	[CULPRIT_ICACHE] = {"icache", "I-cache miss", 'i'},
+	[CULPRIT_ITLB] = {"itlb", "ITB miss", 'I'},
+	[CULPRIT_BRANCH_MISPREDICT] = {"branch_mispredict", "branch mispredict", 'p'},
+	[CULPRIT_STORE_BUFFER] = {"store_buffer", "store buffer full", 'w'},
+	[CULPRIT_STORE_FORWARD] = {"store_forward", "store forwarding blocked", 'f'},
+	[CULPRIT_DIVIDER] = {"divider", "divider busy", 'v'},
+	[CULPRIT_DEPENDENCY] = {"dependency", "operand not ready", 'o'},
+	[CULPRIT_PORT] = {"port", "execution ports busy", 'u'},
+	[CULPRIT_FRONT_END] = {"front_end", "fetch and decode", 's'},
+	[CULPRIT_LOCK] = {"lock", "locked operation", 'l'},
+	[CULPRIT_FENCE] = {"fence", "fence", 'b'},
+	[CULPRIT_ASSIST] = {"assist", "microcode", 'm'},
+	[CULPRIT_PAGE_FAULT] = {"page_fault", "page fault", 'P'},
+	[CULPRIT_SYSCALL] = {"syscall", "system call", 'S'},
+	[CULPRIT_UNEXPLAINED] = {"unexplained", "unexplained", '?'},
+};
+
+const char *culprit_name(enum culprit_cause c)
+{
+	return c < CULPRIT_CAUSES ? causes[c].name : "?";
+}
+
+const char *culprit_title(enum culprit_cause c)
+{
+	return c < CULPRIT_CAUSES ? causes[c].title : "?";
+}
+
+char culprit_letter(enum culprit_cause c)
+{
+	return c < CULPRIT_CAUSES ? causes[c].letter : '?';
+}
+
+enum culprit_cause culprit_by_name(const char *name)
+{
+	unsigned c = 0;
+	while (c < CULPRIT_CAUSES && strcmp(causes[c].name, name) != 0)
+		c++;
+	return (enum culprit_cause)c;
+}
+
+/* The tables of cores have the caches; the rest is of one order on all that they cover. */
+void culprit_limits_of(const struct machine_core *core, struct culprit_limits *ret)
+{
+	*ret = (struct culprit_limits){
+		.l1 = core->l1_cycles,
+		.l2 = core->l2_cycles,
+		.l3 = core->l3_cycles,
+		/* The tables have an idle machine's; a busy one's is a few times that. */
+		.memory = 4.0 * core->memory_cycles,
+		.page_walk = 4.0 * core->l3_cycles, /* nested pages take many loads, most from L2 */
+		.mispredict = 2.0 * core->mispredict_cycles, /* refill and resolution */
+		.store_forward_blocked = 3.0 * (core->l1_cycles + 12),
+		.assist = 300,
+		.issue_width = core->issue_width,
+		.icache_lines = 512,
+		.itlb_pages = 64,
+		.line_bytes = 64,
+		.page_bytes = 4096,
+	};
+}
+
+struct culprit_suspect *culprit_suspect(struct culprit_case *c, enum culprit_cause cause,
+					double bound, double weight, uint64_t blame)
+{
+	struct culprit_suspect *s = c->suspects;
+	if (!(bound > 0) || !(weight > 0))
+		return NULL;
+	while (s < c->suspects + c->count &&
+	       (s->culprit.cause != cause || s->culprit.blame != blame))
+		s++;
+	if (s == c->suspects + c->count) {
+		if (c->count == CULPRIT_SUSPECTS_MAX)
+			return NULL;
+		c->count++;
+		*s = (struct culprit_suspect){
+			.culprit = {.cause = cause, .reg = ISA_REG_NONE, .blame = blame}};
+	}
+	s->bound += bound;
+	s->weight = fmax(s->weight, weight);
+	return s;
+}
+
+/*
+ * Shares the stall out by weight, no suspect getting more than its bound: what is cut off goes to
+ * the others. Returns what nobody can explain.
+ */
+static double share_out(struct culprit_case *c)
+{
+	double left = c->cycles, weight;
+	bool cut = true;
+	while (cut && left > 1e-9 * c->cycles) {
+		cut = false;
+		weight = 0;
+		for (uint32_t i = 0; i < c->count; i++)
+			if (c->suspects[i].culprit.likely == 0)
+				weight += c->suspects[i].weight;
+		for (uint32_t i = 0; i < c->count && weight > 0 && !cut; i++) {
+			struct culprit_suspect *s = &c->suspects[i];
+			if (s->culprit.likely > 0 || left * s->weight / weight < s->bound)
+				continue;
+			s->culprit.likely = s->bound;
+			left -= s->bound;
+			cut = true;
+		}
+	}
+	weight = 0;
+	for (uint32_t i = 0; i < c->count; i++)
+		if (c->suspects[i].culprit.likely == 0)
+			weight += c->suspects[i].weight;
+	for (uint32_t i = 0; i < c->count; i++)
+		if (c->suspects[i].culprit.likely == 0)
+			c->suspects[i].culprit.likely = left * c->suspects[i].weight / weight;
+	return weight > 0 ? 0 : fmax(0, left);
+}
+
+/* Low: what the others, all at their most, leave. */
+static void set_ranges(struct culprit_case *c)
+{
+	double sum = 0;
+	for (uint32_t i = 0; i < c->count; i++) {
+		struct culprit_suspect *s = &c->suspects[i];
+		s->culprit.high = fmin(s->bound, c->cycles);
+		sum += s->culprit.high;
+	}
+	for (uint32_t i = 0; i < c->count; i++) {
+		struct culprit *k = &c->suspects[i].culprit;
+		k->low = fmin(k->high, fmax(0, c->cycles - (sum - k->high)));
+	}
+}
+
+/* Explains c->cycles and appends the result to list. */
+static uint32_t close_case(struct culprit_case *c, struct culprit *list)
+{
+	double left;
+	set_ranges(c);
+	left = share_out(c);
+	for (uint32_t i = 0; i < c->count; i++)
+		list[i] = c->suspects[i].culprit;
+	if (left > 0) {
+		list[c->count] = (struct culprit){.cause = CULPRIT_UNEXPLAINED,
+						  .reg = ISA_REG_NONE,
+						  .low = left,
+						  .high = left,
+						  .likely = left,
+						  .blame = ISA_NO_ADDRESS};
+		return c->count + 1;
+	}
+	return c->count;
+}
+
+/* True for a load of what several stores wrote, or one that is narrower. */
+static bool waits_for_store(const struct culprit_view *v, uint32_t at)
+{
+	const struct isa_operand *load = culprit_memory(&v->operands[at], ISA_ACCESS_READS);
+	bool fresh;
+	return load && culprit_find_blocked_store(v, at, load, &fresh) != CULPRIT_NOBODY;
+}
+
+/* Which of our causes what bound an instruction in the simulator is; CULPRIT_CAUSES: none, it is
+ * the pace at which the core executes. */
+static enum culprit_cause static_cause(const struct culprit_view *v, uint32_t at)
+{
+	const struct machine_head *h = &v->heads[at];
+	switch (h->bound) {
+	case MACHINE_BOUND_FORWARD:
+		return waits_for_store(v, at) ? CULPRIT_STORE_FORWARD : CULPRIT_DEPENDENCY;
+	case MACHINE_BOUND_DEPENDENCY:
+	case MACHINE_BOUND_LATENCY:
+	case MACHINE_BOUND_MEMORY:
+		return v->prepared[at].traits & MACHINE_DIVIDES ? CULPRIT_DIVIDER
+								: CULPRIT_DEPENDENCY;
+	case MACHINE_BOUND_DIVIDER:
+		return CULPRIT_DIVIDER;
+	case MACHINE_BOUND_PORT:
+	case MACHINE_BOUND_SCHEDULER:
+	case MACHINE_BOUND_REORDER:
+	case MACHINE_BOUND_LOADS:
+		return CULPRIT_PORT;
+	case MACHINE_BOUND_FRONT_END:
+		return CULPRIT_FRONT_END;
+	case MACHINE_BOUND_STORES:
+		return CULPRIT_STORE_BUFFER;
+	case MACHINE_BOUND_SERIAL:
+		return v->prepared[at].traits & MACHINE_LOCKED ? CULPRIT_LOCK : CULPRIT_FENCE;
+	default:
+		return CULPRIT_CAUSES;
+	}
+}
+
+/* The instruction that a static stall waits for: the model's, else itself. */
+static uint64_t static_blame(const struct culprit_view *v, uint32_t at)
+{
+	int32_t cause = v->heads[at].cause;
+	if (cause < 0 || (uint32_t)cause >= v->function->instruction_count)
+		cause = (int32_t)at;
+	return v->function->instructions[cause].address;
+}
+
+static double execution_cycles(const struct culprit_view *v, uint32_t at)
+{
+	return v->heads[at].slots / v->limits.issue_width;
+}
+
+/* A block's cycles above and below the model's, summed over its instructions. */
+struct block_account {
+	double above, below; /* an execution */
+	uint32_t slowest;    /* the instruction with the most below */
+};
+
+/*
+ * Where a time sample lands is not exact to the instruction: what one has too much of and its
+ * neighbour too little is no stall. So a block's instructions owe each other: only what a block
+ * took more than the model says, as a whole, is dynamic.
+ */
+static struct block_account account_block(const struct culprit_view *v,
+					  const struct cfg_block *block)
+{
+	struct block_account a = {0, 0, CULPRIT_NOBODY};
+	double most = 0, over;
+	for (uint32_t k = 0; k < block->instruction_count; k++) {
+		uint32_t i = block->first_instruction + k;
+		over = v->sites[i].cycles - v->heads[i].head_cycles;
+		if (over > 0)
+			a.above += over;
+		else
+			a.below -= over;
+		if (-over > most && static_cause(v, i) != CULPRIT_CAUSES) {
+			most = -over;
+			a.slowest = i;
+		}
+	}
+	return a;
+}
+
+static uint32_t add_static(const struct culprit_view *v, uint32_t at, double cycles,
+			   struct culprit *list)
+{
+	enum culprit_cause cause = static_cause(v, at);
+	if (cause == CULPRIT_CAUSES || cycles <= 1e-9)
+		return 0;
+	*list = (struct culprit){.cause = (uint8_t)cause,
+				 .reg = cause == CULPRIT_DEPENDENCY ? v->heads[at].cause_register
+								    : ISA_REG_NONE,
+				 .is_static = true,
+				 .low = cycles,
+				 .high = cycles,
+				 .likely = cycles,
+				 .blame = static_blame(v, at)};
+	return 1;
+}
+
+static uint32_t add_dynamic(const struct culprit_view *v, uint32_t at, double cycles, bool fresh,
+			    struct culprit *list)
+{
+	const struct cfg_block *block = &v->function->blocks[culprit_block_of(v, at)];
+	struct culprit_case c = {.view = v, .at = at, .fresh = fresh, .cycles = cycles};
+	if (cycles <= 1e-9)
+		return 0;
+	if (!fresh) {
+		culprit_suspect_data(&c, at, 1, 1);
+		culprit_suspect_producers(&c);
+		culprit_suspect_stores(&c, at, 1);
+		culprit_suspect_rare(&c, at, 1);
+		culprit_suspect_barriers(&c);
+		culprit_suspect_latency(&c);
+		/* A pair that runs as one: what the second half does is of the first. */
+		if (v->prepared[at].traits & MACHINE_FUSES &&
+		    at + 1 < v->function->instruction_count)
+			culprit_suspect_data(&c, at + 1, 1, 1);
+	}
+	if (block->first_instruction == at)
+		culprit_suspect_arrival(&c);
+	else
+		culprit_suspect_line(&c);
+	return close_case(&c, list);
+}
+
+static int compare_culprits(const void *pa, const void *pb)
+{
+	const struct culprit *a = pa, *b = pb;
+	if (a->likely != b->likely)
+		return a->likely > b->likely ? -1 : 1;
+	return a->cause != b->cause ? a->cause - b->cause
+				    : (a->blame > b->blame) - (a->blame < b->blame);
+}
+
+/* Adds up entries of one cause and blame: the same from two parts of the cycles. */
+static uint32_t join_equal(struct culprit *list, uint32_t count)
+{
+	uint32_t n = 0, k;
+	for (uint32_t i = 0; i < count; i++) {
+		for (k = 0; k < n; k++)
+			if (list[k].cause == list[i].cause && list[k].blame == list[i].blame &&
+			    list[k].is_static == list[i].is_static)
+				break;
+		if (k == n) {
+			list[n++] = list[i];
+			continue;
+		}
+		list[k].low += list[i].low;
+		list[k].high += list[i].high;
+		list[k].likely += list[i].likely;
+	}
+	return n;
+}
+
+static int find_of(const struct culprit_view *v, const struct block_account *a, uint32_t at,
+		   struct arena *memory, struct culprit_list *ret)
+{
+	struct culprit all[2 * CULPRIT_SUSPECTS_MAX + 4];
+	const struct culprit_site *site = &v->sites[at];
+	double best = v->heads[at].head_cycles, over = fmax(0, site->cycles - best);
+	double dynamic = a->above > a->below ? over * (1 - a->below / a->above) : 0;
+	double fresh = site->cycles > 0 ? dynamic * fmin(1, site->fresh / site->cycles) : 0;
+	uint32_t n = 0;
+	ret->gain = a->below > a->above && a->below > 0
+			    ? fmax(0, best - site->cycles) * (1 - a->above / a->below)
+			    : 0;
+	ret->count = 0;
+	if (site->count <= 0 || site->cycles <= 0)
+		return 0;
+	n += add_static(v, at, fmin(site->cycles, best) - execution_cycles(v, at), all + n);
+	if (a->slowest != CULPRIT_NOBODY)
+		n += add_static(v, a->slowest, over - dynamic, all + n);
+	n += add_dynamic(v, at, dynamic - fresh, false, all + n);
+	n += add_dynamic(v, at, fresh, true, all + n);
+	n = join_equal(all, n);
+	if (n == 0)
+		return 0;
+	qsort(all, n, sizeof(*all), compare_culprits);
+	ret->list = arena_alloc(memory, n * sizeof(*all));
+	if (!ret->list)
+		return -ENOMEM;
+	memcpy(ret->list, all, n * sizeof(*all));
+	ret->count = n;
+	return 0;
+}
+
+int culprits_find(const struct culprit_view *v, struct arena *memory, struct culprit_list *ret)
+{
+	const struct cfg_function *f = v->function;
+	memset(ret, 0, f->instruction_count * sizeof(*ret));
+	for (uint32_t b = 0; b < f->block_count; b++) {
+		struct block_account account = account_block(v, &f->blocks[b]);
+		for (uint32_t k = 0; k < f->blocks[b].instruction_count; k++) {
+			uint32_t i = f->blocks[b].first_instruction + k;
+			int err = find_of(v, &account, i, memory, &ret[i]);
+			if (err < 0)
+				return err;
+		}
+	}
+	return 0;
+}

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+/*
+ * I-cache, ITLB, branch predictor and decoders. An instruction can only wait for its code when it
+ * begins a line of it, or was jumped to from another (section 6.3); and code that is small enough
+ * to stay in the caches misses only when it comes first.
+ */
+#include <math.h>
+#include "analyze/culprits_flow.h"
+#include "analyze/culprits_rules.h"
+
+/* How much of the code in use a cache of this size cannot hold: 0 when it holds all, to 1. */
+static double overflow(double used, double size)
+{
+	return used <= size || used <= 0 ? 0 : 1 - size / used;
+}
+
+#define LOOP_BLOCKS_MAX 64 /* of a loop that is taken to stay in the caches */
+
+#define COLD_SHARE 0.02 /* of misses that code may have that fits: others ran in between */
+
+/*
+ * Of the executions of a way that stays in a loop: how many can find its code gone. What a loop ran
+ * in the round before is still there, if it is small and calls nothing; so only the first round can
+ * miss.
+ */
+static double first_rounds(const struct culprit_view *v, uint32_t edge)
+{
+	const struct cfg_function *f = v->function;
+	uint32_t to = f->edges[edge].to, loop;
+	double entries = 0, rounds = 0;
+	if (!v->loops || (loop = v->loops->innermost[to]) == CFG_LOOP_NONE ||
+	    v->loops->loops[loop].members > LOOP_BLOCKS_MAX ||
+	    !cfg_loop_has(v->loops, loop, f->edges[edge].from))
+		return 1;
+	uint32_t header = v->loops->loops[loop].header;
+	uint64_t bytes = 0;
+	for (uint32_t b = 0; b < f->block_count; b++) {
+		const struct cfg_block *block = &f->blocks[b];
+		if (!cfg_loop_has(v->loops, loop, b))
+			continue;
+		bytes += block->end - block->start;
+		for (uint32_t i = 0; i < block->succ_count; i++)
+			if (f->edges[block->first_succ + i].kind == CFG_AFTER_CALL)
+				return 1;
+	}
+	if ((double)bytes > v->limits.icache_lines * v->limits.line_bytes / 4)
+		return 1;
+	for (uint32_t i = 0; i < f->blocks[header].pred_count; i++) {
+		uint32_t in = f->preds[f->blocks[header].first_pred + i];
+		rounds += v->edge_count[in];
+		if (f->edges[in].from == CFG_OUTSIDE ||
+		    !cfg_loop_has(v->loops, loop, f->edges[in].from))
+			entries += v->edge_count[in];
+	}
+	return rounds > 0 ? fmin(1, entries / rounds) : 1;
+}
+
+/* Adds the caches of code for a way into an instruction. share: of its executions. */
+static void suspect_code(struct culprit_case *c, uint64_t from, double share, double weight)
+{
+	const struct culprit_view *v = c->view;
+	const struct culprit_limits *l = &v->limits;
+	const struct isa_instruction *in = &v->function->instructions[c->at];
+	double lines = 1, pages = 1, icache, itlb;
+	uint64_t last = in->address + in->size - 1;
+	if (v->footprint.known) {
+		lines = overflow(v->footprint.code_lines, l->icache_lines);
+		pages = overflow(v->footprint.code_pages, l->itlb_pages);
+	}
+	icache = share * fmax(lines, COLD_SHARE);
+	itlb = share * fmax(pages, COLD_SHARE);
+	if (v->events && v->events[c->at].icache_misses >= 0)
+		icache = fmin(icache, 1.5 * share * v->events[c->at].icache_misses);
+	if (v->events && v->events[c->at].itlb_misses >= 0)
+		itlb = fmin(itlb, 1.5 * share * v->events[c->at].itlb_misses);
+	/* The pressure on each of the two tells which of them comes first. */
+	double line_pressure = v->footprint.code_lines / l->icache_lines;
+	double page_pressure = v->footprint.code_pages / l->itlb_pages;
+	double page_weight = pages > 0 && page_pressure > line_pressure ? 2 : 0.25;
+	if ((uint64_t)(from / (uint64_t)l->line_bytes) != last / (uint64_t)l->line_bytes)
+		culprit_suspect(c, CULPRIT_ICACHE, icache * l->memory, weight * fmax(lines, 0.02),
+				in->address);
+	if ((uint64_t)(from / (uint64_t)l->page_bytes) != last / (uint64_t)l->page_bytes)
+		culprit_suspect(c, CULPRIT_ITLB, itlb * l->page_walk,
+				weight * page_weight * fmax(pages, 0.02), in->address);
+}
+
+void culprit_suspect_line(struct culprit_case *c)
+{
+	const struct cfg_function *f = c->view->function;
+	uint32_t next = c->at + 1;
+	/* The sample is at the successor: it is the one whose code may be missing. */
+	if (next >= f->instruction_count)
+		return;
+	struct culprit_case successor = *c;
+	successor.at = next;
+	suspect_code(&successor, f->instructions[c->at].address, 1, 0.2);
+	successor.at = c->at;
+	*c = successor;
+}
+
+/* The other way that a conditional branch goes, by its count; 0 when there is none. */
+static double other_way(const struct culprit_view *v, uint32_t edge)
+{
+	const struct cfg_function *f = v->function;
+	const struct cfg_block *b = &f->blocks[f->edges[edge].from];
+	double other = 0;
+	for (uint32_t i = 0; i < b->succ_count; i++)
+		if (b->first_succ + i != edge)
+			other += v->edge_count[b->first_succ + i];
+	return other;
+}
+
+static bool is_back_edge(const struct culprit_view *v, uint32_t edge)
+{
+	const struct cfg_edge *e = &v->function->edges[edge];
+	uint32_t loop = v->loops ? v->loops->innermost[e->to] : CFG_LOOP_NONE;
+	return loop != CFG_LOOP_NONE && v->loops->loops[loop].header == e->to &&
+	       cfg_loop_has(v->loops, loop, e->from);
+}
+
+/*
+ * A predictor that knows nothing but which way is the more frequent is wrong as often as the other
+ * way is taken: no more arrivals than that can have been mispredicted.
+ */
+static void suspect_branch(struct culprit_case *c, uint32_t edge, uint32_t branch)
+{
+	const struct culprit_view *v = c->view;
+	const struct isa_instruction *in = &v->function->instructions[branch];
+	double arrivals = v->edge_count[edge], other = other_way(v, edge);
+	double executions = v->sites[c->at].count, wrong, weight, ratio;
+	if (in->branch == ISA_BRANCH_NONE)
+		return;
+	if (in->branch == ISA_BRANCH_CONDITIONAL) {
+		wrong = fmin(arrivals, other);
+		ratio = arrivals + other > 0 ? wrong / (arrivals + other) : 0;
+		weight = ratio < 0.01 ? 0.05 : ratio < 0.05 ? 0.5 : 2;
+		/* Without evidence: a loop goes on more often than not. */
+		if (v->edge_known && !v->edge_known[edge]) {
+			wrong = is_back_edge(v, edge) ? 0.1 * arrivals : 0.4 * arrivals;
+			weight = is_back_edge(v, edge) ? 0.1 : 1;
+		}
+	} else {
+		wrong = arrivals;
+		weight = in->target == ISA_NO_ADDRESS ? 1 : 0;
+		if (in->branch == ISA_BRANCH_RETURN)
+			weight = 0.1;
+	}
+	if (v->events && v->events[branch].branch_misses >= 0)
+		wrong = fmin(wrong, 1.5 * v->events[branch].branch_misses * v->sites[branch].count);
+	culprit_suspect(c, CULPRIT_BRANCH_MISPREDICT, wrong / executions * v->limits.mispredict,
+			weight, in->address);
+}
+
+/* What the last instruction of the block before may itself have waited for. */
+static void suspect_predecessor(struct culprit_case *c, uint32_t branch, double share)
+{
+	const struct culprit_view *v = c->view;
+	const struct cfg_function *f = v->function;
+	culprit_suspect_data(c, branch, share, 0.5);
+	culprit_suspect_rare(c, branch, share);
+	/* Compare and jump are one operation: the jump's samples are the compare's too. */
+	if (branch > 0 && (v->prepared[branch].traits & MACHINE_FUSED)) {
+		culprit_suspect_data(c, branch - 1, share, 1);
+		culprit_suspect_rare(c, branch - 1, share);
+	}
+	if (f->instructions[branch].branch == ISA_BRANCH_CALL)
+		culprit_suspect_stores(c, branch, share);
+}
+
+void culprit_suspect_arrival(struct culprit_case *c)
+{
+	const struct culprit_view *v = c->view;
+	const struct cfg_function *f = v->function;
+	const struct cfg_block *b = &f->blocks[culprit_block_of(v, c->at)];
+	double executions = v->sites[c->at].count, inside = 0, share;
+	for (uint32_t i = 0; i < b->pred_count; i++) {
+		uint32_t edge = f->preds[b->first_pred + i], from = f->edges[edge].from;
+		if (from == CFG_OUTSIDE || f->blocks[from].instruction_count == 0 ||
+		    v->edge_count[edge] < 0.01 * executions)
+			continue;
+		uint32_t last =
+			f->blocks[from].first_instruction + f->blocks[from].instruction_count - 1;
+		share = fmin(1, v->edge_count[edge] / executions);
+		inside += share;
+		if (f->edges[edge].kind == CFG_AFTER_CALL) {
+			suspect_code(c, ISA_NO_ADDRESS, share, 0.5);
+			if (f->instructions[last].branch == ISA_BRANCH_SYSTEM)
+				suspect_predecessor(c, last, share);
+			continue;
+		}
+		suspect_code(c, f->instructions[last].address, share * first_rounds(v, edge), 1);
+		suspect_branch(c, edge, last);
+		suspect_predecessor(c, last, share);
+	}
+	/* From callers: any line, and who called is not known here. */
+	if (inside < 0.9)
+		suspect_code(c, ISA_NO_ADDRESS, 1 - inside, 1);
+	culprit_suspect(c, CULPRIT_FRONT_END, 3, 0.1, f->instructions[c->at].address);
+}

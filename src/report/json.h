@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#ifndef CULPRIT_REPORT_JSON_H
+#define CULPRIT_REPORT_JSON_H
+
+#include <jansson.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include "report/header.h"
+
+/* For reports whose JSON is no plain table. Values are new references; NULL when out of memory. */
+json_t *report_json_header(const char *report, const struct report_header *h);
+json_t *report_json_text(const char *text); /* null when NULL; escaped when it is not UTF-8 */
+json_t *report_json_count(uint64_t value);
+json_t *report_json_number(double value);      /* null when it is none that JSON has */
+json_t *report_json_address(uint64_t address); /* "0x..." */
+/* Prints a value and lets it go; cut: without so many of its last characters. 0 or -ENOMEM. */
+int report_json_print(json_t *value, size_t cut, FILE *out);
+
+#endif

@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+/*
+ * Small pieces of code with samples where a stall of each kind puts them: the first-named culprit
+ * and the instruction to blame must be the right ones. No machine's own timing takes part.
+ */
+#include <elf.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+#include "analyze/best_case.h"
+#include "analyze/charge.h"
+#include "analyze/culprits.h"
+#include "analyze/culprits_kinds.h"
+#include "cfg/function_graph.h"
+
+/* Each piece is a function of its own, never called. */
+#define PIECE(name, text)                                                                   \
+	__asm__(".pushsection .rodata\n.balign 4096\n.global piece_" #name "\npiece_" #name \
+		":\n" text "\n ret\n.global piece_" #name "_end\npiece_" #name              \
+		"_end:\n.popsection\n");                                                    \
+	extern const uint8_t piece_##name[], piece_##name##_end[];
+
+PIECE(chase, "1: mov (%rdi),%rdi\n add $1,%r8\n lea 3(%r8),%r9\n dec %rsi\n jnz 1b")
+PIECE(pages, "1: mov (%rdi),%rax\n add $1,%r8\n add $4160,%rdi\n dec %rsi\n jnz 1b")
+PIECE(imul, "1: imul %r8,%r8\n add $1,%r9\n dec %rsi\n jnz 1b")
+PIECE(div, "1: mov $0,%edx\n div %rcx\n add $1,%r9\n dec %rsi\n jnz 1b")
+PIECE(branch, "1: test $16,%r8b\n jz 2f\n add $1,%r10\n add $2,%r11\n jmp 3f\n"
+	      "2: sub $1,%r10\n sub $3,%r11\n 3: nop\n dec %rsi\n jnz 1b")
+PIECE(store, "1: mov %rax,(%rdi)\n add $1,%r8\n add $64,%rdi\n dec %rsi\n jnz 1b")
+PIECE(forward, "1: movb %al,(%rdi)\n movb %al,1(%rdi)\n mov (%rdi),%r8\n add $1,%r9\n dec %rsi\n"
+	       " jnz 1b")
+PIECE(lock, "1: lock addq $1,(%rdi)\n add $1,%r8\n dec %rsi\n jnz 1b")
+PIECE(fence, "1: mfence\n add $1,%r8\n add $1,%r9\n dec %rsi\n jnz 1b")
+PIECE(call, "1: mov $110,%eax\n syscall\n add $1,%r8\n dec %rsi\n jnz 1b")
+PIECE(rep, "1: mov %rdx,%rcx\n rep movsb\n add $1,%r8\n dec %rsi\n jnz 1b")
+PIECE(line, "add $1,%r8\n jmp 2f\n.balign 64\n2: add $1,%r9\n add $1,%r10")
+PIECE(page, "add $1,%r8\n jmp 2f\n.balign 4096\n2: add $1,%r9\n add $1,%r10")
+PIECE(fault, "1: movb $1,(%rdi)\n add $1,%r8\n add $4096,%rdi\n dec %rsi\n jnz 1b")
+PIECE(float, "1: mulsd %xmm1,%xmm0\n add $1,%r8\n dec %rsi\n jnz 1b")
+PIECE(compare, "1: cmp %rax,(%rdi)\n jne 2f\n add $1,%r8\n 2: add $1,%r9\n mov %r9,%rdi\n"
+	       " dec %rsi\n jnz 1b")
+
+/* One piece ready to be asked. */
+struct lab {
+	struct cfg_image *image;
+	const struct cfg_function *f;
+	struct cfg_loops *loops;
+	struct isa_decoder *decoder;
+	struct culprit_kinds *kinds;
+	struct machine_model *model;
+	struct machine_simulator *simulator;
+	struct best_case *best;
+	struct isa_operands *operands;
+	uint64_t *samples;
+	double *charged, *fresh, *block_count, *edge_count, *weight;
+	bool *edge_known;
+	struct culprit_site *sites;
+	struct culprit_events *events;
+	struct culprit_list *lists;
+	struct arena *memory;
+	struct culprit_footprint footprint;
+	const uint8_t *code;
+};
+
+static const uint8_t *code_at(void *arg, uint64_t address)
+{
+	return ((struct lab *)arg)->code + (address - 0x1000);
+}
+
+static void lab_open(struct lab *l, const uint8_t *code, const uint8_t *end)
+{
+	struct cfg_bytes bytes = {0x1000, code, (size_t)(end - code)};
+	struct cfg_extent extent = {0x1000, bytes.size, "piece", true, false};
+	static struct cfg_source source;
+	struct isa_instruction in;
+	static struct cfg_bytes kept;
+	static struct cfg_extent extent_kept;
+	*l = (struct lab){.code = code};
+	kept = bytes;
+	extent_kept = extent;
+	source = (struct cfg_source){.machine = EM_X86_64,
+				     .bits = 64,
+				     .code = &kept,
+				     .code_count = 1,
+				     .extents = &extent_kept,
+				     .extent_count = 1};
+	assert_int_equal(cfg_image_new(&source, &l->image, NULL), 0);
+	assert_int_equal(cfg_image_function(l->image, 0x1000, &l->f), 0);
+	assert_int_equal(cfg_loops_of_function(l->f, &l->loops), 0);
+	assert_int_equal(isa_decoder_new(EM_X86_64, 64, ISA_SYNTAX_ATT, &l->decoder, NULL), 0);
+	assert_int_equal(machine_model_new(machine_core_by_name("zen4"), MACHINE_SOURCE_BUILTIN,
+					   &l->model, NULL),
+			 0);
+	assert_int_equal(machine_simulator_new(l->model, NULL, &l->simulator), 0);
+	l->kinds = culprit_kinds_new(l->decoder);
+	l->memory = arena_new(1 << 24);
+	size_t n = l->f->instruction_count;
+	l->operands = calloc(n, sizeof(*l->operands));
+	l->samples = calloc(n, sizeof(*l->samples));
+	l->charged = calloc(n, sizeof(double));
+	l->fresh = calloc(n, sizeof(double));
+	l->sites = calloc(n, sizeof(*l->sites));
+	l->lists = calloc(n, sizeof(*l->lists));
+	l->block_count = calloc(l->f->block_count, sizeof(double));
+	l->weight = calloc(l->f->block_count, sizeof(double));
+	l->edge_count = calloc(l->f->edge_count, sizeof(double));
+	l->edge_known = calloc(l->f->edge_count, sizeof(bool));
+	for (size_t i = 0; i < n; i++)
+		isa_decode_operands(l->decoder, code_at(l, l->f->instructions[i].address), 15,
+				    l->f->instructions[i].address, &in, &l->operands[i]);
+}
+
+static void lab_close(struct lab *l)
+{
+	machine_simulator_free(l->simulator);
+	machine_model_free(l->model);
+	culprit_kinds_free(l->kinds);
+	isa_decoder_free(l->decoder);
+	best_case_free(l->best);
+	cfg_loops_free(l->loops);
+	cfg_image_free(l->image);
+	arena_free(l->memory);
+	free(l->operands);
+	free(l->samples);
+	free(l->charged);
+	free(l->fresh);
+	free(l->sites);
+	free(l->lists);
+	free(l->block_count);
+	free(l->weight);
+	free(l->edge_count);
+	free(l->edge_known);
+	free(l->events);
+}
+
+/* Every block ran a million times, but for the ways out; conditional jumps inside split in half. */
+static void lab_run(struct lab *l, double cycles_per_sample)
+{
+	const struct cfg_function *f = l->f;
+	for (uint32_t b = 0; b < f->block_count; b++) {
+		l->block_count[b] = 1e6;
+		l->weight[b] = 1;
+		for (uint32_t i = 0; i < f->blocks[b].succ_count; i++) {
+			uint32_t e = f->blocks[b].first_succ + i, last;
+			last = f->blocks[b].first_instruction + f->blocks[b].instruction_count - 1;
+			bool ends = f->instructions[last].branch == ISA_BRANCH_CONDITIONAL &&
+				    f->instructions[last].target == 0x1000;
+			l->edge_known[e] = true;
+			l->edge_count[e] = f->blocks[b].succ_count == 1 ? 1e6
+					   : ends ? (f->edges[e].kind == CFG_TAKEN ? 999999 : 1)
+						  : 5e5;
+		}
+	}
+	struct best_case_request q = {f, l->loops, l->model, l->simulator, code_at, l, l->weight};
+	assert_int_equal(best_case_new(&q, &l->best), 0);
+	struct charge_request c = {f,	       l->operands, l->best->prepared, l->edge_count,
+				   l->samples, {.back = 1}};
+	charge_samples(&c, l->charged, l->fresh);
+	for (uint32_t i = 0; i < f->instruction_count; i++)
+		l->sites[i] = (struct culprit_site){1e6, l->charged[i] * cycles_per_sample / 1e6,
+						    l->fresh[i] * cycles_per_sample / 1e6};
+	struct culprit_view v = {.function = f,
+				 .operands = l->operands,
+				 .kinds = l->kinds,
+				 .model = l->model,
+				 .prepared = l->best->prepared,
+				 .heads = l->best->heads,
+				 .sites = l->sites,
+				 .block_count = l->block_count,
+				 .edge_count = l->edge_count,
+				 .edge_known = l->edge_known,
+				 .loops = l->loops,
+				 .events = l->events,
+				 .footprint = l->footprint};
+	culprit_limits_of(machine_model_core(l->model), &v.limits);
+	assert_int_equal(culprits_find(&v, l->memory, l->lists), 0);
+}
+
+struct question {
+	const uint8_t *code, *end;
+	unsigned sampled; /* the instruction that has the samples */
+	double cycles;	  /* of stall, an execution */
+	unsigned stalled; /* the one that must have the culprit */
+	enum culprit_cause cause;
+	unsigned blamed;
+	double code_lines, code_pages;
+	double page_faults;
+};
+
+#define Q(name) piece_##name, piece_##name##_end
+
+static const struct question questions[] = {
+	{Q(chase), 1, 300, 0, CULPRIT_DCACHE, 0, 0, 0, 0},
+	{Q(pages), 1, 30, 0, CULPRIT_DTLB, 0, 0, 0, 0},
+	{Q(imul), 1, 3, 0, CULPRIT_DEPENDENCY, 0, 0, 0, 0},
+	{Q(div), 2, 40, 1, CULPRIT_DIVIDER, 1, 0, 0, 0},
+	{Q(branch), 3, 10, 2, CULPRIT_BRANCH_MISPREDICT, 1, 0, 0, 0},
+	{Q(store), 1, 20, 0, CULPRIT_STORE_BUFFER, 0, 0, 0, 0},
+	{Q(forward), 3, 15, 2, CULPRIT_STORE_FORWARD, 1, 0, 0, 0},
+	{Q(lock), 1, 20, 0, CULPRIT_LOCK, 0, 0, 0, 0},
+	{Q(fence), 1, 40, 0, CULPRIT_FENCE, 0, 0, 0, 0},
+	{Q(fence), 2, 10, 1, CULPRIT_FENCE, 0, 0, 0, 0},
+	{Q(call), 2, 100, 1, CULPRIT_SYSCALL, 1, 0, 0, 0},
+	{Q(rep), 2, 100, 1, CULPRIT_ASSIST, 1, 0, 0, 0},
+	{Q(rep), 1, 100, 1, CULPRIT_ASSIST, 1, 0, 0, 0},
+	{Q(line), 3, 20, 2, CULPRIT_ICACHE, 2, 8000, 60, 0},
+	{Q(page), 3, 20, 2, CULPRIT_ITLB, 2, 1000, 1000, 0},
+	{Q(fault), 1, 400, 0, CULPRIT_PAGE_FAULT, 0, 0, 0, 1},
+	{Q(float), 1, 150, 0, CULPRIT_ASSIST, 0, 0, 0, 0},
+	{Q(compare), 2, 200, 0, CULPRIT_DCACHE, 0, 0, 0, 0},
+};
+
+static void test_first_named(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(questions) / sizeof(questions[0]); i++) {
+		const struct question *q = &questions[i];
+		struct culprit_events none = {-1, -1, -1, -1, -1, -1};
+		struct lab l;
+		lab_open(&l, q->code, q->end);
+		l.footprint =
+			(struct culprit_footprint){q->code_lines, q->code_pages, q->code_lines > 0};
+		if (q->page_faults > 0) {
+			l.events = calloc(l.f->instruction_count, sizeof(none));
+			for (uint32_t k = 0; k < l.f->instruction_count; k++)
+				l.events[k] = none;
+			l.events[q->blamed].page_faults = q->page_faults;
+		}
+		l.samples[q->sampled] = 10000;
+		lab_run(&l, q->cycles * 1e6 / 10000);
+		const struct culprit_list *list = &l.lists[q->stalled];
+		if (list->count == 0 || list->list[0].cause != q->cause ||
+		    list->list[0].blame != l.f->instructions[q->blamed].address) {
+			print_message("question %zu: %u culprits\n", i, list->count);
+			for (uint32_t k = 0; k < list->count; k++)
+				print_message("  %s blame %#llx %g to %g, %g\n",
+					      culprit_name(list->list[k].cause),
+					      (unsigned long long)list->list[k].blame,
+					      list->list[k].low, list->list[k].high,
+					      list->list[k].likely);
+			fail();
+		}
+		lab_close(&l);
+	}
+}
+
+/* Ranges: every low is at most its likely, that at most its high, and the likely ones add up. */
+static void test_ranges(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(questions) / sizeof(questions[0]); i++) {
+		struct lab l;
+		lab_open(&l, questions[i].code, questions[i].end);
+		for (uint32_t k = 0; k < l.f->instruction_count; k++)
+			l.samples[k] = (k * 7919 + i * 104729) % 1000;
+		lab_run(&l, 1e4);
+		for (uint32_t k = 0; k < l.f->instruction_count; k++) {
+			double sum = 0;
+			for (uint32_t n = 0; n < l.lists[k].count; n++) {
+				const struct culprit *c = &l.lists[k].list[n];
+				assert_true(c->low <= c->likely + 1e-6);
+				assert_true(c->likely <= c->high + 1e-6);
+				sum += c->likely;
+			}
+			assert_true(sum <= l.sites[k].cycles + 1e-6);
+		}
+		lab_close(&l);
+	}
+}
+
+/* No sample is lost or made when they are moved to where the time was spent. */
+static void test_charge_keeps_samples(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(questions) / sizeof(questions[0]); i++) {
+		struct lab l;
+		double sampled = 0, charged = 0;
+		lab_open(&l, questions[i].code, questions[i].end);
+		for (uint32_t k = 0; k < l.f->instruction_count; k++)
+			sampled += (double)(l.samples[k] = k + 1);
+		lab_run(&l, 1);
+		for (uint32_t k = 0; k < l.f->instruction_count; k++)
+			charged += l.charged[k];
+		assert_true(charged > sampled - 1e-6 && charged < sampled + 1e-6);
+		lab_close(&l);
+	}
+}
+
+static void test_names(void **state)
+{
+	(void)state;
+	for (unsigned c = 0; c < CULPRIT_CAUSES; c++) {
+		assert_int_equal(culprit_by_name(culprit_name(c)), c);
+		for (unsigned d = 0; d < c; d++)
+			assert_int_not_equal(culprit_letter(c), culprit_letter(d));
+	}
+	assert_int_equal(culprit_by_name("nothing"), CULPRIT_CAUSES);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_names),
+		cmocka_unit_test(test_charge_keeps_samples),
+		cmocka_unit_test(test_ranges),
+		cmocka_unit_test(test_first_named),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
