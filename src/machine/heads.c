@@ -58,11 +58,11 @@ static void run_round(struct run *r)
 	struct machine_timing t;
 	if (r->repeat == MACHINE_PATH) {
 		machine_simulator_cut(r->simulator);
-		symbolic_reset(&r->symbols);
+		machine_symbolic_reset(&r->symbols);
 	}
 	for (size_t i = 0; i < r->count; i++) {
 		const struct machine_instruction *in = &r->list[i];
-		symbolic_step(&r->symbols, in, &x);
+		machine_symbolic_step(&r->symbols, in, &x);
 		x.next = r->list[i + 1 < r->count ? i + 1 : 0].address;
 		machine_simulator_step(r->simulator, in, &x, &t);
 		count_head(r, i, &t);
@@ -184,7 +184,7 @@ int machine_head_times(struct machine_simulator *s, const struct machine_instruc
 	if (!r.tallies)
 		return -ENOMEM;
 	machine_simulator_reset(s);
-	symbolic_reset(&r.symbols);
+	machine_symbolic_reset(&r.symbols);
 	uint32_t rounds = run_until_steady(&r, &steady.settled);
 	finish(&r, rounds, heads, &steady);
 	free(r.tallies);

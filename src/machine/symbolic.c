@@ -2,7 +2,7 @@
 #include "machine/symbolic.h"
 #include "util/hash.h"
 
-void symbolic_reset(struct symbolic *s)
+void machine_symbolic_reset(struct symbolic *s)
 {
 	for (unsigned i = 0; i < 16; i++) {
 		s->registers[i].version = ++s->versions;
@@ -30,8 +30,8 @@ static uint64_t address_of(const struct symbolic *s, const struct machine_instru
 	return address == UINT64_MAX ? 0 : address;
 }
 
-void symbolic_step(struct symbolic *s, const struct machine_instruction *in,
-		   struct machine_execution *ret)
+void machine_symbolic_step(struct symbolic *s, const struct machine_instruction *in,
+			   struct machine_execution *ret)
 {
 	uint64_t address = address_of(s, in);
 	ret->load_address = in->traits & MACHINE_LOADS ? address : UINT64_MAX;

@@ -18,9 +18,9 @@ struct symbolic {
 };
 
 /* All registers unknown, and different from all that were before. */
-void symbolic_reset(struct symbolic *s);
+void machine_symbolic_reset(struct symbolic *s);
 /* Fills in the addresses of an execution and goes past the instruction. */
-void symbolic_step(struct symbolic *s, const struct machine_instruction *in,
-		   struct machine_execution *ret);
+void machine_symbolic_step(struct symbolic *s, const struct machine_instruction *in,
+			   struct machine_execution *ret);
 
 #endif
