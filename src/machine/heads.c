@@ -148,27 +148,20 @@ static void finish(const struct run *r, uint32_t rounds, struct machine_head *he
 		   struct machine_steady *ret)
 {
 	uint32_t by_bound[MACHINE_BOUNDS] = {0};
-	double shared = 0;
+	double stalled = 0;
 	for (size_t i = 0; i < r->count; i++) {
 		finish_head(r, i, rounds, &heads[i]);
 		ret->cycles += heads[i].head_cycles;
 		ret->slots += heads[i].slots;
-		heads[i].expected_cycles = 0;
 		for (unsigned b = 0; b < MACHINE_BOUNDS; b++) {
 			by_bound[b] += r->tallies[i].by_bound[b];
-			if (is_shared(b))
-				shared += r->tallies[i].by_bound[b];
-			else
-				heads[i].expected_cycles += r->tallies[i].by_bound[b];
+			if (!is_shared(b))
+				heads[i].stall_cycles += (double)r->tallies[i].by_bound[b] / rounds;
 		}
-	}
-	for (size_t i = 0; i < r->count; i++) {
-		double share =
-			ret->slots ? (double)heads[i].slots / ret->slots : 1 / (double)r->count;
-		heads[i].expected_cycles = (heads[i].expected_cycles + shared * share) / rounds;
+		stalled += heads[i].stall_cycles;
 	}
 	ret->bound = (uint8_t)most_frequent(by_bound);
-	ret->throughput = shared > ret->cycles * rounds / 2;
+	ret->throughput = stalled < ret->cycles / 2;
 	ret->rounds = r->rounds;
 }
 

@@ -91,9 +91,9 @@ unsigned machine_simulator_slots(const struct machine_simulator *s,
 /* What one instruction of a loop or path costs in the best case. Averages over executions. */
 struct machine_head {
 	double head_cycles; /* that it is the oldest one not retired: retire(i) - retire(i-1) */
-	/* The same as samples would show it: what is lost to width, not to one instruction, is
-	 * spread over all operations (doc/machine.md, "Heads"). Sums up to the same. */
-	double expected_cycles;
+	/* Those of them that this instruction is to blame for. The rest is lost to width: no one's,
+	 * samples of it spread over all operations (doc/machine.md, "Heads"). */
+	double stall_cycles;
 	uint32_t slots; /* of renaming that it takes */
 	uint8_t bound;	/* enum machine_bound: of most of its cycles */
 	uint8_t cause_register, port;

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#ifndef CULPRIT_MACHINE_SKID_H
+#define CULPRIT_MACHINE_SKID_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "machine/simulate.h"
+
+/*
+ * Where samples of an event land in relation to the instruction that held the others up. It differs
+ * by processor, kernel and event, so the collector measures it once on each machine
+ * (collect/skid_measure.h) and stores it with the profile as the fact "skid" (of the first event)
+ * and "skid.EVENT"; reports read it back here.
+ */
+enum machine_skid_case {
+	MACHINE_SKID_DEPENDENCY, /* a multiplication that waits for the one before */
+	MACHINE_SKID_DIVISION,
+	MACHINE_SKID_MEMORY, /* a load that misses the nearer caches */
+	MACHINE_SKID_LOCKED, /* a locked addition */
+	MACHINE_SKID_BRANCH, /* after a mispredicted branch; place 0: where execution goes on */
+	MACHINE_SKID_WIDTH,  /* nothing stalls, the width binds; see unevenness */
+	MACHINE_SKID_CASES,
+};
+
+/* Places: the instruction itself, the next one, the one after, anything else in the loop. */
+#define MACHINE_SKID_PLACES 4
+
+struct machine_skid {
+	char event[64];
+	uint32_t samples[MACHINE_SKID_CASES]; /* 0: not measured */
+	double shares[MACHINE_SKID_CASES][MACHINE_SKID_PLACES];
+	/* Of the width case: half the sum of differences to the same share for each operation. 0:
+	 * even, towards 1: all samples on few. */
+	double unevenness;
+};
+
+/* "dependency"; static. */
+const char *machine_skid_case_name(enum machine_skid_case c);
+
+#define MACHINE_SKID_TEXT 256
+/* The text of the fact. */
+void machine_skid_format(const struct machine_skid *s, char out[MACHINE_SKID_TEXT]);
+/* Reads it; -EINVAL, and ret untouched, when it is not one. Cases that a later version adds are
+ * passed over. */
+int machine_skid_parse(const char *text, struct machine_skid *ret);
+
+/* What to expect where nothing was measured: precise events show the instruction itself, others
+ * the next one (doc/machine.md). */
+void machine_skid_default(bool precise, struct machine_skid *ret);
+
+/* The share of samples that show the instruction after the one that stalls, over the cases of
+ * stalls that were measured; the default's when none was. For reports that move all samples alike.
+ */
+double machine_skid_back(const struct machine_skid *s);
+
+/*
+ * The samples that a loop or path at its steady state (machine_head_times) would show at each of
+ * its instructions, as shares that add up to 1: heads moved by the skid of what holds them, what is
+ * lost to width spread over all operations. The list is taken as a ring. Zeros for one without
+ * cycles.
+ */
+void machine_skid_expect(const struct machine_skid *s, const struct machine_instruction *list,
+			 const struct machine_head *heads, size_t count, double *ret_shares);
+
+#endif
