@@ -18,6 +18,7 @@
 #include "collect/resolve.h"
 #include "collect/sampler.h"
 #include "collect/sideband.h"
+#include "collect/skid.h"
 #include "collect/subject.h"
 #include "collect/tally.h"
 #include "db/writer.h"
@@ -39,6 +40,7 @@
 #define COMPACT_SEGMENTS 16
 #define WORKER_NS	 1000000000ull /* a file that takes longer to look at is given up */
 #define POLL_MAX	 1024
+#define SKIDS_A_START	 2    /* measured at most: each takes 0.7 s */
 #define MOVES_MAX	 4096 /* more than the notices ring holds */
 
 struct session {
@@ -59,6 +61,7 @@ struct session {
 	struct diag edges_why; /* ... and why */
 	struct subject_labels labels;
 	struct tally tally;
+	struct skid_facts skid[WIRE_EVENTS]; /* empty where it is not known */
 	struct move {
 		pid_t pid;
 		uint64_t time_ns;
@@ -478,6 +481,24 @@ static void start_edges(struct session *s)
 	edges_start(s->edges, s->resolver, (uint32_t)event, hz);
 }
 
+/* Where the events' samples land: known from an earlier run, or measured now. Reports do without
+ * when it cannot be. */
+static void learn_skid(struct session *s)
+{
+	unsigned measured = 0;
+
+	for (size_t i = 0; i < s->config.event_count && i < WIRE_EVENTS; i++) {
+		const struct event *e = &s->config.events[i];
+		struct skid_facts *f = &s->skid[i];
+		struct diag why;
+
+		if (!skid_is_measurable(e) || !skid_recall(e, f) || measured++ == SKIDS_A_START)
+			continue;
+		if (skid_measure(e, f, &why))
+			log_debug("where samples land was not measured: %s", why.text);
+	}
+}
+
 int session_new(const struct session_config *config, struct session **ret, struct diag *diag)
 {
 	struct session *s = calloc(1, sizeof(*s));
@@ -495,6 +516,8 @@ int session_new(const struct session_config *config, struct session **ret, struc
 		r = open_rooms(s, diag);
 	if (!r)
 		r = open_collection(s, diag);
+	if (!r)
+		learn_skid(s);
 	if (!r)
 		open_kernel(s);
 	if (!r)
@@ -552,7 +575,7 @@ int session_start(struct session *s, struct diag *diag)
 	s->last_tick_ns = clock_monotonic_ns();
 	s->next_tick_ns = s->last_tick_ns + TICK_FIRST_NS;
 	s->next_collect_ns = s->last_tick_ns + COLLECT_NS;
-	tally_start(&s->tally, &s->config, &s->rate);
+	tally_start(&s->tally, &s->config, &s->rate, s->skid);
 	return 0;
 }
 

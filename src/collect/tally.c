@@ -8,10 +8,13 @@
 #include <unistd.h>
 
 #include "config.h"
+#include "db/key.h"
+#include "machine/core.h"
 
-void tally_start(struct tally *t, const struct session_config *config, const struct rate *rate)
+void tally_start(struct tally *t, const struct session_config *config, const struct rate *rate,
+		 const struct skid_facts *skid)
 {
-	*t = (struct tally){.config = config, .rate = rate};
+	*t = (struct tally){.config = config, .rate = rate, .skid = skid};
 }
 
 /* Adds the growth of a counter since the last flush, and remembers it. */
@@ -71,6 +74,30 @@ static void fact_cpu(struct db_batch *batch)
 		fclose(f);
 }
 
+/* Which core it is, for the model of it, and where samples of each event land. */
+static void fact_core(const struct tally *t, struct db_batch *batch)
+{
+	struct machine_cpu cpu;
+	char text[MACHINE_CPU_TEXT], name[DB_NAME_MAX];
+	bool first = true;
+
+	if (machine_cpu_here(&cpu)) {
+		machine_cpu_format(&cpu, text);
+		db_batch_fact(batch, "cpu-id", text);
+	}
+	for (size_t i = 0; i < t->config->event_count && i < WIRE_EVENTS; i++) {
+		if (!t->skid[i].skid[0])
+			continue;
+		snprintf(name, sizeof(name), "skid.%s", t->config->events[i].name);
+		db_batch_fact(batch, name, t->skid[i].skid);
+		if (first)
+			db_batch_fact(batch, "skid", t->skid[i].skid);
+		if (first && t->skid[i].clock_hz > 0)
+			fact_number(batch, "clock_hz", t->skid[i].clock_hz);
+		first = false;
+	}
+}
+
 static void flush_facts(const struct tally *t, struct db_batch *batch)
 {
 	struct utsname u;
@@ -80,6 +107,7 @@ static void flush_facts(const struct tally *t, struct db_batch *batch)
 		db_batch_fact(batch, "hostname", u.nodename);
 	}
 	fact_cpu(batch);
+	fact_core(t, batch);
 	fact_number(batch, "cpus", (double)sysconf(_SC_NPROCESSORS_ONLN));
 	db_batch_fact(batch, "culprit", CULPRIT_VERSION);
 	if (t->config->command)

@@ -10,6 +10,7 @@
 #include "collect/sampler.h"
 #include "collect/session.h"
 #include "collect/sideband.h"
+#include "collect/skid.h"
 #include "db/batch.h"
 
 /*
@@ -23,11 +24,13 @@ struct tally {
 	struct resolver_event_counters events[WIRE_EVENTS]; /* as of the last flush */
 	struct sampler_event_times times[WIRE_EVENTS];
 	struct sampler_counters sampler;
+	const struct skid_facts *skid; /* of each event; empty where it is not known */
 	uint64_t records_lost, malformed, mappings_refused;
 };
 
-/* config and rate are borrowed. */
-void tally_start(struct tally *t, const struct session_config *config, const struct rate *rate);
+/* config, rate and skid are borrowed. */
+void tally_start(struct tally *t, const struct session_config *config, const struct rate *rate,
+		 const struct skid_facts *skid);
 /* Adds what is new to the batch. */
 void tally_flush(struct tally *t, struct db_batch *batch, const struct sampler *sampler,
 		 const struct resolver *resolver, const struct sideband *sideband,
