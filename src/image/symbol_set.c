@@ -141,6 +141,7 @@ static void sweep_close(struct sweep *w, uint64_t next)
 		.start = w->last.start,
 		.size = size > UINT32_MAX ? UINT32_MAX : (uint32_t)size,
 		.name = w->last.name,
+		.local = w->last.name && w->last.rank == SYMBOL_LOCAL,
 	};
 }
 

@@ -53,8 +53,9 @@ int symbol_set_finish(struct symbol_set *s, const char *source, struct image_sym
 /* The rows of struct image_symbols, as symbol_set_finish and the loader hand them over. */
 struct symbol_row {
 	uint64_t start;
-	uint32_t size; /* a function over 4 GiB is cut */
-	uint32_t name; /* offset in the names, 0: none, FUN_... is made up when asked for */
+	uint32_t size;	    /* a function over 4 GiB is cut */
+	uint32_t name : 31; /* offset in the names, 0: none, FUN_... is made up when asked for */
+	uint32_t local : 1; /* the symbol's binding */
 };
 /* Takes over rows and names (malloc'ed) when it succeeds. names begins with a zero byte. */
 int image_symbols_new(struct symbol_row *rows, size_t count, char *names, size_t names_size,

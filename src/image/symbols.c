@@ -8,7 +8,8 @@
 #include "image/symbol_set.h"
 #include "util/arena.h"
 
-#define SYMBOLS_MAGIC	   0x31595343u /* "CSY1" */
+#define SYMBOLS_MAGIC	   0x32595343u /* "CSY2" */
+#define SYMBOLS_MAGIC_OLD  0x31595343u /* the same without bindings */
 #define SYMBOLS_SOURCE_MAX 63
 /* What demangled names may take together; past it, names are shown as they are in the file. */
 #define SYMBOLS_TEXT_MAX (128u << 20)
@@ -76,6 +77,7 @@ static void function_fill(const struct image_symbols *s, size_t i, struct image_
 	f->start = row->start;
 	f->size = row->size;
 	f->named = row->name != 0;
+	f->local = row->local;
 	if (row->name)
 		f->name = s->names + row->name;
 	else
@@ -116,7 +118,8 @@ const struct image_function *image_symbols_find(const struct image_symbols *s, u
 
 /*
  * magic, source, count; for each function the gap to the one before, its size, and the size of its
- * name (0: none); then all the names, without terminators.
+ * name (0: none); then all the names, without terminators; then a bit for each function that is 1
+ * when its symbol is local (8 a byte, the first lowest).
  */
 int image_symbols_save(const struct image_symbols *s, struct buf *out)
 {
@@ -134,6 +137,12 @@ int image_symbols_save(const struct image_symbols *s, struct buf *out)
 	for (size_t i = 0; i < s->count && !out->error; i++) {
 		const char *name = s->names + s->rows[i].name;
 		buf_append(out, name, strlen(name));
+	}
+	for (size_t i = 0; i < s->count && !out->error; i += 8) {
+		uint8_t bits = 0;
+		for (size_t k = i; k < i + 8 && k < s->count; k++)
+			bits |= (uint8_t)(s->rows[k].local << (k - i));
+		buf_append_u8(out, bits);
 	}
 	return out->error;
 }
@@ -190,7 +199,17 @@ static int load_names(struct loading *l, struct cursor *c)
 		at = end;
 		i = next - 1;
 	}
-	return cursor_left(c) == 0 ? 0 : -EBADMSG;
+	return 0;
+}
+
+static int load_bindings(struct loading *l, struct cursor *c)
+{
+	for (size_t i = 0; i < l->count; i += 8) {
+		uint8_t bits = cursor_u8(c);
+		for (size_t k = i; k < i + 8 && k < l->count; k++)
+			l->rows[k].local = bits >> (k - i) & 1;
+	}
+	return c->error;
 }
 
 int image_symbols_load(const void *data, size_t size, struct image_symbols **ret, struct diag *diag)
@@ -203,7 +222,8 @@ int image_symbols_load(const void *data, size_t size, struct image_symbols **ret
 	size_t source_size = 0;
 	const char *from = cursor_string(&c, SYMBOLS_SOURCE_MAX, &source_size);
 	uint64_t count = cursor_varint(&c);
-	if (!from || c.error || magic != SYMBOLS_MAGIC || count > cursor_left(&c) / 3)
+	if (!from || c.error || (magic != SYMBOLS_MAGIC && magic != SYMBOLS_MAGIC_OLD) ||
+	    count > cursor_left(&c) / 3)
 		goto out;
 	memcpy(source, from, source_size);
 	source[source_size] = 0;
@@ -212,6 +232,10 @@ int image_symbols_load(const void *data, size_t size, struct image_symbols **ret
 	err = l.rows ? load_rows(&l, &c) : -ENOMEM;
 	if (!err)
 		err = load_names(&l, &c);
+	if (!err)
+		err = magic == SYMBOLS_MAGIC ? load_bindings(&l, &c) : 0;
+	if (!err && cursor_left(&c))
+		err = -EBADMSG;
 	if (!err)
 		err = image_symbols_new(l.rows, count, l.names, l.names_size, source, ret);
 	if (!err)

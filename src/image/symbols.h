@@ -19,6 +19,7 @@ struct image_function {
 	const char *name;      /* as in the file */
 	const char *demangled; /* C++ and Rust; the same as name for other functions */
 	uint8_t named;	       /* 0: the start is from .eh_frame, the name is made up */
+	uint8_t local;	       /* 1: known to be no global symbol: others may have the same name */
 };
 
 void image_symbols_free(struct image_symbols *s);

@@ -276,6 +276,7 @@ static void test_save_load(void **state)
 {
 	(void)state;
 	struct image_symbols *s = read_symbols("p", NULL), *t = NULL;
+	size_t locals = 0;
 	struct buf b;
 	buf_init(&b, 1 << 20);
 	assert_int_equal(image_symbols_save(s, &b), 0);
@@ -286,8 +287,11 @@ static void test_save_load(void **state)
 		const struct image_function *f = image_symbols_at(s, i);
 		const struct image_function *g = image_symbols_at(t, i);
 		assert_true(f->start == g->start && f->size == g->size && f->named == g->named);
+		assert_int_equal(f->local, g->local);
+		locals += f->local;
 		assert_string_equal(f->name, g->name);
 	}
+	assert_true(locals > 0 && locals < image_symbols_count(s));
 	image_symbols_free(t);
 	for (size_t cut = 0; cut < b.size; cut++)
 		assert_int_equal(image_symbols_load(b.data, cut, &t, NULL), -EBADMSG);

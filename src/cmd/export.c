@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "cfg/open.h"
+#include "cmd/report.h"
+#include "exchange/counted.h"
+#include "util/text.h"
+
+/* culprit export: one image's profile for an optimiser. */
+
+#define EXPORT_MAX_BYTES ((size_t)2 << 30)
+
+enum { EXPORT_FDATA = REPORT_OPTION_END, EXPORT_PREAGGREGATED, EXPORT_OPTION_END };
+
+static const struct cmd_option options[] = {
+	REPORT_DB_OPTION,
+	{"bolt-fdata", EXPORT_FDATA, "FILE", "for llvm-bolt -data; needs symbols"},
+	{"bolt-preaggregated", EXPORT_PREAGGREGATED, "FILE", "for perf2bolt -pa"},
+	REPORT_SELECTION_OPTIONS,
+	{NULL},
+};
+
+static const struct cmd_spec spec = {
+	"export",
+	"",
+	"Writes how often the blocks and edges of one image ran, as optimisers read it. The image "
+	"is\n"
+	"the one with most samples among those that --image selects.",
+	options,
+	false,
+};
+
+struct export
+{
+	struct report_options report;
+	const char *files[EXPORT_OPTION_END - EXPORT_FDATA];
+	struct query *query;
+	struct db_reader *reader;
+	struct image_finder *finder;
+	const struct query_part *part; /* of the image */
+	struct cfg_image *graphs;
+	struct counted_set *counts;
+};
+
+static int take_option(void *arg, int value, const char *text, struct diag *diag)
+{
+	struct export *e = arg;
+
+	if (value == REPORT_FUNCTION || value == REPORT_JSON || value == REPORT_CSV)
+		return diag_fail(diag, EINVAL, "an export is of a whole image");
+	if (value >= EXPORT_FDATA && value < EXPORT_OPTION_END) {
+		e->files[value - EXPORT_FDATA] = text;
+		return 0;
+	}
+	return report_take_option(&e->report, value, text, diag);
+}
+
+static int open_all(struct export *e, struct diag *diag)
+{
+	const struct db_epoch *const *epochs;
+	const char *path;
+	size_t count;
+	int r = query_new(&e->report.selection, QUERY_WHOLE, &e->query, diag);
+
+	if (!r)
+		r = report_open(&e->report, &path, &e->reader, diag);
+	if (!r)
+		r = query_read(e->query, e->reader, diag);
+	if (r)
+		return r;
+	epochs = db_reader_selected(e->reader, &count);
+	r = image_finder_new(path, count ? epochs[0]->machine : NULL, &e->finder);
+	return r ? diag_fail(diag, -r, "cannot look for symbols: %s", strerror(-r)) : 0;
+}
+
+static uint64_t count_samples(const struct query_part *p)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < p->row_count; i++)
+		sum += p->rows[i].event ? 0 : p->rows[i].count;
+	return sum;
+}
+
+static int choose_image(struct export *e, struct diag *diag)
+{
+	uint64_t most = 0;
+
+	for (size_t i = 0; i < e->query->part_count; i++) {
+		const struct query_part *p = &e->query->parts[i];
+		const struct query_image *image = &e->query->images[p->image];
+		uint64_t samples = count_samples(p);
+
+		if (!p->selected || image->id.kind != IMAGE_BUILD_ID)
+			continue;
+		if (samples > most) {
+			most = samples;
+			e->part = p;
+		}
+	}
+	if (!e->part)
+		return diag_fail(diag, ENOENT,
+				 "no program or library in this selection has samples");
+	return 0;
+}
+
+static int count_image(struct export *e, struct diag *diag)
+{
+	const struct query_image *image = &e->query->images[e->part->image];
+	struct counted_sample *rows;
+	size_t count = 0;
+	int r = cfg_image_open(e->finder, &image->id, image->path, &e->graphs, diag);
+
+	if (r)
+		return r;
+	rows = calloc(e->part->row_count + 1, sizeof(*rows));
+	for (size_t i = 0; i < e->part->row_count && rows; i++) {
+		const struct query_row *row = &e->part->rows[i];
+
+		if (!row->event)
+			rows[count++] = (struct counted_sample){row->offset, row->count};
+	}
+	r = rows ? counted_new_rough(e->graphs, rows, count, &e->counts) : -ENOMEM;
+	free(rows);
+	if (r)
+		return diag_fail(diag, ENOMEM, "out of memory");
+	e->counts->image.path = image->path;
+	image_find_symbols(e->finder, &image->id, image->path, &e->counts->image.symbols, NULL);
+	return 0;
+}
+
+static int save(const struct buf *b, const char *path, struct diag *diag)
+{
+	FILE *f;
+	int r = 0;
+
+	if (b->error)
+		return diag_fail(diag, -b->error, "the profile is too large: %s",
+				 strerror(-b->error));
+	f = strcmp(path, "-") ? fopen(path, "we") : stdout;
+	if (!f)
+		return diag_fail(diag, errno, "cannot write %s: %s", path, strerror(errno));
+	if (b->size && fwrite(b->data, b->size, 1, f) != 1)
+		r = -EIO;
+	if ((f == stdout ? fflush(f) : fclose(f)) || r)
+		return diag_fail(diag, errno ? errno : EIO, "cannot write %s: %s", path,
+				 strerror(errno ? errno : EIO));
+	return 0;
+}
+
+static int write_all(const struct export *e, struct diag *diag)
+{
+	static void (*const writers[])(const struct counted_image *, struct buf *) = {
+		bolt_write_fdata,
+		bolt_write_preaggregated,
+	};
+	int r = 0;
+
+	for (size_t i = 0; i < sizeof(writers) / sizeof(writers[0]) && !r; i++) {
+		struct buf b;
+
+		if (!e->files[i])
+			continue;
+		buf_init(&b, EXPORT_MAX_BYTES);
+		writers[i](&e->counts->image, &b);
+		r = save(&b, e->files[i], diag);
+		buf_free(&b);
+	}
+	return r;
+}
+
+static void describe(const struct export *e)
+{
+	const struct query_image *image = &e->query->images[e->part->image];
+	char path[512];
+
+	text_escape(path, sizeof(path), image->path, image->path_size);
+	fprintf(stderr, "culprit: %s: %zu functions, from %llu samples\n", path,
+		e->counts->image.function_count, (unsigned long long)count_samples(e->part));
+}
+
+static int run(struct export *e, struct diag *diag)
+{
+	bool any = false;
+	int r;
+
+	for (size_t i = 0; i < sizeof(e->files) / sizeof(e->files[0]); i++)
+		any |= e->files[i] != NULL;
+	if (!any)
+		return diag_fail(diag, EINVAL, "export what? (see: culprit export --help)");
+	r = open_all(e, diag);
+	if (!r)
+		r = choose_image(e, diag);
+	if (!r)
+		r = count_image(e, diag);
+	if (!r)
+		r = write_all(e, diag);
+	if (!r)
+		describe(e);
+	return r;
+}
+
+int cmd_export(int argc, char **argv)
+{
+	struct export e = {0};
+	struct diag diag = {""};
+	int r = cmd_parse(&spec, argc, argv, take_option, &e, NULL);
+
+	if (r >= 0)
+		return r;
+	r = run(&e, &diag);
+	counted_free(e.counts);
+	cfg_image_free(e.graphs);
+	image_finder_free(e.finder);
+	query_free(e.query);
+	db_reader_free(e.reader);
+	if (r == -EINVAL)
+		return cmd_fail_usage("export", &diag);
+	return r < 0 ? cmd_fail(&diag) : r;
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#ifndef CULPRIT_EXCHANGE_COUNTED_H
+#define CULPRIT_EXCHANGE_COUNTED_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include "cfg/cfg.h"
+#include "image/symbols.h"
+#include "util/buf.h"
+
+/* What optimisers are told of an image: how often blocks and edges of its functions ran. */
+
+struct counted_function {
+	const struct cfg_function *function;
+	uint64_t entries;		/* calls of it */
+	const uint64_t *blocks, *edges; /* as in the function */
+};
+
+struct counted_image {
+	const char *path;
+	const struct image_symbols *symbols; /* NULL: it has none */
+	const struct counted_function *functions;
+	size_t function_count;
+};
+
+/* Frees the functions' arrays and the rest. */
+struct counted_set {
+	struct counted_image image;
+	struct arena *memory;
+};
+
+/*
+ * From samples alone (analyze/rough_counts.h): counts are relative to each other within a function,
+ * and hardly more. rows: of one event, by rising offset. -ENOMEM.
+ */
+struct counted_sample {
+	uint64_t offset, count;
+};
+int counted_new_rough(struct cfg_image *graphs, const struct counted_sample *rows, size_t count,
+		      struct counted_set **ret);
+void counted_free(struct counted_set *s);
+
+/*
+ * For BOLT. Both have each branch that was taken, each call with a known target, each way from a
+ * block to the next, and the calls that come from elsewhere. Counts of 0 are left out. Errors are
+ * kept in the buffer.
+ *
+ * bolt_write_preaggregated: by address, for perf2bolt -pa, which needs no symbols.
+ * bolt_write_fdata: by symbol and offset, for llvm-bolt -data. Without symbols it is empty.
+ */
+void bolt_write_preaggregated(const struct counted_image *image, struct buf *out);
+void bolt_write_fdata(const struct counted_image *image, struct buf *out);
+
+#endif
