@@ -17,8 +17,17 @@
  * of strips.
  */
 #define REGIONS 16
-/* After a strip that was wanted, decoded at the same time; straight-line code goes on there. */
-#define AHEAD 3
+/*
+ * Decoded with an instruction that a window lacked: the strip after its own, and those that hold
+ * the targets of direct branches and calls from the next so many bytes. More would mostly be code
+ * that is never run, in the place of code that is.
+ */
+#define AHEAD_BYTES 160
+#define AHEAD_MAX   8
+/* Of the strips of a region that is emptied, those that windows came by so often are decoded anew,
+ * as long as they fill no more than half of it. */
+#define KEEP_USES 4
+#define KEEP_MAX  1024
 /* A sweep begins at most so far before a strip: code without known starts falls into step within a
  * few instructions. */
 #define LOOKBACK   8192
@@ -34,7 +43,8 @@ struct strip_entry {
 	uint64_t starts[WIRE_STRIP_WORDS];
 	uint32_t region; /* NO_ENTRY: free, then next is valid */
 	uint32_t next;
-	uint32_t tries;
+	uint32_t tries, uses;
+	uint32_t first, count; /* its operations */
 };
 
 struct region {
@@ -54,6 +64,7 @@ struct edge_code {
 	struct region regions[REGIONS];
 	uint32_t region_size, current;
 	struct edge_code_counters counters;
+	struct wire_strip_key keep[KEEP_MAX];
 	struct wire_micro scratch[WIRE_STRIP_BYTES];
 	uint8_t bytes[LOOKBACK + WIRE_STRIP_BYTES + LONGEST];
 	uint64_t starts[LOOKBACK + WIRE_STRIP_BYTES];
@@ -292,25 +303,39 @@ static size_t collect_starts(struct edge_code *c, const struct edge_file *f, uin
 	}
 }
 
-static bool drop_of_region(struct edge_code *c, uint32_t region)
+static void drop_entry(struct edge_code *c, struct strip_entry *e)
 {
-	bool any = false;
+	c->memory.drop_strip(c->memory.arg, &e->key);
+	map64_remove(c->strips, (uint64_t)e->key.slot << 32 | e->key.number);
+	e->region = NO_ENTRY;
+	e->next = c->free_entry;
+	c->free_entry = (uint32_t)(e - c->entries);
+	c->counters.strips--;
+}
+
+/* Forgets the strips of a region; notes in keep those that are worth keeping. Returns how many. */
+static uint32_t drop_of_region(struct edge_code *c, uint32_t region)
+{
+	uint32_t kept = 0, micros = 0;
 
 	for (uint32_t i = 0; i < EDGE_STRIPS_MAX; i++) {
 		struct strip_entry *e = &c->entries[i];
+		uint32_t uses = e->uses;
 
+		/* What was used long ago counts for less. */
+		e->uses /= 2;
 		if (e->region != region)
 			continue;
-		c->memory.drop_strip(c->memory.arg, &e->key);
-		map64_remove(c->strips, (uint64_t)e->key.slot << 32 | e->key.number);
-		e->region = NO_ENTRY;
-		e->next = c->free_entry;
-		c->free_entry = i;
-		c->counters.strips--;
-		c->counters.evicted++;
-		any = true;
+		if (uses >= KEEP_USES && kept < KEEP_MAX &&
+		    micros + e->count <= c->region_size / 2) {
+			micros += e->count;
+			c->keep[kept++] = e->key;
+		} else {
+			c->counters.evicted++;
+		}
+		drop_entry(c, e);
 	}
-	return any;
+	return kept;
 }
 
 /* The region to fill next: an empty one, unless entries are what is wanted, else the one that was
@@ -332,27 +357,6 @@ static uint32_t choose_region(const struct edge_code *c, bool for_entry)
 	return least == NO_ENTRY ? c->current : least;
 }
 
-/* Makes room, if need be by emptying a region, which becomes the current one. */
-static int next_region(struct edge_code *c, bool for_entry)
-{
-	uint32_t next = choose_region(c, for_entry);
-	int r = 0;
-
-	if (c->regions[next].filled) {
-		if (drop_of_region(c, next))
-			r = c->memory.quiesce(c->memory.arg);
-		/* What was used long ago counts for less. */
-		for (uint32_t i = 0; i < REGIONS; i++)
-			c->regions[i].uses /= 2;
-	}
-	if (r)
-		return r;
-	c->counters.micros -= c->regions[next].filled;
-	c->regions[next] = (struct region){0};
-	c->current = next;
-	return 0;
-}
-
 static struct strip_entry *find_entry(const struct edge_code *c, struct wire_strip_key key)
 {
 	uint64_t index;
@@ -370,24 +374,19 @@ static struct strip_entry *new_entry(struct edge_code *c, struct wire_strip_key 
 		return NULL;
 	c->free_entry = c->entries[index].next;
 	c->entries[index].key = key;
-	c->entries[index].tries = 0;
+	c->entries[index].tries = c->entries[index].uses = 0;
 	c->counters.strips++;
 	return &c->entries[index];
 }
 
-/* Puts what is in scratch where the interpreter finds it. */
+/* Puts what is in scratch, for which there is room, where the interpreter finds it. */
 static int store_strip(struct edge_code *c, struct wire_strip_key key, struct wire_strip *strip,
 		       uint32_t count)
 {
+	struct region *region = &c->regions[c->current];
 	struct strip_entry *e;
-	struct region *region;
-	int r = 0;
+	int r;
 
-	if (c->regions[c->current].filled + count > c->region_size || c->free_entry == NO_ENTRY)
-		r = next_region(c, c->free_entry == NO_ENTRY);
-	if (r)
-		return r;
-	region = &c->regions[c->current];
 	strip->first = c->current * c->region_size + region->filled;
 	strip->count = count;
 	if (count)
@@ -397,23 +396,27 @@ static int store_strip(struct edge_code *c, struct wire_strip_key key, struct wi
 		c->counters.again++;
 	else
 		e = new_entry(c, key);
-	r = e ? c->memory.put_strip(c->memory.arg, &key, strip) : -ENOSPC;
 	if (!e)
-		return r;
+		return -ENOSPC;
+	r = c->memory.put_strip(c->memory.arg, &key, strip);
 	/* In the map or not: the entry says what was tried, so that it is not tried for ever. */
 	memcpy(e->starts, strip->starts, sizeof(e->starts));
 	e->region = c->current;
+	e->first = strip->first;
+	e->count = count;
 	region->filled += count;
 	c->counters.micros += count;
 	c->counters.decoded++;
 	return r;
 }
 
-/* 0, -ENODATA: nothing to decode there. */
-static int decode_strip(struct edge_code *c, struct edge_file *f, struct wire_strip_key key)
+/* 0, -ENODATA: nothing to decode there. There must be room. */
+static int decode_strip(struct edge_code *c, struct wire_strip_key key)
 {
 	uint64_t begin = (uint64_t)key.number << WIRE_STRIP_BITS, end = begin + WIRE_STRIP_BYTES;
-	const struct image_segment *s = find_segment(f, begin) ?: find_segment(f, end - 1);
+	struct edge_file *f = edge_code_file(c, key.slot);
+	const struct image_segment *s =
+		f ? find_segment(f, begin) ?: find_segment(f, end - 1) : NULL;
 	struct isa_micro_code code = {.bytes = c->bytes, .starts = c->starts};
 	struct wire_strip strip;
 	uint64_t s_end;
@@ -437,6 +440,35 @@ static int decode_strip(struct edge_code *c, struct edge_file *f, struct wire_st
 			   isa_micro_strip(c->micro, &code, key.number, &strip, c->scratch));
 }
 
+static bool has_room(const struct edge_code *c)
+{
+	return c->regions[c->current].filled + WIRE_STRIP_BYTES <= c->region_size &&
+	       c->free_entry != NO_ENTRY;
+}
+
+/* Makes room for a strip, if need be by emptying a region. */
+static int make_room(struct edge_code *c)
+{
+	uint32_t next, kept;
+	int r;
+
+	if (has_room(c))
+		return 0;
+	next = choose_region(c, c->free_entry == NO_ENTRY);
+	kept = drop_of_region(c, next);
+	r = c->regions[next].filled ? c->memory.quiesce(c->memory.arg) : 0;
+	if (r)
+		return r;
+	c->counters.micros -= c->regions[next].filled;
+	c->regions[next] = (struct region){0};
+	c->current = next;
+	for (uint32_t i = 0; i < REGIONS; i++)
+		c->regions[i].uses /= 2;
+	for (uint32_t i = 0; i < kept && has_room(c); i++)
+		decode_strip(c, c->keep[i]);
+	return has_room(c) ? 0 : -ENOSPC;
+}
+
 static bool has_start(const struct strip_entry *e, uint32_t offset)
 {
 	uint32_t bit = offset & (WIRE_STRIP_BYTES - 1);
@@ -444,12 +476,62 @@ static bool has_start(const struct strip_entry *e, uint32_t offset)
 	return e->starts[bit / 64] >> (bit % 64) & 1;
 }
 
+/* Decodes a strip unless it is there. 1 when it did, 0, or a negative errno. */
+static int ensure_strip(struct edge_code *c, struct wire_strip_key key)
+{
+	int r = find_entry(c, key) ? 1 : make_room(c);
+
+	if (r)
+		return r == 1 ? 0 : r;
+	r = decode_strip(c, key);
+	return r ?: 1;
+}
+
+/* The strips that direct branches and calls from the code at a place lead to, at most AHEAD_MAX. */
+static unsigned find_targets(const struct edge_code *c, const struct strip_entry *e,
+			     struct wire_place place, uint32_t numbers[AHEAD_MAX])
+{
+	uint32_t base = e->key.number << WIRE_STRIP_BITS, index = e->first;
+	unsigned count = 0;
+
+	for (uint32_t bit = 0; bit < WIRE_STRIP_BYTES && count < AHEAD_MAX; bit++) {
+		const struct wire_micro *m = &c->memory.micros[index];
+		uint32_t at = base + bit;
+
+		if (!(e->starts[bit / 64] >> (bit % 64) & 1))
+			continue;
+		index++;
+		if (at < place.offset || at >= place.offset + AHEAD_BYTES)
+			continue;
+		if (m->op == MICRO_JUMP || m->op == MICRO_CALL || m->op == MICRO_BRANCH)
+			numbers[count++] = (at + (m->length & 15) + m->imm) >> WIRE_STRIP_BITS;
+	}
+	return count;
+}
+
+static int decode_ahead(struct edge_code *c, struct wire_place place)
+{
+	struct wire_strip_key key = {place.slot, place.offset >> WIRE_STRIP_BITS};
+	const struct strip_entry *e = find_entry(c, key);
+	uint32_t numbers[AHEAD_MAX];
+	unsigned count = e ? find_targets(c, e, place, numbers) : 0;
+	int decoded = 0;
+
+	key.number++;
+	decoded += ensure_strip(c, key) == 1;
+	for (unsigned i = 0; i < count; i++) {
+		key.number = numbers[i];
+		decoded += ensure_strip(c, key) == 1;
+	}
+	return decoded;
+}
+
 int edge_code_want(struct edge_code *c, struct wire_place place)
 {
 	struct edge_file *f = edge_code_file(c, place.slot);
 	struct wire_strip_key key = {place.slot, place.offset >> WIRE_STRIP_BITS};
 	struct strip_entry *e = find_entry(c, key);
-	int decoded = 0, r;
+	int r;
 
 	if (!f || !find_segment(f, place.offset))
 		return -ENODATA;
@@ -459,24 +541,21 @@ int edge_code_want(struct edge_code *c, struct wire_place place)
 	if (!f->starts_known)
 		read_starts(c, f);
 	see_start(f, place.offset);
-	r = decode_strip(c, f, key);
-	if (r)
-		return r;
-	for (decoded = 1; decoded <= AHEAD; decoded++) {
-		key.number++;
-		if (find_entry(c, key) || decode_strip(c, f, key))
-			break;
-	}
-	return decoded;
+	r = make_room(c);
+	if (!r)
+		r = decode_strip(c, key);
+	return r ?: 1 + decode_ahead(c, place);
 }
 
 void edge_code_use(struct edge_code *c, struct wire_place place)
 {
 	struct wire_strip_key key = {place.slot, place.offset >> WIRE_STRIP_BITS};
-	const struct strip_entry *e = find_entry(c, key);
+	struct strip_entry *e = find_entry(c, key);
 
-	if (e && e->region < REGIONS)
-		c->regions[e->region].uses++;
+	if (!e)
+		return;
+	e->uses++;
+	c->regions[e->region].uses++;
 }
 
 int edge_code_clear(struct edge_code *c)
