@@ -36,6 +36,7 @@ struct evidence_sample {
 struct evidence_edge {
 	uint64_t from, to, count;
 	uint32_t to_image; /* number of the image that has to */
+	uint64_t windows;  /* passes of one window are not independent; 0: not known */
 };
 
 /* How much an edge profile is worth. */

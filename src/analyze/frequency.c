@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include "analyze/frequency_state.h"
+
+/*
+ * What calibration against exact counts found (doc/analysis.md): the deviations that the methods
+ * give are too small by a factor, and nothing is known better than some percent. The absolute scale
+ * without a counter is what programs usually cost over the best case.
+ */
+#define DEVIATION_FACTOR 1.6
+#define DEVIATION_LEAST	 0.05
+#define Z90		 1.645	       /* 90% of a normal distribution */
+#define HIGH_DEVIATION	 (0.15 / Z90)  /* 90% within 15% */
+#define MEDIUM_DEVIATION (0.405 / Z90) /* 90% within 50%: log 1.5 */
+#define STALL_FACTOR	 2.0	       /* cycles over those of the best case */
+#define STALL_DEVIATION	 0.6	       /* of its logarithm, between programs */
+
+struct frequency {
+	struct frequency_function *functions;
+	size_t function_count;
+	const struct evidence *evidence;
+	struct frequency_estimate *block_relative, *block_count, *edge_relative, *edge_count;
+	struct frequency_estimate instructions;
+};
+
+static struct frequency_estimate estimate(double value, double deviation)
+{
+	return (struct frequency_estimate){
+		.value = value,
+		.low = value * exp(-Z90 * deviation),
+		.high = value * exp(Z90 * deviation),
+		.confidence = deviation <= HIGH_DEVIATION     ? FREQUENCY_HIGH
+			      : deviation <= MEDIUM_DEVIATION ? FREQUENCY_MEDIUM
+							      : FREQUENCY_LOW,
+	};
+}
+
+/* The scale of the guesses: the sum of frequency times instructions. */
+static double total_instructions(const struct evidence *e, const struct frequency_guesses *g)
+{
+	double total = 0;
+
+	for (size_t i = 0; i < e->function_count; i++) {
+		const struct evidence_function *f = &e->functions[i];
+
+		for (uint32_t b = 0; b < f->function->block_count; b++)
+			total += exp(g->blocks[f->first_block + b].log) *
+				 f->function->blocks[b].instruction_count;
+	}
+	return total;
+}
+
+/* Instructions executed, absolute; ret_deviation of its logarithm. */
+static double absolute_instructions(const struct evidence *e, const struct frequency_options *o,
+				    const struct frequency_guesses *g, double total,
+				    double *ret_deviation)
+{
+	double executed = 0, samples = 0, best = 0;
+
+	for (size_t i = 0; i < e->block_count; i++) {
+		executed += e->blocks[i].executed;
+		samples += (double)e->blocks[i].samples;
+		best += exp(g->blocks[i].log) * e->blocks[i].cost;
+	}
+	if (executed > 0 && o->instructions_per_sample > 0) {
+		*ret_deviation = 1 / sqrt(executed);
+		return executed * o->instructions_per_sample;
+	}
+	*ret_deviation = o->cycles_per_sample > 0 ? STALL_DEVIATION : FREQUENCY_UNKNOWN;
+	samples *= o->cycles_per_sample > 0 ? o->cycles_per_sample : 1;
+	return best > 0 ? samples / STALL_FACTOR / (best / total) : 0;
+}
+
+static double widen(double deviation)
+{
+	return hypot(DEVIATION_FACTOR * deviation, DEVIATION_LEAST);
+}
+
+static void fill(struct frequency *f, const struct frequency_guesses *g,
+		 const struct frequency_options *o)
+{
+	const struct evidence *e = f->evidence;
+	const double total = total_instructions(e, g);
+	double deviation, all = absolute_instructions(e, o, g, total, &deviation);
+
+	f->instructions = estimate(all, deviation);
+	for (size_t i = 0; i < e->block_count; i++) {
+		const double value = exp(g->blocks[i].log) / total;
+		const double own = widen(g->blocks[i].deviation);
+
+		f->block_relative[i] = estimate(value, own);
+		f->block_count[i] = estimate(value * all, hypot(own, deviation));
+	}
+	for (size_t i = 0; i < e->way_count; i++) {
+		const double value = exp(g->ways[i].log) / total;
+		const double own = widen(g->ways[i].deviation);
+
+		f->edge_relative[i] = estimate(value, own);
+		f->edge_count[i] = estimate(value * all, hypot(own, deviation));
+	}
+}
+
+static void name_functions(struct frequency *f)
+{
+	for (size_t i = 0; i < f->function_count; i++) {
+		const struct evidence_function *from = &f->evidence->functions[i];
+		const struct cfg_function *c = from->function;
+		struct frequency_function *to = &f->functions[i];
+
+		*to = (struct frequency_function){
+			.function = c,
+			.image = from->image,
+			.samples = from->samples,
+			.block_relative = f->block_relative + from->first_block,
+			.block_count = f->block_count + from->first_block,
+			.edge_relative = f->edge_relative + from->first_edge,
+			.edge_count = f->edge_count + from->first_edge,
+		};
+		for (uint32_t k = c->edge_count; k-- > 0;) {
+			if (c->edges[k].kind == CFG_ENTER)
+				to->entries = to->edge_count[k];
+		}
+	}
+}
+
+int frequency_new(const struct evidence *e, const struct frequency_options *o,
+		  struct frequency **ret, struct diag *diag)
+{
+	const size_t blocks = e->block_count + 1, ways = e->way_count + 1;
+	struct frequency_guesses g = {calloc(blocks, sizeof(*g.blocks)),
+				      calloc(ways, sizeof(*g.ways))};
+	struct frequency *f = calloc(1, sizeof(*f));
+	int error = -ENOMEM;
+
+	if (!f || !g.blocks || !g.ways)
+		goto out;
+	f->evidence = e;
+	f->function_count = e->function_count;
+	f->functions = calloc(e->function_count + 1, sizeof(*f->functions));
+	f->block_relative = calloc(blocks, sizeof(*f->block_relative));
+	f->block_count = calloc(blocks, sizeof(*f->block_count));
+	f->edge_relative = calloc(ways, sizeof(*f->edge_relative));
+	f->edge_count = calloc(ways, sizeof(*f->edge_count));
+	if (!f->functions || !f->block_relative || !f->block_count || !f->edge_relative ||
+	    !f->edge_count)
+		goto out;
+	error = 0;
+	if (e->block_count)
+		error = o->method == FREQUENCY_CLASSIC ? frequency_classic(e, &g)
+						       : frequency_flow(e, &g);
+	if (error)
+		goto out;
+	fill(f, &g, o);
+	name_functions(f);
+	*ret = f;
+	f = NULL;
+out:
+	free(g.blocks);
+	free(g.ways);
+	frequency_free(f);
+	return error ? diag_fail(diag, -error, "cannot estimate frequencies of %zu basic blocks",
+				 e->block_count)
+		     : 0;
+}
+
+void frequency_free(struct frequency *f)
+{
+	if (!f)
+		return;
+	free(f->functions);
+	free(f->block_relative);
+	free(f->block_count);
+	free(f->edge_relative);
+	free(f->edge_count);
+	free(f);
+}
+
+const struct frequency_function *frequency_find(const struct frequency *f, uint32_t image,
+						uint64_t address)
+{
+	const struct evidence_function *found = evidence_find(f->evidence, image, address);
+
+	return found ? &f->functions[found - f->evidence->functions] : NULL;
+}
+
+const struct frequency_function *frequency_functions(const struct frequency *f, size_t *ret_count)
+{
+	*ret_count = f->function_count;
+	return f->functions;
+}
+
+struct frequency_estimate frequency_instructions(const struct frequency *f)
+{
+	return f->instructions;
+}

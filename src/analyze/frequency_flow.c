@@ -1,0 +1,386 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include "analyze/frequency_flow.h"
+
+/*
+ * One flow over the whole program, as equations between the logarithms of frequencies (logsum.h).
+ * What each rests on, and how far it is trusted, in units of log frequency; the values were found
+ * against exact counts (doc/analysis.md).
+ */
+#define ROUNDS	   10
+#define SUM_SIGMA  0.01 /* what enters a block leaves it */
+#define HOLE_SIGMA 0.1	/* the same where the graph misses edges */
+#define RATIO_BIAS 0.05 /* of a branch's ratio, beside the noise: windows start where it is slow \
+			 */
+#define CALL_SIGMA     0.03 /* a function is entered as often as it is called */
+#define UNSEEN_SIGMA   0.5  /* the same when no call was seen, only calls in the code */
+#define REGION_SIGMA   0.7  /* visits per execution: between functions, they go with the CPI */
+#define PLACE_SIGMA    0.7  /* and between places of one */
+#define VISIT_NOISE    3.0  /* variance of visits over visits: several come from one window */
+#define TIME_SIGMA     1.2  /* samples per execution over the best case, where no window passed */
+#define RECORDED_SIGMA 0.03 /* of branch records of the hardware */
+
+struct flow {
+	const struct evidence *e;
+	struct logsum *m;
+	struct flow_unknowns u;
+	struct logsum_term *terms; /* of one equation */
+	size_t term_room;
+	double scale;		     /* visits for a sample a cycle of cost */
+	uint32_t recorded, executed; /* unknowns: their scales; UINT32_MAX: there are none */
+	double *sums;		     /* by unknown: visits, samples, ... of its blocks */
+	bool with_calls;
+};
+
+static struct logsum_term *terms_room(struct flow *w, size_t count)
+{
+	if (count > w->term_room) {
+		free(w->terms);
+		w->terms = malloc(count * sizeof(*w->terms));
+		w->term_room = w->terms ? count : 0;
+	}
+	return w->terms;
+}
+
+/* A block's frequency is the sum of the ways out of it; and of the ways into it. */
+static int add_conservation(struct flow *w, const struct evidence_function *f)
+{
+	const struct cfg_function *c = f->function;
+
+	for (uint32_t b = 0; b < c->block_count; b++) {
+		const struct cfg_block *block = &c->blocks[b];
+		const uint32_t most = block->succ_count > block->pred_count ? block->succ_count
+									    : block->pred_count;
+		struct logsum_term *t = terms_room(w, (size_t)most + 1);
+
+		if (!t)
+			return -ENOMEM;
+		for (uint32_t i = 0; i < block->succ_count; i++)
+			t[i] = (struct logsum_term){
+				w->u.ways[f->first_edge + block->first_succ + i], 0};
+		if (block->succ_count > 1)
+			logsum_equation(w->m, w->u.blocks[f->first_block + b], t, block->succ_count,
+					0, SUM_SIGMA);
+		/* What enters a block where edges are missing comes with the calls and jumps. */
+		if (!c->complete)
+			continue;
+		for (uint32_t i = 0; i < block->pred_count; i++)
+			t[i] = (struct logsum_term){
+				w->u.ways[f->first_edge + c->preds[block->first_pred + i]], 0};
+		if (block->pred_count > 1)
+			logsum_equation(w->m, w->u.blocks[f->first_block + b], t, block->pred_count,
+					0, SUM_SIGMA);
+	}
+	return 0;
+}
+
+/* The ratios of the ways out of a block that ends in a branch. */
+static void add_ratios(struct flow *w, const struct evidence_function *f)
+{
+	const struct cfg_function *c = f->function;
+
+	for (uint32_t b = 0; b < c->block_count; b++) {
+		const struct cfg_block *block = &c->blocks[b];
+		const uint32_t first = f->first_edge + block->first_succ;
+		double all = 0;
+
+		for (uint32_t i = 0; i < block->succ_count; i++)
+			all += w->e->ways[first + i].passes;
+		if (all <= 0 || block->succ_count < 2)
+			continue;
+		for (uint32_t i = 0; i < block->succ_count; i++) {
+			const double p = (w->e->ways[first + i].passes + 0.5) /
+					 (all + 0.5 * block->succ_count);
+			const double bias = RATIO_BIAS * (1 - p);
+			const struct logsum_term t = {w->u.blocks[f->first_block + b], log(p)};
+
+			logsum_equation(w->m, w->u.ways[first + i], &t, 1, 0,
+					sqrt((1 - p) / (p * (all + 1)) + bias * bias));
+		}
+	}
+}
+
+/* The term of one call: its caller's frequency times the share of it that goes this way. */
+static bool call_term(const struct flow *w, const struct evidence_call *c, struct logsum_term *ret,
+		      double *ret_share)
+{
+	const struct evidence_function *f = &w->e->functions[c->caller];
+	double all = w->e->blocks[f->first_block + c->block].outcomes;
+
+	ret->variable = w->u.blocks[f->first_block + c->block];
+	if (c->edge != EVIDENCE_NO_EDGE) {
+		ret->variable = w->u.ways[f->first_edge + c->edge];
+		all = w->e->ways[f->first_edge + c->edge].passes;
+	}
+	*ret_share = c->direct ? 1 : all > 0 ? fmin(c->passes / all, 1) : 0;
+	ret->offset = *ret_share > 0 ? log(*ret_share) : 0;
+	return *ret_share > 0;
+}
+
+/* The unknown that calls and jumps to a block feed; and those of its known ways in, as terms. */
+static uint32_t call_target(const struct flow *w, const struct evidence_function *f, uint32_t block,
+			    struct logsum_term *t, size_t *ret_count)
+{
+	const struct cfg_function *c = f->function;
+	const struct cfg_block *to = &c->blocks[block];
+
+	*ret_count = 0;
+	for (uint32_t i = 0; i < to->pred_count; i++) {
+		const uint32_t edge = c->preds[to->first_pred + i];
+
+		/* In a complete graph the edge from outside is itself an unknown of a sum. */
+		if (c->edges[edge].kind == CFG_ENTER && c->complete)
+			return w->u.ways[f->first_edge + edge];
+	}
+	for (uint32_t i = 0; i < to->pred_count; i++) {
+		const uint32_t edge = c->preds[to->first_pred + i];
+
+		if (c->edges[edge].from != CFG_OUTSIDE)
+			t[(*ret_count)++] =
+				(struct logsum_term){w->u.ways[f->first_edge + edge], 0};
+	}
+	return w->u.blocks[f->first_block + block];
+}
+
+/* One entry, or other target of calls and jumps: calls [from, to) of the evidence. */
+static int add_target(struct flow *w, size_t from, size_t to)
+{
+	const struct evidence_call *calls = w->e->calls;
+	const struct evidence_function *f = &w->e->functions[calls[from].callee];
+	const uint32_t block = calls[from].target;
+	const bool entry = block == f->function->entry_block;
+	struct logsum_term *t =
+		terms_room(w, to - from + f->function->blocks[block].pred_count + 1);
+	double seen = 0, noise = 0, share, hidden, variance;
+	size_t count;
+	uint32_t left;
+
+	if (!t)
+		return -ENOMEM;
+	/* A jump that a complete graph does not have is a mistake of somebody. */
+	if (!entry && f->function->complete)
+		return 0;
+	left = call_target(w, f, block, t, &count);
+	for (size_t i = from; i < to; i++) {
+		if (!call_term(w, &calls[i], &t[count], &share))
+			continue;
+		count++;
+		seen += calls[i].passes;
+		noise += calls[i].direct ? 0 : calls[i].passes * (1 - share);
+	}
+	hidden = entry ? f->unexplained / fmax(f->unexplained + seen, 1) : 0;
+	if (!count || hidden > 0.5)
+		return 0;
+	variance = seen > 0 ? noise / (seen * seen) + CALL_SIGMA * CALL_SIGMA
+			    : UNSEEN_SIGMA * UNSEEN_SIGMA;
+	variance += hidden * hidden;
+	if (!f->function->complete && !entry)
+		variance += HOLE_SIGMA * HOLE_SIGMA;
+	logsum_equation(w->m, left, t, count, -log(1 - hidden), sqrt(variance));
+	return 0;
+}
+
+static int add_calls(struct flow *w)
+{
+	const struct evidence *e = w->e;
+	int error = 0;
+
+	for (size_t i = 0, next; i < e->call_count && !error; i = next) {
+		for (next = i + 1; next < e->call_count &&
+				   e->calls[next].callee == e->calls[i].callee &&
+				   e->calls[next].target == e->calls[i].target;)
+			next++;
+		error = add_target(w, i, next);
+	}
+	return error;
+}
+
+/*
+ * How often the windows visit a place, over how often it runs, is the time spent shortly before it:
+ * not known, but alike within a function. Where none passed, the same of samples.
+ */
+static void add_visits(struct flow *w, const struct evidence_function *f, bool *taken)
+{
+	const struct cfg_function *c = f->function;
+	const struct evidence_block *blocks = w->e->blocks + f->first_block;
+	const uint32_t *unknown = w->u.blocks + f->first_block;
+	double visits = 0;
+	uint32_t region;
+
+	for (uint32_t b = 0; b < c->block_count; b++) {
+		double *sum = w->sums + (size_t)unknown[b] * 4;
+
+		sum[0] += blocks[b].visits;
+		sum[1]++;
+		sum[2] += (double)blocks[b].samples;
+		sum[3] += blocks[b].cost;
+		visits += blocks[b].visits;
+	}
+	region = logsum_variable(w->m, 0);
+	logsum_equation(w->m, region, NULL, 0, 0, REGION_SIGMA);
+	for (uint32_t b = 0; b < c->block_count; b++) {
+		const double *sum = w->sums + (size_t)unknown[b] * 4;
+		struct logsum_term t = {region, 0};
+		double sigma;
+
+		if (taken[unknown[b]])
+			continue;
+		taken[unknown[b]] = true;
+		if (visits >= 3) {
+			t.offset = log(fmax(sum[0], 0.3) / sum[1]);
+			sigma = sqrt(PLACE_SIGMA * PLACE_SIGMA + VISIT_NOISE / fmax(sum[0], 0.3));
+		} else {
+			t.offset = log(w->scale * fmax(sum[2], 0.5) / sum[3]);
+			sigma = sqrt(TIME_SIGMA * TIME_SIGMA + 1 / (sum[2] + 0.2));
+		}
+		logsum_equation(w->m, unknown[b], &t, 1, 0, sigma);
+	}
+}
+
+/* Counts of the hardware, known but for their scale. */
+static void add_hardware(struct flow *w, const struct evidence_function *f)
+{
+	const struct cfg_function *c = f->function;
+
+	for (uint32_t i = 0; i < c->edge_count; i++) {
+		const double n = w->e->ways[f->first_edge + i].recorded;
+		const struct logsum_term t = {w->recorded, log(fmax(n, 1))};
+
+		if (n > 0)
+			logsum_equation(w->m, w->u.ways[f->first_edge + i], &t, 1, 0,
+					sqrt(RECORDED_SIGMA * RECORDED_SIGMA + 1 / n));
+	}
+	for (uint32_t b = 0; b < c->block_count; b++) {
+		const double n = w->e->blocks[f->first_block + b].executed;
+		const struct logsum_term t = {w->executed,
+					      log(fmax(n, 1) / c->blocks[b].instruction_count)};
+
+		if (n > 0)
+			logsum_equation(w->m, w->u.blocks[f->first_block + b], &t, 1, 0,
+					sqrt(RECORDED_SIGMA * RECORDED_SIGMA + 1 / n));
+	}
+}
+
+/* Visits for a sample a cycle: so that both tell the same frequency, by and large. */
+static void find_scales(struct flow *w)
+{
+	double visits = 0, time = 0, recorded = 0, executed = 0;
+
+	for (size_t i = 0; i < w->e->function_count; i++) {
+		const struct evidence_function *f = &w->e->functions[i];
+
+		for (uint32_t b = 0; b < f->function->block_count; b++) {
+			const struct evidence_block *block = &w->e->blocks[f->first_block + b];
+
+			executed += block->executed;
+			if (block->visits <= 0)
+				continue;
+			visits += block->visits * block->cost;
+			time += (double)block->samples;
+		}
+	}
+	for (size_t i = 0; i < w->e->way_count; i++)
+		recorded += w->e->ways[i].recorded;
+	w->scale = visits > 0 && time > 0 ? visits / time : 1;
+	w->recorded = recorded > 0 ? logsum_variable(w->m, 0) : UINT32_MAX;
+	w->executed = executed > 0 ? logsum_variable(w->m, 0) : UINT32_MAX;
+}
+
+static int add_everything(struct flow *w)
+{
+	const struct evidence *e = w->e;
+	bool *taken = NULL;
+	int error;
+
+	find_scales(w);
+	error = flow_unknowns_add(w->m, e, w->scale, &w->u);
+	if (error)
+		return error;
+	taken = calloc(logsum_count(w->m) + 1, sizeof(*taken));
+	w->sums = calloc(logsum_count(w->m) + 1, 4 * sizeof(*w->sums));
+	if (!taken || !w->sums)
+		error = -ENOMEM;
+	for (size_t i = 0; i < e->function_count && !error; i++) {
+		error = add_conservation(w, &e->functions[i]);
+		if (error)
+			break;
+		add_ratios(w, &e->functions[i]);
+		add_visits(w, &e->functions[i], taken);
+		add_hardware(w, &e->functions[i]);
+	}
+	if (!error && w->with_calls)
+		error = add_calls(w);
+	free(taken);
+	free(w->sums);
+	return error;
+}
+
+static int take_results(const struct flow *w, struct frequency_guesses *g)
+{
+	const struct evidence *e = w->e;
+	const size_t count = logsum_count(w->m);
+	double *weights = calloc(count, sizeof(*weights)),
+	       *variances = calloc(count, sizeof(double));
+	double total = 0;
+	int error = -ENOMEM;
+
+	if (!weights || !variances)
+		goto out;
+	for (int pass = 0; pass < 2; pass++) {
+		for (size_t i = 0; i < e->function_count; i++) {
+			const struct evidence_function *f = &e->functions[i];
+
+			for (uint32_t b = 0; b < f->function->block_count; b++) {
+				const uint32_t unknown = w->u.blocks[f->first_block + b];
+				const double part = exp(logsum_value(w->m, unknown)) *
+						    f->function->blocks[b].instruction_count;
+
+				if (!pass)
+					total += part;
+				else
+					weights[unknown] += part / total;
+			}
+		}
+	}
+	error = logsum_variances(w->m, weights, variances);
+	for (size_t i = 0; i < e->block_count && !error; i++)
+		g->blocks[i] = (struct frequency_guess){logsum_value(w->m, w->u.blocks[i]),
+							sqrt(variances[w->u.blocks[i]])};
+	for (size_t i = 0; i < e->way_count && !error; i++)
+		g->ways[i] = (struct frequency_guess){logsum_value(w->m, w->u.ways[i]),
+						      sqrt(variances[w->u.ways[i]])};
+out:
+	free(weights);
+	free(variances);
+	return error;
+}
+
+static int flow_try(const struct evidence *e, struct frequency_guesses *g, bool with_calls)
+{
+	struct flow w = {.e = e, .m = logsum_new(), .with_calls = with_calls};
+	int error = -ENOMEM;
+
+	w.u.blocks = calloc(e->block_count + 1, sizeof(*w.u.blocks));
+	w.u.ways = calloc(e->way_count + 1, sizeof(*w.u.ways));
+	if (w.m && w.u.blocks && w.u.ways)
+		error = add_everything(&w);
+	if (!error)
+		error = logsum_solve(w.m, ROUNDS);
+	if (!error)
+		error = take_results(&w, g);
+	logsum_free(w.m);
+	free(w.terms);
+	free(w.u.blocks);
+	free(w.u.ways);
+	return error;
+}
+
+int frequency_flow(const struct evidence *e, struct frequency_guesses *g)
+{
+	int error = flow_try(e, g, true);
+
+	/* A program too large to be solved as one: each function by itself. */
+	return error == -E2BIG ? flow_try(e, g, false) : error;
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#ifndef CULPRIT_ANALYZE_FREQUENCY_FLOW_H
+#define CULPRIT_ANALYZE_FREQUENCY_FLOW_H
+
+#include "analyze/frequency_state.h"
+#include "analyze/logsum.h"
+
+/* The unknowns of a program: one for each set of blocks and edges of a function that run equally
+ * often (frequency equivalence; a block's only way out or in). */
+struct flow_unknowns {
+	uint32_t *blocks, *ways; /* their unknowns, as in the evidence */
+};
+
+/* Numbers them, with starts from the evidence, in m. scale: visits for a sample a cycle of cost. */
+int flow_unknowns_add(struct logsum *m, const struct evidence *e, double scale,
+		      struct flow_unknowns *u);
+
+#endif

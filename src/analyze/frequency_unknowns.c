@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "analyze/frequency_flow.h"
+#include "cfg/function_graph.h"
+
+#define START_LEAST 0.3 /* visits, of what was never seen */
+
+/* The sets of one function: blocks first, then edges. */
+struct sets {
+	uint32_t *parent, *number;
+	double *visits, *weight;
+	uint32_t room;
+};
+
+static uint32_t sets_root(struct sets *s, uint32_t i)
+{
+	while (s->parent[i] != i)
+		i = s->parent[i] = s->parent[s->parent[i]];
+	return i;
+}
+
+static void sets_join(struct sets *s, uint32_t a, uint32_t b)
+{
+	a = sets_root(s, a);
+	b = sets_root(s, b);
+	if (a < b)
+		s->parent[b] = a;
+	else
+		s->parent[a] = b;
+}
+
+static int sets_start(struct sets *s, uint32_t count)
+{
+	if (count > s->room) {
+		free(s->parent);
+		free(s->number);
+		free(s->visits);
+		free(s->weight);
+		s->parent = malloc(count * sizeof(*s->parent));
+		s->number = malloc(count * sizeof(*s->number));
+		s->visits = malloc(count * sizeof(*s->visits));
+		s->weight = malloc(count * sizeof(*s->weight));
+		s->room = count;
+		if (!s->parent || !s->number || !s->visits || !s->weight)
+			return -ENOMEM;
+	}
+	for (uint32_t i = 0; i < count; i++) {
+		s->parent[i] = i;
+		s->number[i] = UINT32_MAX;
+		s->visits[i] = s->weight[i] = 0;
+	}
+	return 0;
+}
+
+/* Members of an equivalence class. number is a scratch list here: the first member of each. */
+static int join_classes(struct sets *s, const struct cfg_function *f)
+{
+	struct cfg_graph *graph = NULL;
+	struct cfg_equivalence *q = NULL;
+	int error = cfg_graph_of_function(f, &graph);
+
+	if (!error)
+		error = cfg_equivalence_of_function(f, graph, &q);
+	for (uint32_t i = 0; !error && i < f->block_count + f->edge_count; i++) {
+		const uint32_t class =
+			i < f->block_count ? q->node_class[i] : q->edge_class[i - f->block_count];
+
+		/* Classes that only the entry or exit node is in may push numbers past the room. */
+		if (class >= f->block_count + f->edge_count)
+			continue;
+		if (s->number[class] == UINT32_MAX)
+			s->number[class] = i;
+		else
+			sets_join(s, s->number[class], i);
+	}
+	cfg_equivalence_free(q);
+	cfg_graph_free(graph);
+	for (uint32_t i = 0; i < f->block_count + f->edge_count; i++)
+		s->number[i] = UINT32_MAX;
+	return error == -EINVAL ? 0 : error;
+}
+
+static void join_only_ways(struct sets *s, const struct cfg_function *f)
+{
+	for (uint32_t b = 0; b < f->block_count; b++) {
+		const struct cfg_block *block = &f->blocks[b];
+
+		if (block->succ_count == 1)
+			sets_join(s, b, f->block_count + block->first_succ);
+		if (block->pred_count == 1 && f->complete)
+			sets_join(s, b, f->block_count + f->preds[block->first_pred]);
+	}
+}
+
+int flow_unknowns_add(struct logsum *m, const struct evidence *e, double scale,
+		      struct flow_unknowns *u)
+{
+	struct sets s = {0};
+	int error = 0;
+
+	for (size_t i = 0; i < e->function_count && !error; i++) {
+		const struct evidence_function *f = &e->functions[i];
+		const uint32_t blocks = f->function->block_count;
+		const uint32_t count = blocks + f->function->edge_count;
+
+		error = sets_start(&s, count);
+		if (!error)
+			error = join_classes(&s, f->function);
+		if (error)
+			break;
+		join_only_ways(&s, f->function);
+		for (uint32_t k = 0; k < count; k++) {
+			const uint32_t root = sets_root(&s, k);
+			const struct evidence_block *b = &e->blocks[f->first_block + k];
+
+			if (k < blocks) {
+				s.visits[root] +=
+					fmax(b->visits, scale * (double)b->samples / b->cost * 0.1);
+				s.weight[root]++;
+			} else if (root >= blocks) {
+				s.visits[root] += e->ways[f->first_edge + k - blocks].passes;
+				s.weight[root]++;
+			}
+		}
+		for (uint32_t k = 0; k < count; k++) {
+			const uint32_t root = sets_root(&s, k);
+
+			if (s.number[root] == UINT32_MAX)
+				s.number[root] = logsum_variable(
+					m, log(fmax(s.visits[root] / fmax(s.weight[root], 1),
+						    START_LEAST)));
+			if (k < blocks)
+				u->blocks[f->first_block + k] = s.number[root];
+			else
+				u->ways[f->first_edge + k - blocks] = s.number[root];
+		}
+	}
+	free(s.parent);
+	free(s.number);
+	free(s.visits);
+	free(s.weight);
+	return error;
+}
