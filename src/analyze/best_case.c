@@ -30,6 +30,7 @@ void best_case_free(struct best_case *b)
 		return;
 	free(b->prepared);
 	free(b->heads);
+	free(b->expected);
 	free(b->block_cycles);
 	free(b);
 }
@@ -58,10 +59,11 @@ static void set_default(struct work *w)
 	for (uint32_t i = 0; i < f->instruction_count; i++) {
 		double slots = machine_cost_of(w->q->model, &w->result->prepared[i])->slots;
 		w->result->heads[i] = (struct machine_head){.head_cycles = slots / width,
-							    .slots = slots,
+							    .slots = (uint32_t)slots,
 							    .bound = MACHINE_BOUND_ISSUE,
 							    .port = MACHINE_NO_PORT,
 							    .cause = -1};
+		w->result->expected[i] = slots / width;
 	}
 }
 
@@ -150,6 +152,17 @@ static void find_plain_path(const struct work *w, uint32_t block, struct path *p
 			return;
 }
 
+/* What each operation of a path has of the time that is nobody's. */
+static double width_cycles(const struct machine_head *heads, uint32_t count)
+{
+	double cycles = 0, slots = 0;
+	for (uint32_t i = 0; i < count; i++) {
+		cycles += heads[i].head_cycles - heads[i].stall_cycles;
+		slots += heads[i].slots;
+	}
+	return slots > 0 ? cycles / slots : 0;
+}
+
 /* Simulates a path, and keeps what it says of blocks that have nothing better yet. */
 static int run_path(struct work *w, const struct path *p)
 {
@@ -168,6 +181,7 @@ static int run_path(struct work *w, const struct path *p)
 				     p->is_loop ? MACHINE_LOOP : MACHINE_PATH, w->heads, NULL);
 	if (err < 0)
 		return err;
+	double width = width_cycles(w->heads, n);
 	n = 0;
 	for (uint32_t i = 0; i < p->count; i++) {
 		const struct cfg_block *b = &f->blocks[p->blocks[i]];
@@ -175,8 +189,10 @@ static int run_path(struct work *w, const struct path *p)
 			struct machine_head h = w->heads[n];
 			if (h.cause >= 0)
 				h.cause = (int32_t)w->numbers[h.cause];
-			if (!w->done[p->blocks[i]])
-				w->result->heads[w->numbers[n]] = h;
+			if (w->done[p->blocks[i]])
+				continue;
+			w->result->heads[w->numbers[n]] = h;
+			w->result->expected[w->numbers[n]] = h.stall_cycles + h.slots * width;
 		}
 		w->done[p->blocks[i]] = 1;
 	}
@@ -212,7 +228,7 @@ static void sum_blocks(struct work *w)
 	for (uint32_t b = 0; b < f->block_count; b++)
 		for (uint32_t k = 0; k < f->blocks[b].instruction_count; k++)
 			w->result->block_cycles[b] +=
-				w->result->heads[f->blocks[b].first_instruction + k].head_cycles;
+				w->result->expected[f->blocks[b].first_instruction + k];
 }
 
 int best_case_new(const struct best_case_request *q, struct best_case **ret)
@@ -223,14 +239,15 @@ int best_case_new(const struct best_case_request *q, struct best_case **ret)
 	if (w.result) {
 		w.result->prepared = calloc(f->instruction_count + 1, sizeof(*w.list));
 		w.result->heads = calloc(f->instruction_count + 1, sizeof(*w.heads));
+		w.result->expected = calloc(f->instruction_count + 1, sizeof(double));
 		w.result->block_cycles = calloc(f->block_count + 1, sizeof(double));
 	}
 	w.done = calloc(f->block_count + 1, 1);
 	w.list = calloc(PATH_INSTRUCTIONS_MAX, sizeof(*w.list));
 	w.heads = calloc(PATH_INSTRUCTIONS_MAX, sizeof(*w.heads));
 	w.numbers = calloc(PATH_INSTRUCTIONS_MAX, sizeof(*w.numbers));
-	if (w.result && w.result->prepared && w.result->heads && w.result->block_cycles && w.done &&
-	    w.list && w.heads && w.numbers) {
+	if (w.result && w.result->prepared && w.result->heads && w.result->expected &&
+	    w.result->block_cycles && w.done && w.list && w.heads && w.numbers) {
 		prepare(&w);
 		set_default(&w);
 		err = run_all(&w);

@@ -28,7 +28,10 @@ struct best_case_request {
 struct best_case {
 	struct machine_instruction *prepared; /* of each instruction, fused pairs marked */
 	struct machine_head *heads; /* of each instruction; cause is the number of one of them */
-	double *block_cycles;	    /* of each block: the sum of its heads */
+	/* Of each instruction: the stalls that it is to blame for, and its share of the time that
+	 * the core's width takes. Where a precise sampler would find it. */
+	double *expected;
+	double *block_cycles; /* of each block: the sum of what is expected */
 };
 
 int best_case_new(const struct best_case_request *q, struct best_case **ret); /* 0 or -ENOMEM */

@@ -212,11 +212,6 @@ static uint64_t static_blame(const struct culprit_view *v, uint32_t at)
 	return v->function->instructions[cause].address;
 }
 
-static double execution_cycles(const struct culprit_view *v, uint32_t at)
-{
-	return v->heads[at].slots / v->limits.issue_width;
-}
-
 /* A block's cycles above and below the model's, summed over its instructions. */
 struct block_account {
 	double above, below; /* an execution */
@@ -235,7 +230,7 @@ static struct block_account account_block(const struct culprit_view *v,
 	double most = 0, over;
 	for (uint32_t k = 0; k < block->instruction_count; k++) {
 		uint32_t i = block->first_instruction + k;
-		over = v->sites[i].cycles - v->heads[i].head_cycles;
+		over = v->sites[i].cycles - v->expected[i];
 		if (over > 0)
 			a.above += over;
 		else
@@ -325,7 +320,7 @@ static int find_of(const struct culprit_view *v, const struct block_account *a, 
 {
 	struct culprit all[2 * CULPRIT_SUSPECTS_MAX + 4];
 	const struct culprit_site *site = &v->sites[at];
-	double best = v->heads[at].head_cycles, over = fmax(0, site->cycles - best);
+	double best = v->expected[at], over = fmax(0, site->cycles - best);
 	double dynamic = a->above > a->below ? over * (1 - a->below / a->above) : 0;
 	double fresh = site->cycles > 0 ? dynamic * fmin(1, site->fresh / site->cycles) : 0;
 	uint32_t n = 0;
@@ -335,7 +330,7 @@ static int find_of(const struct culprit_view *v, const struct block_account *a, 
 	ret->count = 0;
 	if (site->count <= 0 || site->cycles <= 0)
 		return 0;
-	n += add_static(v, at, fmin(site->cycles, best) - execution_cycles(v, at), all + n);
+	n += add_static(v, at, fmin(site->cycles, v->heads[at].stall_cycles), all + n);
 	if (a->slowest != CULPRIT_NOBODY)
 		n += add_static(v, a->slowest, over - dynamic, all + n);
 	n += add_dynamic(v, at, dynamic - fresh, false, all + n);

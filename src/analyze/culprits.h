@@ -96,6 +96,7 @@ struct culprit_view {
 	const struct machine_model *model;
 	const struct machine_instruction *prepared; /* fused pairs marked */
 	const struct machine_head *heads;	    /* cause: index in the function, -1: none */
+	const double *expected; /* of each instruction at best: see best_case.h */
 	const struct culprit_site *sites;
 	const double *block_count, *edge_count;
 	const bool *edge_known;		     /* there is evidence of this edge's share */

@@ -169,6 +169,7 @@ static void lab_run(struct lab *l, double cycles_per_sample)
 				 .model = l->model,
 				 .prepared = l->best->prepared,
 				 .heads = l->best->heads,
+				 .expected = l->best->expected,
 				 .sites = l->sites,
 				 .block_count = l->block_count,
 				 .edge_count = l->edge_count,

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#ifndef CULPRIT_ANALYZE_EDGE_PROFILE_H
+#define CULPRIT_ANALYZE_EDGE_PROFILE_H
+
+#include "analyze/evidence.h"
+#include "analyze/query.h"
+#include "db/reader.h"
+
+/* The edges and facts of the selected epochs, as the estimation of frequencies wants them. */
+
+#define EDGE_PROFILE_ROWS_MAX (64u << 20)
+
+struct edge_list {
+	struct evidence_edge *rows; /* to_image: the number of the image in the query */
+	size_t count, room;
+};
+
+struct edge_profile {
+	struct edge_list *images; /* for each image of the query */
+	size_t image_count;
+	uint64_t passes, windows; /* sums: outcomes, and windows begun */
+	uint64_t elsewhere;	  /* passes that lead to or from an image that was not selected */
+	uint64_t refused;	  /* passes past EDGE_PROFILE_ROWS_MAX */
+	char cpu_id[64];	  /* the fact of that name, "" when there is none */
+	char skid[256];		  /* likewise */
+	double clock_hz;	  /* likewise; 0: none */
+};
+
+int edge_profile_read(const struct query *q, struct db_reader *reader, struct edge_profile **ret,
+		      struct diag *diag);
+void edge_profile_free(struct edge_profile *p);
+
+#endif

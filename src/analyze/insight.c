@@ -1,0 +1,455 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#include "analyze/insight.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "analyze/cpi.h"
+#include "analyze/disassemble.h"
+#include "analyze/insight_state.h"
+
+#define INSIGHT_MAX_BYTES ((size_t)2 << 30)
+
+/* What one function's insight is made with. */
+struct work {
+	struct insights *all;
+	struct insight_image *image;
+	const struct cfg_function *f;
+	const struct frequency_function *frequency; /* NULL: it has no evidence */
+	struct insight_code code;
+	struct cfg_loops *loops;
+	struct best_case *best;
+	struct isa_operands *operands;
+	uint64_t *samples;
+	double *charged, *fresh;
+	double *block_count, *edge_count;
+	bool *edge_known;
+	struct culprit_site *sites;
+	struct culprit_events *events;
+	struct insight *result;
+};
+
+void insight_free(struct insight *i)
+{
+	if (!i)
+		return;
+	arena_free(i->memory);
+	free(i);
+}
+
+static void work_free(struct work *w)
+{
+	insight_code_free(&w->code);
+	cfg_loops_free(w->loops);
+	best_case_free(w->best);
+	free(w->operands);
+	free(w->samples);
+	free(w->charged);
+	free(w->fresh);
+	free(w->block_count);
+	free(w->edge_count);
+	free(w->edge_known);
+	free(w->sites);
+	free(w->events);
+}
+
+static int work_allocate(struct work *w)
+{
+	const struct cfg_function *f = w->f;
+	size_t n = f->instruction_count + 1, edges = f->edge_count + 1;
+	w->operands = calloc(n, sizeof(*w->operands));
+	w->samples = calloc(n, sizeof(*w->samples));
+	w->charged = calloc(n, sizeof(*w->charged));
+	w->fresh = calloc(n, sizeof(*w->fresh));
+	w->sites = calloc(n, sizeof(*w->sites));
+	w->block_count = calloc(f->block_count + 1, sizeof(double));
+	w->edge_count = calloc(edges, sizeof(double));
+	w->edge_known = calloc(edges, sizeof(bool));
+	return w->operands && w->samples && w->charged && w->fresh && w->sites && w->block_count &&
+			       w->edge_count && w->edge_known
+		       ? 0
+		       : -ENOMEM;
+}
+
+static void decode(struct work *w)
+{
+	struct isa_instruction in;
+	for (uint32_t i = 0; i < w->f->instruction_count; i++) {
+		uint64_t address = w->f->instructions[i].address;
+		const uint8_t *code = insight_code_at(&w->code, address);
+		if (code)
+			isa_decode_operands(w->image->decoder, code, w->f->instructions[i].size,
+					    address, &in, &w->operands[i]);
+	}
+}
+
+/* Samples that are at none of the function's instructions are counted, and left out. */
+static void place_samples(struct work *w)
+{
+	const struct insight_image *image = w->image;
+	for (size_t i = 0; i < image->sample_count; i++) {
+		uint64_t offset = image->samples[i].offset;
+		uint32_t at;
+		if (offset < w->f->low || offset >= w->f->high)
+			continue;
+		bool inside = false;
+		for (uint32_t r = 0; r < w->f->range_count && !inside; r++)
+			inside = offset - w->f->ranges[r].start <
+				 w->f->ranges[r].end - w->f->ranges[r].start;
+		if (!inside)
+			continue;
+		w->result->samples += image->samples[i].count;
+		at = cfg_function_instruction_at(w->f, offset);
+		if (at == CFG_OUTSIDE)
+			w->result->samples_outside += image->samples[i].count;
+		else
+			w->samples[at] += image->samples[i].count;
+	}
+}
+
+static void set_frequencies(struct work *w)
+{
+	const struct frequency_function *q = w->frequency;
+	for (uint32_t b = 0; b < w->f->block_count && q; b++)
+		w->block_count[b] = q->block_count[b].value;
+	for (uint32_t e = 0; e < w->f->edge_count && q; e++) {
+		w->edge_count[e] = q->edge_count[e].value;
+		w->edge_known[e] = q->edge_count[e].confidence >= FREQUENCY_MEDIUM;
+	}
+}
+
+static void set_sites(struct work *w)
+{
+	double cycles = w->all->basis.cycles_per_sample;
+	struct charge_request q = {w->f,	  w->operands, w->best->prepared,
+				   w->edge_count, w->samples,  w->all->skid};
+	charge_samples(&q, w->charged, w->fresh);
+	for (uint32_t b = 0; b < w->f->block_count; b++) {
+		double count = w->block_count[b];
+		for (uint32_t k = 0; k < w->f->blocks[b].instruction_count && count > 0; k++) {
+			uint32_t i = w->f->blocks[b].first_instruction + k;
+			w->sites[i] = (struct culprit_site){count, w->charged[i] * cycles / count,
+							    w->fresh[i] * cycles / count};
+		}
+	}
+}
+
+static double *event_field(struct culprit_events *e, enum insight_event kind)
+{
+	switch (kind) {
+	case INSIGHT_EVENT_CACHE_MISSES:
+		return &e->cache_misses;
+	case INSIGHT_EVENT_DTLB_MISSES:
+		return &e->dtlb_misses;
+	case INSIGHT_EVENT_ICACHE_MISSES:
+		return &e->icache_misses;
+	case INSIGHT_EVENT_ITLB_MISSES:
+		return &e->itlb_misses;
+	case INSIGHT_EVENT_BRANCH_MISSES:
+		return &e->branch_misses;
+	case INSIGHT_EVENT_PAGE_FAULTS:
+		return &e->page_faults;
+	default:
+		return NULL;
+	}
+}
+
+/* An event's sample is shown at the instruction that caused it, or a little later: faults are
+ * exact, counters overflow late. Both the instruction and the one before it get it. */
+static void add_event(struct work *w, uint32_t at, enum insight_event kind, double events)
+{
+	double *field = event_field(&w->events[at], kind);
+	if (w->sites[at].count > 0)
+		*field += events / w->sites[at].count;
+	if (kind != INSIGHT_EVENT_PAGE_FAULTS && at > 0 && w->sites[at - 1].count > 0)
+		*event_field(&w->events[at - 1], kind) += events / w->sites[at - 1].count;
+}
+
+static int set_events(struct work *w)
+{
+	const struct query *q = w->all->query;
+	const struct query_part *part = w->image->part;
+	struct culprit_events none = {-1, -1, -1, -1, -1, -1};
+	bool any = false;
+	for (uint32_t e = 0; e < q->event_count; e++) {
+		double *field = event_field(&none, (enum insight_event)w->all->event_kinds[e]);
+		if (field)
+			*field = 0;
+		any |= field != NULL;
+	}
+	if (!any)
+		return 0;
+	w->events = calloc(w->f->instruction_count + 1, sizeof(*w->events));
+	if (!w->events)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < w->f->instruction_count; i++)
+		w->events[i] = none;
+	for (size_t i = 0; i < part->row_count; i++) {
+		const struct query_row *row = &part->rows[i];
+		const struct query_event *e = &q->events[row->event];
+		enum insight_event kind = (enum insight_event)w->all->event_kinds[row->event];
+		if (!event_field(&none, kind) || row->offset < w->f->low ||
+		    row->offset >= w->f->high)
+			continue;
+		uint32_t at = cfg_function_instruction_at(w->f, row->offset);
+		if (at != CFG_OUTSIDE)
+			add_event(w, at, kind,
+				  (double)row->count * (double)e->period * query_event_scale(e));
+	}
+	return 0;
+}
+
+static int find_culprits(struct work *w, struct culprit_list *lists)
+{
+	struct culprit_view v = {
+		.function = w->f,
+		.operands = w->operands,
+		.kinds = w->image->kinds,
+		.model = w->all->model,
+		.prepared = w->best->prepared,
+		.heads = w->best->heads,
+		.expected = w->best->expected,
+		.sites = w->sites,
+		.block_count = w->block_count,
+		.edge_count = w->edge_count,
+		.edge_known = w->edge_known,
+		.loops = w->loops,
+		.events = w->events,
+		.limits = w->all->limits,
+		.footprint = w->image->footprint,
+	};
+	return culprits_find(&v, w->result->memory, lists);
+}
+
+static struct frequency_estimate count_of(const struct work *w, uint32_t block)
+{
+	static const struct frequency_estimate none = {0, 0, 0, FREQUENCY_LOW};
+	return w->frequency ? w->frequency->block_count[block] : none;
+}
+
+static void fill_instructions(struct work *w, const struct culprit_list *lists)
+{
+	struct insight *r = w->result;
+	for (uint32_t b = 0; b < w->f->block_count; b++) {
+		struct frequency_estimate count = count_of(w, b);
+		for (uint32_t k = 0; k < w->f->blocks[b].instruction_count; k++) {
+			uint32_t i = w->f->blocks[b].first_instruction + k;
+			/* How long a miss takes is only as well known as how many there were. */
+			for (uint32_t c = 0;
+			     count.confidence == FREQUENCY_LOW && c < lists[i].count; c++)
+				lists[i].list[c].level = 0;
+			r->instructions[i] = (struct insight_instruction){
+				.address = w->f->instructions[i].address,
+				.size = w->f->instructions[i].size,
+				.fused = w->best->prepared[i].traits & MACHINE_FUSED,
+				.block = b,
+				.samples = w->samples[i],
+				.charged = w->charged[i],
+				.best_cycles = w->best->expected[i],
+				.slots = w->best->heads[i].slots,
+				.cpi = cpi_estimate(w->charged[i], w->all->basis.cycles_per_sample,
+						    &count),
+				.culprits = lists[i],
+			};
+		}
+	}
+}
+
+static void fill_blocks(struct work *w)
+{
+	struct insight *r = w->result;
+	for (uint32_t b = 0; b < w->f->block_count; b++) {
+		const struct cfg_block *block = &w->f->blocks[b];
+		struct insight_block *to = &r->blocks[b];
+		*to = (struct insight_block){
+			.start = block->start,
+			.end = block->end,
+			.first_instruction = block->first_instruction,
+			.instruction_count = block->instruction_count,
+			.best_cycles = w->best->block_cycles[b],
+			.count = count_of(w, b),
+		};
+		if (w->frequency)
+			to->relative = w->frequency->block_relative[b];
+		for (uint32_t k = 0; k < block->instruction_count; k++)
+			to->charged += w->charged[block->first_instruction + k];
+		to->cycles = cpi_estimate(to->charged, w->all->basis.cycles_per_sample, &to->count);
+	}
+}
+
+static void fill_edges(struct work *w)
+{
+	struct insight *r = w->result;
+	size_t n = 0;
+	for (uint32_t e = 0; e < w->f->edge_count; e++) {
+		const struct cfg_edge *edge = &w->f->edges[e];
+		if (edge->from == CFG_OUTSIDE || edge->to == CFG_OUTSIDE ||
+		    w->f->blocks[edge->from].instruction_count == 0)
+			continue;
+		const struct cfg_block *from = &w->f->blocks[edge->from];
+		uint32_t last = from->first_instruction + from->instruction_count - 1;
+		r->edges[n] = (struct insight_edge){w->f->instructions[last].address,
+						    w->f->blocks[edge->to].start,
+						    edge->kind,
+						    {0, 0, 0, FREQUENCY_LOW}};
+		if (w->frequency)
+			r->edges[n].count = w->frequency->edge_count[e];
+		n++;
+	}
+	r->edge_count = n;
+}
+
+/* Cycles by instructions over executions of instructions: the whole function's CPI. */
+static void fill_totals(struct work *w)
+{
+	struct insight *r = w->result;
+	struct frequency_estimate executed = {0, 0, 0, FREQUENCY_HIGH};
+	double best = 0, charged = 0;
+	for (size_t b = 0; b < r->block_count; b++) {
+		const struct insight_block *block = &r->blocks[b];
+		double n = block->instruction_count;
+		executed.value += n * block->count.value;
+		executed.low += n * block->count.low;
+		executed.high += n * block->count.high;
+		if (block->charged > 0.01 * (double)r->samples &&
+		    block->count.confidence < executed.confidence)
+			executed.confidence = block->count.confidence;
+		best += block->best_cycles * block->count.value;
+		charged += block->charged;
+	}
+	r->cpi = cpi_estimate(charged, w->all->basis.cycles_per_sample, &executed);
+	r->best_cpi = executed.value > 0 ? best / executed.value : 0;
+}
+
+static void name_function(struct work *w)
+{
+	struct insight *r = w->result;
+	const struct image_function *symbol = NULL;
+	if (w->image->symbols)
+		symbol = image_symbols_find(w->image->symbols, w->f->entry);
+	r->image = w->image->image;
+	r->start = w->f->entry;
+	r->size = w->f->high - w->f->low;
+	if (symbol) {
+		r->name = symbol->demangled;
+		r->start = symbol->start;
+		r->size = symbol->size;
+	}
+	r->function = w->f;
+	r->complete = w->f->complete;
+	for (unsigned i = 0; i < CFG_REASONS && !r->complete; i++)
+		if (w->f->why[i])
+			r->why = cfg_reason_text((enum cfg_reason)i);
+	if (w->frequency)
+		r->entries = w->frequency->entries;
+}
+
+static int allocate_result(struct work *w)
+{
+	struct insight *r = w->result = calloc(1, sizeof(*r));
+	if (!r)
+		return -ENOMEM;
+	r->memory = arena_new(INSIGHT_MAX_BYTES);
+	if (!r->memory)
+		return -ENOMEM;
+	r->instruction_count = w->f->instruction_count;
+	r->block_count = w->f->block_count;
+	r->instructions =
+		arena_alloc(r->memory, (r->instruction_count + 1) * sizeof(*r->instructions));
+	r->blocks = arena_alloc(r->memory, (r->block_count + 1) * sizeof(*r->blocks));
+	r->edges = arena_alloc(r->memory, ((size_t)w->f->edge_count + 1) * sizeof(*r->edges));
+	return r->instructions && r->blocks && r->edges ? 0 : -ENOMEM;
+}
+
+static int analyze(struct work *w, struct diag *diag)
+{
+	struct culprit_list *lists = NULL;
+	int err = insight_code_read(w->all, w->image, w->f, &w->code, diag);
+	if (err)
+		return err;
+	err = cfg_loops_of_function(w->f, &w->loops);
+	if (err == -EINVAL)
+		err = 0;
+	if (!err)
+		err = insight_best_case(w->all, &w->code, w->loops, &w->best);
+	if (!err)
+		err = work_allocate(w);
+	if (!err)
+		err = allocate_result(w);
+	if (!err) {
+		name_function(w);
+		decode(w);
+		place_samples(w);
+		set_frequencies(w);
+		set_sites(w);
+		err = set_events(w);
+	}
+	if (!err) {
+		lists = calloc(w->f->instruction_count + 1, sizeof(*lists));
+		err = lists ? find_culprits(w, lists) : -ENOMEM;
+	}
+	if (!err) {
+		fill_instructions(w, lists);
+		fill_blocks(w);
+		fill_edges(w);
+		fill_totals(w);
+		insight_summarize(w->result);
+	}
+	free(lists);
+	return err ? diag_fail(diag, -err, "out of memory for a function") : 0;
+}
+
+static int write_texts(struct work *w, enum insight_text form)
+{
+	const struct image_symbols *symbols = w->image->symbols;
+	struct isa_decoder *d = NULL;
+	uint16_t machine;
+	unsigned bits;
+	image_find_machine(w->all->finder, &w->image->image->id, w->image->image->path, &machine,
+			   &bits);
+	int err = isa_decoder_new(machine, bits,
+				  form == INSIGHT_TEXT_INTEL ? ISA_SYNTAX_INTEL : ISA_SYNTAX_ATT,
+				  &d, NULL);
+	for (uint32_t i = 0; i < w->f->instruction_count && !err; i++) {
+		const struct isa_instruction *in = &w->f->instructions[i];
+		const uint8_t *code = insight_code_at(&w->code, in->address);
+		if (!code)
+			continue;
+		w->result->instructions[i].text =
+			disassemble(w->result->memory, d, symbols, code, in);
+		err = w->result->instructions[i].text ? 0 : -ENOMEM;
+	}
+	isa_decoder_free(d);
+	return err;
+}
+
+int insight_new(struct insights *all, const struct query_image *image, uint64_t address,
+		enum insight_text text, struct insight **ret, struct diag *diag)
+{
+	struct work w = {.all = all, .image = &all->images[image - all->query->images]};
+	int err = 0;
+	if (!w.image->cfg)
+		return diag_fail(diag, w.image->error ? -w.image->error : ENOENT, "%s",
+				 w.image->why.text);
+	if (w.image->number != UINT32_MAX)
+		w.frequency = frequency_find(all->frequency, w.image->number, address);
+	if (w.frequency)
+		w.f = w.frequency->function;
+	else
+		err = cfg_image_function(w.image->cfg, address, &w.f);
+	if (err == -ENOENT)
+		return diag_fail(diag, ENOENT, "there is no code at 0x%llx",
+				 (unsigned long long)address);
+	if (err)
+		return diag_fail(diag, -err, "out of memory for a function");
+	err = analyze(&w, diag);
+	if (!err && text != INSIGHT_NO_TEXT && write_texts(&w, text))
+		err = diag_fail(diag, ENOMEM, "out of memory for a function's text");
+	work_free(&w);
+	if (err)
+		insight_free(w.result);
+	else
+		*ret = w.result;
+	return err;
+}

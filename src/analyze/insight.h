@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#ifndef CULPRIT_ANALYZE_INSIGHT_H
+#define CULPRIT_ANALYZE_INSIGHT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "analyze/culprits.h"
+#include "analyze/frequency.h"
+#include "analyze/query.h"
+#include "db/reader.h"
+#include "image/find.h"
+#include "util/diag.h"
+
+/*
+ * All that is known of functions at the level of their instructions: how often they ran, what they
+ * cost, and what is to blame. What calc, stalls, summary and list print.
+ *
+ *	insights_new(&request, &all, diag);	frequencies of everything that the query selected
+ *	insight_new(all, image, address, text, &one, diag);	one function; insight_free() it
+ */
+struct insights;
+
+struct insights_request {
+	const struct query *query; /* whole; its first event is the one that tells time */
+	struct db_reader *reader;  /* for edges and facts */
+	struct image_finder *finder;
+	enum frequency_method method;
+};
+
+/* Borrows query, reader and finder. -ENODATA: no event of the query tells time. */
+int insights_new(const struct insights_request *q, struct insights **ret, struct diag *diag);
+void insights_free(struct insights *all);
+
+/* What the estimates rest on, for the header of reports. */
+struct insights_basis {
+	const char *core;	  /* "AMD Zen 5, costs from LLVM 19.1.7 (znver5)" */
+	double clock_ghz;	  /* that cycles are of */
+	const char *clock_source; /* where it is from */
+	double cycles_per_sample;
+	double skid; /* share of samples that are shown one instruction late */
+	bool skid_measured;
+	uint64_t edges, windows;		/* outcomes and windows of edge samples; 0: none */
+	struct frequency_estimate instructions; /* executed, of the selection */
+	struct culprit_footprint footprint;
+	uint64_t images_without_code; /* their functions have no rows */
+	uint64_t samples_without_code;
+	struct diag code_reason; /* of the first of them */
+};
+const struct insights_basis *insights_basis(const struct insights *all);
+
+struct insight_instruction {
+	uint64_t address;
+	uint8_t size;
+	bool fused;	    /* runs as one with the instruction before: its cycles are there */
+	uint32_t block;	    /* number in blocks */
+	uint64_t samples;   /* of the time event, at this address */
+	double charged;	    /* of the function's samples: those that it is responsible for */
+	double best_cycles; /* that it keeps retirement waiting at best */
+	double slots;	    /* of the core's width that it takes */
+	struct frequency_estimate cpi; /* cycles that it keeps retirement waiting, an execution */
+	struct culprit_list culprits;  /* the most likely first; cycles an execution */
+	const char *text;	       /* NULL: was not asked for */
+};
+
+struct insight_block {
+	uint64_t start, end;
+	uint32_t first_instruction, instruction_count;
+	double charged;			  /* samples */
+	double best_cycles;		  /* an execution */
+	struct frequency_estimate cycles; /* an execution */
+	struct frequency_estimate relative, count;
+};
+
+struct insight_edge {
+	uint64_t from, to; /* the instruction that it leaves, the one that it enters */
+	uint8_t kind;	   /* enum cfg_edge_kind */
+	struct frequency_estimate count;
+};
+
+/* Where cycles went, in samples: [low, high] by cause; static and dynamic apart. */
+struct insight_summary {
+	double samples;
+	struct {
+		double low, high, likely;
+	} fixed[CULPRIT_CAUSES], dynamic[CULPRIT_CAUSES];
+	double execution; /* what the core's width makes of the instructions */
+	double gain; /* the model's cycles that were not seen, counted as execution or stalls */
+};
+void insight_summary_add(struct insight_summary *to, const struct insight_summary *from);
+
+struct insight {
+	const struct query_image *image;
+	const char *name;			  /* demangled; NULL: no symbol */
+	uint64_t start, size;			  /* of the symbol, else of the graph */
+	struct insight_instruction *instructions; /* by block */
+	size_t instruction_count;
+	struct insight_block *blocks;
+	size_t block_count;
+	struct insight_edge *edges;
+	size_t edge_count;
+	struct insight_summary summary;
+	struct frequency_estimate entries; /* calls */
+	uint64_t samples;		   /* of the time event, in the function */
+	uint64_t samples_outside;	   /* of these: where its graph has no instruction */
+	double best_cpi;
+	struct frequency_estimate cpi; /* of all its instructions, by executions */
+	bool complete;		       /* its graph has all its edges */
+	const char *why;	       /* it is not, else NULL */
+	const struct cfg_function *function;
+
+	struct arena *memory; /* its own business */
+};
+
+enum insight_text { INSIGHT_NO_TEXT, INSIGHT_TEXT_ATT, INSIGHT_TEXT_INTEL };
+
+/*
+ * The function that has an address of an image of the query. -ENOENT: there is no code there that
+ * can be read (why, in diag); -ESTALE: the image's file is another build than was profiled.
+ */
+int insight_new(struct insights *all, const struct query_image *image, uint64_t address,
+		enum insight_text text, struct insight **ret, struct diag *diag);
+void insight_free(struct insight *i);
+
+/* The functions with samples, most samples first: owned by all. */
+struct insights_function {
+	const struct query_image *image;
+	uint64_t start; /* of the symbol, else of the graph */
+	const char *name;
+	uint64_t samples;
+};
+const struct insights_function *insights_functions(struct insights *all, size_t *ret_count);
+/* Samples of the time event: all of the query's selection. */
+uint64_t insights_samples(const struct insights *all);
+
+#endif

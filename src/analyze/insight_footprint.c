@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+/*
+ * How much code is in use: the lines and pages that make up 99% of what an image executes. A cache
+ * of code that holds them all can only miss when something else ran in between.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include "analyze/insight_state.h"
+
+#define USED_SHARE 0.99
+
+struct visit {
+	uint64_t place;
+	double count;
+};
+
+struct visits {
+	struct visit *list;
+	size_t count, room;
+};
+
+static int add_visit(struct visits *v, uint64_t place, double count)
+{
+	if (v->count == v->room) {
+		size_t room = v->room ? v->room * 2 : 1024;
+		struct visit *more = reallocarray(v->list, room, sizeof(*more));
+		if (!more)
+			return -ENOMEM;
+		v->list = more;
+		v->room = room;
+	}
+	v->list[v->count++] = (struct visit){place, count};
+	return 0;
+}
+
+static int by_place(const void *pa, const void *pb)
+{
+	const struct visit *a = pa, *b = pb;
+	return (a->place > b->place) - (a->place < b->place);
+}
+
+static int by_count(const void *pa, const void *pb)
+{
+	const struct visit *a = pa, *b = pb;
+	return (a->count < b->count) - (a->count > b->count);
+}
+
+/* Sums visits of one place. */
+static void join(struct visits *v, unsigned shift)
+{
+	size_t n = 0;
+	for (size_t i = 0; i < v->count; i++)
+		v->list[i].place >>= shift;
+	qsort(v->list, v->count, sizeof(*v->list), by_place);
+	for (size_t i = 0; i < v->count; i++) {
+		if (n > 0 && v->list[n - 1].place == v->list[i].place)
+			v->list[n - 1].count += v->list[i].count;
+		else
+			v->list[n++] = v->list[i];
+	}
+	v->count = n;
+}
+
+static double used(const struct visits *v, struct visit *scratch)
+{
+	double sum = 0, seen = 0;
+	size_t n = 0;
+	for (size_t i = 0; i < v->count; i++) {
+		scratch[i] = v->list[i];
+		sum += v->list[i].count;
+	}
+	qsort(scratch, v->count, sizeof(*scratch), by_count);
+	while (n < v->count && seen < USED_SHARE * sum)
+		seen += scratch[n++].count;
+	return (double)n;
+}
+
+static int add_function(struct visits *v, const struct frequency_function *q, unsigned line_shift)
+{
+	const struct cfg_function *f = q->function;
+	int err = 0;
+	for (uint32_t b = 0; b < f->block_count && !err; b++) {
+		double count = q->block_count[b].value;
+		if (count <= 0 || f->blocks[b].end <= f->blocks[b].start)
+			continue;
+		for (uint64_t line = f->blocks[b].start >> line_shift;
+		     line <= (f->blocks[b].end - 1) >> line_shift && !err; line++)
+			err = add_visit(v, line << line_shift, count);
+	}
+	return err;
+}
+
+int insight_footprints(struct insights *all)
+{
+	size_t count;
+	const struct frequency_function *list = frequency_functions(all->frequency, &count);
+	struct visits v = {NULL};
+	int err = 0;
+	for (size_t i = 0; i < count && !err;) {
+		uint32_t number = list[i].image;
+		struct insight_image *image = &all->images[all->by_number[number]];
+		v.count = 0;
+		for (; i < count && list[i].image == number && !err; i++)
+			err = add_function(&v, &list[i], 6);
+		struct visit *scratch = calloc(v.count + 1, sizeof(*scratch));
+		if (err || !scratch) {
+			free(scratch);
+			err = -ENOMEM;
+			break;
+		}
+		join(&v, 6);
+		image->footprint.code_lines = used(&v, scratch);
+		join(&v, 6);
+		image->footprint.code_pages = used(&v, scratch);
+		image->footprint.known = v.count > 0;
+		free(scratch);
+		all->basis.footprint.code_lines += image->footprint.code_lines;
+		all->basis.footprint.code_pages += image->footprint.code_pages;
+	}
+	all->basis.footprint.known = count > 0;
+	free(v.list);
+	return err;
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#include "cmd/calc_form.h"
+
+#include "report/json.h"
+
+static int begin(struct calc_form *c)
+{
+	if (!c->json)
+		return report_header_print(c->header, c->out);
+	int err = report_json_print(report_json_header("calc", c->header), 1, c->out);
+	if (!err)
+		fputs(",\n\"functions\":[", c->out);
+	return err;
+}
+
+int calc_form_function(struct calc_form *c, const struct insight *i)
+{
+	int err = c->functions == 0 ? begin(c) : 0;
+	if (err)
+		return err;
+	if (c->json)
+		fputs(c->functions ? ",\n" : "\n", c->out);
+	c->functions++;
+	return c->json ? calc_json_function(c, i) : calc_text_function(c, i);
+}
+
+int calc_form_end(struct calc_form *c)
+{
+	int err = c->functions == 0 ? begin(c) : 0;
+	if (!err && c->json)
+		fputs("\n]}\n", c->out);
+	return err;
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#ifndef CULPRIT_CMD_CALC_FORM_H
+#define CULPRIT_CMD_CALC_FORM_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include "analyze/insight.h"
+#include "report/header.h"
+
+/* How `culprit calc` prints: functions one by one, as text or JSON. */
+struct calc_form {
+	FILE *out;
+	const struct report_header *header; /* printed before the first function */
+	bool json, brief;
+	double block_percent;	/* blocks with a smaller share of their function are left out */
+	uint64_t total_samples; /* of the selection */
+	uint64_t functions;	/* printed so far */
+};
+
+int calc_form_function(struct calc_form *c, const struct insight *i); /* 0 or -ENOMEM */
+/* After the last one. */
+int calc_form_end(struct calc_form *c);
+
+/* calc_text.c and calc_json.c: one function. */
+int calc_text_function(struct calc_form *c, const struct insight *i);
+int calc_json_function(struct calc_form *c, const struct insight *i);
+
+/* Where a summary's cycles went, as text (Figure 4); insight_text.c. */
+void calc_text_summary(FILE *out, const struct insight_summary *s, const char *prefix);
+
+#endif

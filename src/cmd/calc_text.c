@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+/* One function of `culprit calc`: Figure 2 of Anderson et al., SOSP 1997, and Figure 4. */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "cmd/calc_form.h"
+#include "cmd/insights.h"
+#include "util/text.h"
+
+#define TEXT_COLUMNS	 44   /* of an instruction */
+#define BUBBLE_LINES_MAX 3    /* a long stall is as high as this, and has its cycles beside it */
+#define SMALL_CYCLES	 0.25 /* a stall that is not worth a bubble */
+#define LETTERS_MAX	 6
+
+struct state {
+	const struct calc_form *form;
+	const struct insight *i;
+	FILE *out;
+	uint32_t explained; /* letters whose meaning was shown, a bit a cause */
+};
+
+static void print_name(FILE *out, const char *name, size_t size)
+{
+	char *escaped = malloc(4 * size + 1);
+	if (escaped) {
+		text_escape(escaped, 4 * size + 1, name, size);
+		fputs(escaped, out);
+	}
+	free(escaped);
+}
+
+static void print_count(FILE *out, const struct frequency_estimate *e)
+{
+	fprintf(out, "%.4g (%.3g to %.3g, %s)", e->value, e->low, e->high,
+		insights_confidence(e->confidence));
+}
+
+static void print_head(const struct state *s)
+{
+	const struct insight *i = s->i;
+	char id[IMAGE_ID_TEXT_MAX];
+	image_id_format(&i->image->id, id);
+	fputs("\n*** ", s->out);
+	if (i->name)
+		print_name(s->out, i->name, strlen(i->name));
+	else
+		fprintf(s->out, "0x%llx", (unsigned long long)i->start);
+	fputs(" in ", s->out);
+	print_name(s->out, i->image->path, i->image->path_size);
+	fprintf(s->out, " (%.16s), from 0x%llx\n", id, (unsigned long long)i->start);
+	fprintf(s->out, "*** %llu samples, %.2f%% of all; called ", (unsigned long long)i->samples,
+		s->form->total_samples ? 100 * (double)i->samples / (double)s->form->total_samples
+				       : 0);
+	print_count(s->out, &i->entries);
+	fputs("\n", s->out);
+	if (!i->complete)
+		fprintf(s->out, "*** not all of its edges are known: %s\n",
+			i->why ? i->why : "its code could not be followed");
+	if (i->samples_outside)
+		fprintf(s->out, "*** %llu samples are at no instruction of its graph\n",
+			(unsigned long long)i->samples_outside);
+	fprintf(s->out, "*** Best-case %6.2f CPI\n*** Actual    %6.2f CPI (%.2f to %.2f, %s)\n",
+		i->best_cpi, i->cpi.value, i->cpi.low, i->cpi.high,
+		insights_confidence(i->cpi.confidence));
+}
+
+static double stall_of(const struct insight_instruction *in)
+{
+	double sum = 0;
+	for (uint32_t k = 0; k < in->culprits.count; k++)
+		sum += in->culprits.list[k].likely;
+	return sum;
+}
+
+/* Letters of the causes, the most likely first, each once; small ones are left out. */
+static unsigned collect(const struct insight_instruction *in, double stall,
+			const struct culprit *ret[LETTERS_MAX])
+{
+	unsigned n = 0, k;
+	for (uint32_t c = 0; c < in->culprits.count && n < LETTERS_MAX; c++) {
+		const struct culprit *one = &in->culprits.list[c];
+		for (k = 0; k < n && ret[k]->cause != one->cause; k++)
+			;
+		if (k == n && one->likely >= 0.03 * stall)
+			ret[n++] = one;
+	}
+	return n;
+}
+
+static void explain(struct state *s, const struct culprit *c)
+{
+	static const char *const levels[] = {"", "", " that L2 had", " that L3 had",
+					     " beyond the caches"};
+	const char *level = c->cause == CULPRIT_DCACHE && c->level <= 4 ? levels[c->level] : "";
+	s->explained |= 1u << c->cause;
+	fprintf(s->out, "  (%c = %s%s)", culprit_letter(c->cause), culprit_title(c->cause), level);
+}
+
+static void print_bubble(struct state *s, const struct insight_instruction *in)
+{
+	const struct culprit *list[LETTERS_MAX];
+	double stall = stall_of(in);
+	unsigned n, lines, next = 0;
+	char letters[LETTERS_MAX + 1] = "";
+	if (stall < SMALL_CYCLES || in->charged < 2)
+		return;
+	n = collect(in, stall, list);
+	for (unsigned k = 0; k < n; k++)
+		letters[k] = culprit_letter(list[k]->cause);
+	letters[n] = 0;
+	lines = stall < 1.5 ? 1 : stall < 5 ? 2 : BUBBLE_LINES_MAX;
+	for (unsigned line = 0; line < lines; line++) {
+		while (next < n && (s->explained & 1u << list[next]->cause))
+			next++;
+		fprintf(s->out, "%10s  %-*s %8s ", "", TEXT_COLUMNS, "", "");
+		if (line + 1 == lines)
+			fprintf(s->out, "%-6s ...%7.1fcy", letters, stall);
+		else
+			fprintf(s->out, "%-6s           ", letters);
+		if (next < n)
+			explain(s, list[next++]);
+		fputs("\n", s->out);
+	}
+}
+
+/* Whom to blame, each address once. */
+static void print_blame(const struct state *s, const struct insight_instruction *in)
+{
+	const struct culprit *list[LETTERS_MAX];
+	double stall = stall_of(in);
+	unsigned n = stall < SMALL_CYCLES || in->charged < 2 ? 0 : collect(in, stall, list);
+	for (unsigned k = 0; k < n; k++) {
+		if (list[k]->blame == ISA_NO_ADDRESS)
+			continue;
+		fprintf(s->out, " %c:%llx", culprit_letter(list[k]->cause),
+			(unsigned long long)list[k]->blame);
+		if (list[k]->reg != ISA_REG_NONE)
+			fprintf(s->out, "(%s)", isa_register_name(list[k]->reg));
+	}
+}
+
+static void print_instruction(struct state *s, const struct insight_instruction *in)
+{
+	char text[512];
+	const char *from = in->text ? in->text : "(its code is not at hand)";
+	text_escape_controls(text, sizeof(text), from, strlen(from));
+	print_bubble(s, in);
+	fprintf(s->out, "%10llx  %-*.*s %8llu ", (unsigned long long)in->address, TEXT_COLUMNS,
+		TEXT_COLUMNS, text, (unsigned long long)in->samples);
+	if (in->fused)
+		fputs("    (fused)", s->out);
+	else if (in->cpi.value >= 0.05)
+		fprintf(s->out, "%9.1fcy", in->cpi.value);
+	else
+		fprintf(s->out, "%11s", "");
+	print_blame(s, in);
+	fputs("\n", s->out);
+}
+
+static void print_block(struct state *s, const struct insight_block *b)
+{
+	unsigned n = b->instruction_count ? b->instruction_count : 1;
+	double all = (double)s->i->samples;
+	fprintf(s->out, "\n*** Block 0x%llx: %.1f%% of the samples, executed ",
+		(unsigned long long)b->start, all > 0 ? 100 * b->charged / all : 0);
+	print_count(s->out, &b->count);
+	fprintf(s->out, "\n*** Best-case %.1f/%u = %.2f CPI\n*** Actual    %.1f/%u = %.2f CPI\n",
+		b->best_cycles, n, b->best_cycles / n, b->cycles.value, n, b->cycles.value / n);
+	fprintf(s->out, "%10s  %-*s %8s %11s %s\n", "address", TEXT_COLUMNS, "instruction",
+		"samples", "CPI", "culprit");
+	for (uint32_t k = 0; k < b->instruction_count; k++)
+		print_instruction(s, &s->i->instructions[b->first_instruction + k]);
+}
+
+static void print_share(FILE *out, const char *prefix, const char *title, double low, double high,
+			double whole)
+{
+	double to_percent = whole > 0 ? 100 / whole : 0;
+	fprintf(out, "%s   %-24s %5.1f%% to %5.1f%%\n", prefix, title, low * to_percent,
+		high * to_percent);
+}
+
+static void print_line(FILE *out, const char *prefix, const char *title, double part, double whole)
+{
+	fprintf(out, "%s %-26s           %5.1f%%\n", prefix, title,
+		whole > 0 ? 100 * part / whole : 0);
+}
+
+void calc_text_summary(FILE *out, const struct insight_summary *s, const char *prefix)
+{
+	static const char rule[] = "----------------------------------------------";
+	double dynamic = 0, fixed = 0;
+	for (unsigned c = 0; c < CULPRIT_CAUSES; c++) {
+		dynamic += s->dynamic[c].likely;
+		fixed += s->fixed[c].likely;
+		if (c != CULPRIT_UNEXPLAINED && s->dynamic[c].high >= 0.0005 * s->samples)
+			print_share(out, prefix, culprit_title(c), s->dynamic[c].low,
+				    s->dynamic[c].high, s->samples);
+	}
+	print_share(out, prefix, "unexplained stall", s->dynamic[CULPRIT_UNEXPLAINED].low,
+		    s->dynamic[CULPRIT_UNEXPLAINED].high, s->samples);
+	if (s->gain >= 0.0005 * s->samples)
+		print_share(out, prefix, "unexplained gain", -s->gain, -s->gain, s->samples);
+	fprintf(out, "%s   %s\n", prefix, rule);
+	print_line(out, prefix, "subtotal dynamic", dynamic, s->samples);
+	for (unsigned c = 0; c < CULPRIT_CAUSES; c++)
+		if (s->fixed[c].likely >= 0.0005 * s->samples)
+			print_share(out, prefix, culprit_title(c), s->fixed[c].low,
+				    s->fixed[c].high, s->samples);
+	fprintf(out, "%s   %s\n", prefix, rule);
+	print_line(out, prefix, "subtotal static", fixed, s->samples);
+	print_line(out, prefix, "total stall", dynamic + fixed, s->samples);
+	print_line(out, prefix, "execution", s->execution, s->samples);
+	print_line(out, prefix, "total tallied", dynamic + fixed + s->execution, s->samples);
+}
+
+int calc_text_function(struct calc_form *c, const struct insight *i)
+{
+	struct state s = {c, i, c->out, 0};
+	size_t hidden = 0;
+	double hidden_samples = 0;
+	print_head(&s);
+	fputs("***\n", c->out);
+	calc_text_summary(c->out, &i->summary, "***");
+	if (c->brief)
+		return 0;
+	for (size_t b = 0; b < i->block_count; b++) {
+		if (100 * i->blocks[b].charged < c->block_percent * (double)i->samples ||
+		    (i->blocks[b].charged <= 0 && c->block_percent > 0)) {
+			hidden++;
+			hidden_samples += i->blocks[b].charged;
+			continue;
+		}
+		print_block(&s, &i->blocks[b]);
+	}
+	if (hidden)
+		fprintf(c->out, "\n*** %zu blocks with %.0f samples are left out (--blocks 0)\n",
+			hidden, hidden_samples);
+	return 0;
+}

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#include "cmd/insights.h"
+
+#include <errno.h>
+#include <regex.h>
+#include <string.h>
+
+int insights_take_option(struct insights_session *s, int value, const char *text, struct diag *diag)
+{
+	if (value == INSIGHTS_CLASSIC) {
+		s->classic = true;
+		return 0;
+	}
+	return report_take_option(&s->report, value, text, diag);
+}
+
+static int open_all(struct insights_session *s, struct diag *diag)
+{
+	const struct db_epoch *const *epochs;
+	const char *path;
+	size_t count;
+	int err = query_new(&s->report.selection, QUERY_WHOLE, &s->query, diag);
+	if (!err)
+		err = report_open(&s->report, &path, &s->reader, diag);
+	if (!err)
+		err = query_read(s->query, s->reader, diag);
+	if (err)
+		return err;
+	epochs = db_reader_selected(s->reader, &count);
+	err = image_finder_new(path, count ? epochs[0]->machine : NULL, &s->finder);
+	return err ? diag_fail(diag, -err, "cannot look for code: %s", strerror(-err)) : 0;
+}
+
+static int estimate(struct insights_session *s, struct diag *diag)
+{
+	struct insights_request request = {
+		.query = s->query,
+		.reader = s->reader,
+		.finder = s->finder,
+		.method = s->classic ? FREQUENCY_CLASSIC : FREQUENCY_FLOW,
+	};
+	size_t count;
+	int err = insights_new(&request, &s->all, diag);
+	if (err)
+		return err;
+	const struct insights_function *list = insights_functions(s->all, &count);
+	for (size_t i = 0; i < count; i++)
+		if (list[i].name && rank_is_idle(list[i].name))
+			s->idle += list[i].samples;
+	return 0;
+}
+
+int insights_open(struct insights_session *s, struct diag *diag)
+{
+	if (s->report.function) {
+		if (regcomp(&s->regex, s->report.function, REG_EXTENDED | REG_NOSUB))
+			return diag_fail(diag, EINVAL, "--function '%s' is no regular expression",
+					 s->report.function);
+		s->has_regex = true;
+	}
+	int err = open_all(s, diag);
+	return err ? err : estimate(s, diag);
+}
+
+int insights_open_picked(struct insights_session *s, struct pick *p, struct diag *diag)
+{
+	s->query = p->query;
+	s->reader = p->reader;
+	s->finder = p->finder;
+	p->query = NULL;
+	p->reader = NULL;
+	p->finder = NULL;
+	return estimate(s, diag);
+}
+
+void insights_close(struct insights_session *s)
+{
+	if (s->has_regex)
+		regfree(&s->regex);
+	insights_free(s->all);
+	query_free(s->query);
+	image_finder_free(s->finder);
+	db_reader_free(s->reader);
+}
+
+bool insights_skips(const struct insights_session *s, const struct insights_function *f)
+{
+	const char *name = f->name ? f->name : RANK_NO_SYMBOL;
+	return rank_is_idle(name) || (s->has_regex && regexec(&s->regex, name, 0, NULL, 0) != 0);
+}
+
+const char *insights_confidence(enum frequency_confidence c)
+{
+	static const char *const names[] = {"low", "medium", "high"};
+	return names[c <= FREQUENCY_HIGH ? c : 0];
+}
+
+static void describe_basis(const struct insights_session *s, struct report_header *h)
+{
+	const struct insights_basis *b = insights_basis(s->all);
+	report_header_note(h, "core: %s; cycles of %.2f GHz (%s)", b->core, b->clock_ghz,
+			   b->clock_source);
+	report_header_note(
+		h,
+		"%.0f%% of stalls are shown at the next instruction (%s), and charged to "
+		"the one before",
+		100 * b->skid,
+		b->skid_measured ? "measured on this machine" : "the usual: not measured");
+	if (s->classic)
+		report_header_note(h, "frequencies: by the rule of DCPI, from samples alone "
+				      "(--classic)");
+	else if (b->edges)
+		report_header_note(h,
+				   "frequencies: from samples and %llu branch outcomes in %llu "
+				   "windows",
+				   (unsigned long long)b->edges, (unsigned long long)b->windows);
+	else
+		report_header_note(h, "frequencies: from samples alone, no edges were recorded: "
+				      "their confidence is low");
+	if (b->instructions.value > 0)
+		report_header_note(h, "about %.3g instructions in all (%.3g to %.3g, %s)",
+				   b->instructions.value, b->instructions.low, b->instructions.high,
+				   insights_confidence(b->instructions.confidence));
+	if (s->idle)
+		report_header_note(h, "idle functions are left out: %llu samples",
+				   (unsigned long long)s->idle);
+	if (b->samples_without_code)
+		report_header_note(
+			h, "no code of %llu image%s with %llu samples, %s%s",
+			(unsigned long long)b->images_without_code,
+			b->images_without_code == 1 ? "" : "s",
+			(unsigned long long)b->samples_without_code,
+			b->images_without_code == 1 ? "" : "the first: ", b->code_reason.text);
+}
+
+int insights_describe(struct insights_session *s, struct report_header *h)
+{
+	const struct db_epoch *const *epochs;
+	size_t count;
+	epochs = db_reader_selected(s->reader, &count);
+	int err = report_describe_epochs(h, epochs, count);
+	if (!err)
+		err = report_describe_query(h, s->query);
+	if (!err)
+		describe_basis(s, h);
+	return err;
+}

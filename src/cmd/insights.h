@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#ifndef CULPRIT_CMD_INSIGHTS_H
+#define CULPRIT_CMD_INSIGHTS_H
+
+#include <regex.h>
+#include "analyze/insight.h"
+#include "cmd/pick.h"
+#include "cmd/report.h"
+
+/* What the reports at the level of instructions share: calc, stalls, summary, list. */
+
+struct insights_session {
+	struct report_options report;
+	bool classic, has_regex;
+	regex_t regex; /* of --function */
+	struct db_reader *reader;
+	struct image_finder *finder;
+	struct query *query;
+	struct insights *all;
+	uint64_t idle; /* samples of the kernel's idle functions, which these reports leave out */
+};
+
+enum { INSIGHTS_CLASSIC = REPORT_OPTION_END, INSIGHTS_OPTION_END };
+
+/* clang-format off */
+#define INSIGHTS_OPTIONS                                                                           \
+	{"classic", INSIGHTS_CLASSIC, NULL, "frequencies by the rule of DCPI, from samples alone"}
+/* clang-format on */
+
+/* As report_take_option, for the options above too. */
+int insights_take_option(struct insights_session *s, int value, const char *text,
+			 struct diag *diag);
+
+/* Opens everything and estimates. What was opened is closed by insights_close, also on failure. */
+int insights_open(struct insights_session *s, struct diag *diag);
+void insights_close(struct insights_session *s);
+/* The same with what the picking of a function has opened; takes that over. */
+int insights_open_picked(struct insights_session *s, struct pick *p, struct diag *diag);
+
+/* The header: what all reports have, and what the estimates rest on. 0 or -ENOMEM. */
+int insights_describe(struct insights_session *s, struct report_header *h);
+
+/* True for functions that are not to be shown: idle ones, and those that --function leaves out. */
+bool insights_skips(const struct insights_session *s, const struct insights_function *f);
+
+const char *insights_confidence(enum frequency_confidence c); /* "low", "medium", "high" */
+
+#endif
