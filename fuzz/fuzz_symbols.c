@@ -7,6 +7,7 @@
 #include "image/code.h"
 #include "image/code_cache.h"
 #include "image/debug_link.h"
+#include "image/layout.h"
 #include "image/lines.h"
 #include "image/symbols.h"
 #include "util/io.h"
@@ -25,6 +26,17 @@ static void use_symbols(struct image_symbols *s)
 	image_symbols_free(s);
 }
 
+static void read_layout(int fd)
+{
+	struct image_layout *layout;
+	struct buf description;
+	buf_init(&description, 16 << 20);
+	if (image_layout_describe(fd, &description, NULL) == 0 &&
+	    image_layout_load(description.data, description.size, fd, &layout, NULL) == 0)
+		image_layout_free(layout);
+	buf_free(&description);
+}
+
 static void read_file(int fd)
 {
 	static const uint64_t addresses[] = {0x1000, 0x1010, 0x1100, 0x401000, 0x401136};
@@ -40,6 +52,7 @@ static void read_file(int fd)
 	if (image_code_read(fd, 0x1000, 4096, &code, &size, NULL) == 0)
 		free(code);
 	image_debug_link_read(fd, &link, NULL);
+	read_layout(fd);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -51,6 +64,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		use_symbols(s);
 	if (image_lines_load(data, size, &l, NULL) == 0)
 		image_lines_free(l);
+	struct image_layout *layout;
+	if (image_layout_load(data, size, -1, &layout, NULL) == 0)
+		image_layout_free(layout);
 	code_cache_load(&cache, data, size);
 	code_cache_free(&cache);
 	int fd = memfd_create("fuzz", MFD_CLOEXEC);

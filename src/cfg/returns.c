@@ -153,7 +153,7 @@ static bool follow(struct search *s, uint64_t address)
 			code = cfg_code_at(s->image, address, &size);
 			at = address;
 			if (!code)
-				return false;
+				return true; /* who knows */
 		}
 		if (map64_get(s->seen, address, &ignored) == 0)
 			return false;
@@ -161,7 +161,9 @@ static bool follow(struct search *s, uint64_t address)
 			return true;
 		isa_decode(s->image->decoder, code + (address - at), size - (address - at), address,
 			   &in);
-		if (!in.valid || code[address - at] == 0xcc)
+		if (!in.valid)
+			return true;
+		if (code[address - at] == 0xcc)
 			return false;
 		address = step(s, &in, &found);
 		if (found)
