@@ -9,7 +9,7 @@
  * It follows what it knows for certain. A value that cannot be known (a vector register at the
  * sample, a page that is not there, the result of an instruction that is not modelled) is marked
  * unknown, and so is all that is made of it; the window ends only when the path depends on it. What
- * the window writes goes to an overlay of 64 words, which its reads see; memory is never written.
+ * the window writes goes to an overlay of 128 words, which its reads see; memory is never written.
  *
  * The includer is the host. Before including this, it defines INTERPRET_FUNCTION, which for the
  * kernel makes a function of its own for the verifier, so that paths do not multiply, and:
@@ -22,7 +22,7 @@
  */
 #include "wire_edges.h"
 
-#define INTERPRET_SETS 32
+#define INTERPRET_SETS 64
 #define INTERPRET_WAYS 2
 
 #define FLAG_CARRY    0x001u
@@ -73,9 +73,9 @@ struct interpret {
 	struct interpret_word word[INTERPRET_SETS][INTERPRET_WAYS];
 
 	wire_u64 vector[32][8];
-	wire_u8 vector_known[32]; /* a bit for 16 bytes */
-	wire_u64 wide[8];	  /* the vector operand b */
-	wire_u32 wide_known;
+	wire_u64 vector_known[32]; /* a bit a byte */
+	wire_u64 wide[8];	   /* the vector operand b */
+	wire_u64 wide_known;
 	wire_u32 masks_known;
 	wire_u64 mask[8];
 

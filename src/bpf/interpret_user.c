@@ -44,8 +44,9 @@ static int host_find(struct interpret *s)
 	return end;
 }
 
-uint32_t interpret_user(const struct interpret_user *user, struct interpret_registers *registers,
-			unsigned instructions, struct wire_window *ret, uint64_t *path)
+void interpret_user(const struct interpret_user *user, struct interpret_registers *registers,
+		    unsigned instructions, struct wire_window *ret,
+		    struct interpret_user_result *ret_result, uint64_t *path)
 {
 	static struct interpret s;
 	int end = 0;
@@ -72,5 +73,6 @@ uint32_t interpret_user(const struct interpret_user *user, struct interpret_regi
 	registers->pc = s.pc;
 	registers->flags = s.flags;
 	*ret = s.window;
-	return s.known & 0xffff;
+	if (ret_result)
+		*ret_result = (struct interpret_user_result){s.known & 0xffff, s.flags_known};
 }

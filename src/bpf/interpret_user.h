@@ -27,12 +27,18 @@ struct interpret_registers {
 	uint32_t flags;
 };
 
+/* What is known for certain at the end: a bit a register, and flags in their places. */
+struct interpret_user_result {
+	uint32_t known, flags_known;
+};
+
 /*
- * Interprets up to so many instructions, at most WIRE_WINDOW_INSTRUCTIONS. After it, gpr and pc are
- * the window's last; returns a mask of the registers whose values are known. path, if not NULL,
- * gets the address of each instruction that was interpreted and of the one after.
+ * Interprets up to so many instructions, at most WIRE_WINDOW_INSTRUCTIONS. After it, registers are
+ * the window's last. path gets the address of each instruction that was interpreted and of the one
+ * after: WIRE_WINDOW_INSTRUCTIONS + 1 in all. ret_result and path may be NULL.
  */
-uint32_t interpret_user(const struct interpret_user *user, struct interpret_registers *registers,
-			unsigned instructions, struct wire_window *ret, uint64_t *path);
+void interpret_user(const struct interpret_user *user, struct interpret_registers *registers,
+		    unsigned instructions, struct wire_window *ret,
+		    struct interpret_user_result *ret_result, uint64_t *path);
 
 #endif

@@ -40,6 +40,23 @@ static inline wire_u64 interpret_spread(wire_u64 tops, wire_u32 element)
 	return (tops >> (bits - 1)) * interpret_mask(element);
 }
 
+/* Whole elements of a word, from a bit each. */
+static inline wire_u64 interpret_scatter(wire_u64 bits, wire_u32 element)
+{
+	if (element == 0) {
+		bits = (bits & 0xff) * 0x0101010101010101ull & 0x8040201008040201ull;
+		return interpret_spread(
+			~interpret_equal(bits, 0, interpret_tops(0)) & interpret_tops(0), 0);
+	}
+	if (element == 1)
+		return interpret_spread((bits & 1) << 15 | (bits & 2) << 30 | (bits & 4) << 45 |
+						(bits & 8) << 60,
+					1);
+	if (element == 2)
+		return interpret_spread((bits & 1) << 31 | (bits & 2) << 62, 2);
+	return bits & 1 ? ~0ull : 0;
+}
+
 /* The top bits, together. */
 static inline wire_u64 interpret_gather(wire_u64 tops, wire_u32 element)
 {
@@ -62,26 +79,34 @@ static inline wire_u64 interpret_ternary(wire_u64 a, wire_u64 b, wire_u64 c, wir
 	return r;
 }
 
-/* How many words, and which of the four parts of 16 bytes, a width covers. */
+/* How many words a width covers. */
 static inline wire_u32 interpret_words(wire_u32 width)
 {
 	return width <= 3 ? 1 : width == 4 ? 2 : width == 5 ? 4 : 8;
 }
 
-static inline wire_u32 interpret_parts(wire_u32 width)
+/* Its bytes, a bit each. */
+static inline wire_u64 interpret_bytes(wire_u32 width)
 {
-	return width <= 4 ? 1 : width == 5 ? 3 : 15;
+	return width >= 6 ? ~0ull : (1ull << (1u << width)) - 1;
 }
 
+/* All bytes of a result that is written as a whole; those above become zero, or stay. */
 static inline void interpret_set_vector_known(struct interpret *s, wire_u32 n, wire_u32 width,
 					      wire_u32 known)
 {
-	wire_u32 parts = interpret_parts(width), all = s->vector_known[n & 31];
+	wire_u64 bytes = interpret_bytes(width), upper = ~bytes;
 
-	all = known ? all | parts : all & ~parts;
-	if (!(s->micro.mode & MICRO_KEEP_UPPER))
-		all |= ~parts & 15;
-	s->vector_known[n & 31] = all;
+	if (s->micro.mode & MICRO_KEEP_UPPER)
+		upper &= 0xffff;
+	s->vector_known[n] = (s->vector_known[n] & ~bytes) | upper | (known ? bytes : 0);
+}
+
+static inline wire_u32 interpret_all_known(wire_u64 known, wire_u32 width)
+{
+	wire_u64 bytes = interpret_bytes(width);
+
+	return (known & bytes) == bytes;
 }
 
 /* What becomes of the vector's bytes above the words that were written. */
@@ -108,12 +133,13 @@ INTERPRET_FUNCTION int interpret_wide_operand(struct interpret *s)
 	if (m->mode & MICRO_B_MEMORY) {
 		if (m->op == MICRO_V_BROADCAST)
 			width = micro_source_width(m);
-		s->wide_known = s->address_known && interpret_load_wide(s, s->address, width);
+		s->wide_known =
+			s->address_known && interpret_load_wide(s, s->address, width) ? ~0ull : 0;
 		return 0;
 	}
 	for (wire_u32 i = 0; i < 8; i++)
 		s->wide[i] = s->vector[n][i];
-	s->wide_known = (s->vector_known[n] & interpret_parts(width)) == interpret_parts(width);
+	s->wide_known = s->vector_known[n];
 	return 0;
 }
 
@@ -149,6 +175,56 @@ static inline wire_u64 interpret_word_of(struct interpret *s, wire_u64 a, wire_u
 	}
 }
 
+/* Of a word: the elements, whole, that the instruction's own mask chooses. */
+static inline wire_u64 interpret_chosen(const struct interpret *s, wire_u32 word)
+{
+	wire_u32 own = s->micro.length >> 4 & 7, element = micro_source_width(&s->micro) & 3;
+
+	return own ? interpret_scatter(s->mask[own] >> ((8 >> element) * word), element) : ~0ull;
+}
+
+/* The same as bits, one a byte. */
+static inline wire_u32 interpret_byte_bits(wire_u64 chosen)
+{
+	return interpret_gather(chosen & interpret_tops(0), 0);
+}
+
+/* Which of a word's bytes are known, if those are that it is made of. */
+static inline wire_u32 interpret_element_known(const struct interpret *s, wire_u32 i,
+					       wire_u64 chosen)
+{
+	const struct wire_micro *m = &s->micro;
+	wire_u32 old = s->vector_known[micro_dst(m)] >> 8 * i & 0xff;
+	wire_u32 known = s->wide_known >> 8 * i & 0xff, bits = interpret_byte_bits(chosen);
+
+	if (m->op == MICRO_V_TERNARY && (m->imm == 0 || m->imm == 0xff))
+		known = 0xff; /* all zeros or ones, whatever they were */
+	else if (m->op != MICRO_V_MOVE)
+		known &= s->vector_known[micro_a(m)] >> 8 * i & 0xff;
+	if (m->op == MICRO_V_TERNARY && m->imm != 0 && m->imm != 0xff)
+		known &= old;
+	if (m->op >= MICRO_V_EQUAL && micro_source_width(m) > 0 && known != 0xff)
+		known = 0;
+	return (known & bits) | ((m->length & MICRO_ZEROING ? 0xff : old) & ~bits);
+}
+
+/* One word of dst = a OP b. A function of its own, so that the verifier goes through it once. */
+INTERPRET_FUNCTION int interpret_element(struct interpret *s, wire_u32 word)
+{
+	if (!s)
+		return 0;
+
+	const struct wire_micro *m = &s->micro;
+	wire_u32 dst = micro_dst(m), i = word & 7;
+	wire_u64 old = s->vector[dst][i], chosen = interpret_chosen(s, i);
+	wire_u64 value = interpret_word_of(s, s->vector[micro_a(m)][i], s->wide[i], old);
+	wire_u64 known = interpret_element_known(s, i, chosen);
+
+	s->vector_known[dst] = (s->vector_known[dst] & ~(0xffull << 8 * i)) | known << 8 * i;
+	s->vector[dst][i] = (value & chosen) | (m->length & MICRO_ZEROING ? 0 : old & ~chosen);
+	return 0;
+}
+
 /* dst = a OP b, a vector. */
 INTERPRET_FUNCTION int interpret_elements(struct interpret *s)
 {
@@ -157,22 +233,21 @@ INTERPRET_FUNCTION int interpret_elements(struct interpret *s)
 
 	const struct wire_micro *m = &s->micro;
 	wire_u32 width = micro_width(m), words = interpret_words(width), dst = micro_dst(m);
-	wire_u32 a = micro_a(m), parts = interpret_parts(width), known = s->wide_known;
 
-	if (m->op != MICRO_V_MOVE)
-		known &= (s->vector_known[a] & parts) == parts;
-	if (m->op == MICRO_V_TERNARY)
-		known &= (s->vector_known[dst] & parts) == parts;
-	if (m->op == MICRO_V_TERNARY && (m->imm == 0 || m->imm == 0xff))
-		known = 1; /* all zeros or ones, whatever they were */
-	for (wire_u32 i = 0; i < 8; i++)
-		if (i < words)
-			s->vector[dst][i] = interpret_word_of(s, s->vector[a][i], s->wide[i],
-							      s->vector[dst][i]);
-	if (width <= 3)
+	for (wire_u32 i = 0; i < 8; i++) {
+		if (i >= words)
+			break;
+		interpret_element(s, i);
+	}
+	if (width <= 3) {
 		s->vector[dst][0] &= interpret_mask(width);
+		words = 1;
+		interpret_set_vector_known(s, dst, width,
+					   interpret_all_known(s->vector_known[dst], width));
+	}
 	interpret_clear_upper(s, dst, words);
-	interpret_set_vector_known(s, dst, width, known);
+	if (width > 3 && !(m->mode & MICRO_KEEP_UPPER))
+		s->vector_known[dst] |= ~interpret_bytes(width);
 	return 0;
 }
 
@@ -211,19 +286,21 @@ INTERPRET_FUNCTION int interpret_transport(struct interpret *s)
 		interpret_set_vector_known(s, n, width, interpret_is_known(s, b));
 		break;
 	case MICRO_V_TO_GPR:
-		interpret_set_register(s, n, width, s->vector[b][0], s->vector_known[b] & 1);
+		interpret_set_register(s, n, width, s->vector[b][0],
+				       interpret_all_known(s->vector_known[b], width));
 		break;
 	case MICRO_V_BROADCAST_GPR:
 		interpret_broadcast(s, s->reg[b], interpret_is_known(s, b));
 		break;
 	case MICRO_V_BROADCAST:
-		interpret_broadcast(s, s->wide[0], s->wide_known);
+		interpret_broadcast(s, s->wide[0],
+				    interpret_all_known(s->wide_known, micro_source_width(m)));
 		break;
 	default: /* MICRO_V_ZERO_UPPER */
 		for (wire_u32 i = 0; i < 16; i++) {
 			for (wire_u32 j = 2; j < 8; j++)
 				s->vector[i][j] = 0;
-			s->vector_known[i] |= 14;
+			s->vector_known[i] |= ~0xffffull;
 		}
 		break;
 	}
@@ -238,7 +315,7 @@ INTERPRET_FUNCTION int interpret_reduce(struct interpret *s)
 
 	const struct wire_micro *m = &s->micro;
 	wire_u32 width = micro_width(m), words = interpret_words(width), a = micro_a(m);
-	wire_u32 parts = interpret_parts(width), known = s->wide_known;
+	wire_u32 known = interpret_all_known(s->wide_known, width);
 	wire_u64 both = 0, only_b = 0, bits = 0;
 
 	for (wire_u32 i = 0; i < 8; i++) {
@@ -256,7 +333,7 @@ INTERPRET_FUNCTION int interpret_reduce(struct interpret *s)
 	struct interpret_flags f = {FLAGS_ALL, (both ? 0 : FLAG_ZERO) | (only_b ? 0 : FLAG_CARRY),
 				    0};
 
-	known &= (s->vector_known[a] & parts) == parts;
+	known &= interpret_all_known(s->vector_known[a], width);
 	interpret_set_flags(s, f, known);
 	return 0;
 }
@@ -284,39 +361,54 @@ static inline wire_u64 interpret_predicate(wire_u32 predicate, wire_u64 equal, w
 	return (predicate & 4 ? ~r : r) & top;
 }
 
-/* Comparisons to a mask register, and'ed with the instruction's own mask. */
+/*
+ * One word of a comparison to a mask register: a bit for each element that the instruction's own
+ * mask chooses and that compares true, or WORD_UNKNOWN. A function of its own, as above.
+ */
+#define WORD_UNKNOWN 0x100
+INTERPRET_FUNCTION int interpret_compare_word(struct interpret *s, wire_u32 word)
+{
+	if (!s)
+		return WORD_UNKNOWN;
+
+	const struct wire_micro *m = &s->micro;
+	wire_u32 element = micro_source_width(m), a = micro_a(m), i = word & 7;
+	wire_u64 top = interpret_tops(element), flip = m->imm & MICRO_SIGNED ? top : 0, tops;
+	wire_u64 x = s->vector[a][i], y = s->wide[i], chosen = interpret_chosen(s, i);
+	wire_u32 known = s->vector_known[a] >> 8 * i & s->wide_known >> 8 * i;
+
+	if (interpret_byte_bits(chosen) & ~known)
+		return WORD_UNKNOWN;
+	if (m->op == MICRO_V_TEST_MASK) {
+		tops = interpret_equal(x & y, 0, top);
+		if (!(m->imm & 1))
+			tops = ~tops & top;
+	} else {
+		tops = interpret_predicate(m->imm, interpret_equal(x, y, top),
+					   interpret_not_below(x ^ flip, y ^ flip, top), top);
+	}
+	return interpret_gather(tops & chosen, element);
+}
+
+/* A comparison to a mask register. */
 INTERPRET_FUNCTION int interpret_compare(struct interpret *s)
 {
 	if (!s)
 		return 0;
 
 	const struct wire_micro *m = &s->micro;
-	wire_u32 width = micro_width(m), words = interpret_words(width), a = micro_a(m);
-	wire_u32 parts = interpret_parts(width), element = micro_source_width(m);
-	wire_u32 known = s->wide_known & ((s->vector_known[a] & parts) == parts);
-	wire_u32 own = m->length >> 4 & 7, dst = micro_dst(m) & 7;
-	wire_u64 top = interpret_tops(element), result = 0, tops, x, y;
-	wire_u64 flip = m->imm & MICRO_SIGNED ? top : 0;
+	wire_u32 words = interpret_words(micro_width(m)), own = m->length >> 4 & 7;
+	wire_u32 element = micro_source_width(m), dst = micro_dst(m) & 7, some;
+	wire_u32 known = own == 0 || s->masks_known >> own & 1;
+	wire_u64 result = 0;
 
 	for (wire_u32 i = 0; i < 8; i++) {
 		if (i >= words)
 			break;
-		x = s->vector[a][i];
-		y = s->wide[i];
-		if (m->op == MICRO_V_TEST_MASK) {
-			tops = interpret_equal(x & y, 0, top);
-			if (!(m->imm & 1))
-				tops = ~tops & top;
-		} else {
-			tops = interpret_predicate(m->imm, interpret_equal(x, y, top),
-						   interpret_not_below(x ^ flip, y ^ flip, top),
-						   top);
-		}
-		result |= interpret_gather(tops, element) << ((8 >> (element & 3)) * i);
-	}
-	if (own) {
-		result &= s->mask[own];
-		known &= s->masks_known >> own & 1;
+		some = interpret_compare_word(s, i);
+		if (some == WORD_UNKNOWN)
+			known = 0;
+		result |= (wire_u64)(some & 0xff) << ((8 >> (element & 3)) * i);
 	}
 	s->mask[dst] = result;
 	s->masks_known = (s->masks_known & ~(1u << dst)) | known << dst;
@@ -406,12 +498,12 @@ INTERPRET_FUNCTION int interpret_compare_scalar(struct interpret *s)
 		return 0;
 
 	const struct wire_micro *m = &s->micro;
-	wire_u32 width = micro_width(m), n = micro_a(m), known = s->wide_known;
+	wire_u32 width = micro_width(m), n = micro_a(m);
+	wire_u32 known = interpret_all_known(s->wide_known & s->vector_known[n], width);
 	wire_u64 a = s->vector[n][0] & interpret_mask(width);
 	wire_u64 b = s->wide[0] & interpret_mask(width);
 	struct interpret_flags f = {FLAGS_ALL, 0, 0};
 
-	known &= s->vector_known[n] & 1;
 	if (interpret_order(&a, width) | interpret_order(&b, width))
 		f.value = FLAG_ZERO | FLAG_PARITY | FLAG_CARRY;
 	else

@@ -128,6 +128,9 @@ enum micro_mask {
 #define MICRO_BY_CL  0x80 /* instead of a count */
 #define MICRO_SIGNED 8	  /* beside a predicate */
 
+/* Elements that the mask leaves out become zero; else they stay. */
+#define MICRO_ZEROING 0x80
+
 #define MICRO_CLOBBER_REGISTERS 0xffff
 #define MICRO_CLOBBER_FLAGS	0x10000
 #define MICRO_CLOBBER_MASKS	24 /* the first of eight bits */
@@ -152,7 +155,8 @@ enum micro_mask {
 /* 16 bytes. Widths are powers of two: 0 a byte, 3 eight, up to 6. */
 struct wire_micro {
 	wire_u8 op;
-	wire_u8 length; /* bits 0-3: bytes of the instruction; 4-6: vector mask register */
+	wire_u8 length; /* bits 0-3: bytes of the instruction; 4-6: its vector mask register; 7:
+			   MICRO_ZEROING */
 	wire_u8 widths; /* bits 0-3: width; 4-7: source width, or element of a vector */
 	wire_u8 mode;
 	/* Five bits each, from bit 0: dst, a, b, base, index; then two of scale. */

@@ -23,10 +23,10 @@ struct rule {
 
 #define X(name)		ZYDIS_MNEMONIC_##name
 #define BOTH(name, ...) [X(name)] = {__VA_ARGS__}, [X(V##name)] = {__VA_ARGS__}
-#define LOGIC(op, integer, floating)                                                         \
-	BOTH(integer, op, FORM_BINARY), BOTH(floating##PS, op, FORM_BINARY),                 \
-		BOTH(floating##PD, op, FORM_BINARY), [X(V##integer##D)] = {op, FORM_BINARY}, \
-						     [X(V##integer##Q)] = {op, FORM_BINARY}
+#define LOGIC(op, integer, floating)                                                            \
+	BOTH(integer, op, FORM_BINARY), BOTH(floating##PS, op, FORM_BINARY),                    \
+		BOTH(floating##PD, op, FORM_BINARY), [X(V##integer##D)] = {op, FORM_BINARY, 2}, \
+						     [X(V##integer##Q)] = {op, FORM_BINARY, 3}
 #define ELEMENTS(op, name)                                                    \
 	BOTH(name##B, op, FORM_BINARY, 0), BOTH(name##W, op, FORM_BINARY, 1), \
 		BOTH(name##D, op, FORM_BINARY, 2), BOTH(name##Q, op, FORM_BINARY, 3)
@@ -37,21 +37,21 @@ struct rule {
 static const struct rule rules[ZYDIS_MNEMONIC_MAX_VALUE + 1] = {
 	BOTH(MOVDQA, MICRO_V_MOVE, FORM_MOVE),
 	BOTH(MOVDQU, MICRO_V_MOVE, FORM_MOVE),
-	BOTH(MOVAPS, MICRO_V_MOVE, FORM_MOVE),
-	BOTH(MOVUPS, MICRO_V_MOVE, FORM_MOVE),
-	BOTH(MOVAPD, MICRO_V_MOVE, FORM_MOVE),
-	BOTH(MOVUPD, MICRO_V_MOVE, FORM_MOVE),
+	BOTH(MOVAPS, MICRO_V_MOVE, FORM_MOVE, 2),
+	BOTH(MOVUPS, MICRO_V_MOVE, FORM_MOVE, 2),
+	BOTH(MOVAPD, MICRO_V_MOVE, FORM_MOVE, 3),
+	BOTH(MOVUPD, MICRO_V_MOVE, FORM_MOVE, 3),
 	BOTH(LDDQU, MICRO_V_MOVE, FORM_MOVE),
 	BOTH(MOVNTDQ, MICRO_V_MOVE, FORM_MOVE),
 	BOTH(MOVNTDQA, MICRO_V_MOVE, FORM_MOVE),
 	BOTH(MOVNTPS, MICRO_V_MOVE, FORM_MOVE),
 	BOTH(MOVNTPD, MICRO_V_MOVE, FORM_MOVE),
-	[X(VMOVDQA32)] = {MICRO_V_MOVE, FORM_MOVE},
-	[X(VMOVDQA64)] = {MICRO_V_MOVE, FORM_MOVE},
+	[X(VMOVDQA32)] = {MICRO_V_MOVE, FORM_MOVE, 2},
+	[X(VMOVDQA64)] = {MICRO_V_MOVE, FORM_MOVE, 3},
 	[X(VMOVDQU8)] = {MICRO_V_MOVE, FORM_MOVE},
-	[X(VMOVDQU16)] = {MICRO_V_MOVE, FORM_MOVE},
-	[X(VMOVDQU32)] = {MICRO_V_MOVE, FORM_MOVE},
-	[X(VMOVDQU64)] = {MICRO_V_MOVE, FORM_MOVE},
+	[X(VMOVDQU16)] = {MICRO_V_MOVE, FORM_MOVE, 1},
+	[X(VMOVDQU32)] = {MICRO_V_MOVE, FORM_MOVE, 2},
+	[X(VMOVDQU64)] = {MICRO_V_MOVE, FORM_MOVE, 3},
 	BOTH(MOVD, MICRO_V_MOVE, FORM_SCALAR, 2),
 	BOTH(MOVQ, MICRO_V_MOVE, FORM_SCALAR, 3),
 	BOTH(MOVSS, MICRO_V_MOVE, FORM_SCALAR, 2),
@@ -60,8 +60,8 @@ static const struct rule rules[ZYDIS_MNEMONIC_MAX_VALUE + 1] = {
 	LOGIC(MICRO_V_ANDN, PANDN, ANDN),
 	LOGIC(MICRO_V_OR, POR, OR),
 	LOGIC(MICRO_V_XOR, PXOR, XOR),
-	[X(VPTERNLOGD)] = {MICRO_V_TERNARY, FORM_TERNARY},
-	[X(VPTERNLOGQ)] = {MICRO_V_TERNARY, FORM_TERNARY},
+	[X(VPTERNLOGD)] = {MICRO_V_TERNARY, FORM_TERNARY, 2},
+	[X(VPTERNLOGQ)] = {MICRO_V_TERNARY, FORM_TERNARY, 3},
 	ELEMENTS(MICRO_V_EQUAL, PCMPEQ),
 	ELEMENTS(MICRO_V_GREATER, PCMPGT),
 	ELEMENTS(MICRO_V_SUB, PSUB),
@@ -132,9 +132,9 @@ static bool set_b(struct micro_build *m, const ZydisDecodedOperand *o)
 }
 
 /* first = second, or the first in memory = second. */
-static bool set_move(struct micro_build *m, unsigned width)
+static bool set_move(struct micro_build *m, unsigned width, unsigned element)
 {
-	micro_set_widths(m, width, 0);
+	micro_set_widths(m, width, element);
 	if (!is_memory(m->operand[0]))
 		return set_number(m, MICRO_DST, vector_of(m->operand[0])) &&
 		       set_b(m, m->operand[1]);
@@ -166,9 +166,11 @@ static bool set_scalar(struct micro_build *m, unsigned width)
 	}
 	if (merges && !is_memory(to) && !is_memory(from))
 		return false;
-	return set_move(m, is_memory(from) || is_memory(to)
-				   ? micro_log_width(is_memory(to) ? to->size : from->size)
-				   : width);
+	return set_move(m,
+			is_memory(from) || is_memory(to)
+				? micro_log_width(is_memory(to) ? to->size : from->size)
+				: width,
+			0);
 }
 
 /* Of registers with themselves, where that has one result whatever they have. */
@@ -280,27 +282,32 @@ static bool set_reduction(struct micro_build *m, struct rule rule, unsigned widt
 	return set_number(m, MICRO_A, vector_of(m->operand[0])) && set_b(m, m->operand[1]);
 }
 
-/* The mask of an EVEX instruction: only comparisons honour one. */
-static bool set_own_mask(struct micro_build *m, struct rule rule)
+/* The mask of an EVEX instruction, where its operation honours one. */
+static bool set_own_mask(struct micro_build *m)
 {
 	const ZydisDecodedInstruction *z = &m->z;
-	int own = micro_mask(z->avx.mask.reg);
+	int own = micro_mask(z->avx.mask.reg), op = m->micro.op;
+	bool compares = op == MICRO_V_COMPARE || op == MICRO_V_TEST_MASK;
 
 	if (z->avx.broadcast.mode != ZYDIS_BROADCAST_MODE_INVALID && !z->avx.broadcast.is_static)
 		return false;
 	if (own <= 0)
 		return true;
-	if (m->micro.op != MICRO_V_COMPARE && m->micro.op != MICRO_V_TEST_MASK)
+	if (!compares && op != MICRO_V_MOVE && (op < MICRO_V_AND || op > MICRO_V_SUB))
 		return false;
 	m->micro.length |= (uint8_t)(own << 4);
-	return rule.form != FORM_NONE;
+	if (!compares && (z->avx.mask.mode == ZYDIS_MASK_MODE_ZEROING ||
+			  z->avx.mask.mode == ZYDIS_MASK_MODE_CONTROL_ZEROING))
+		m->micro.length |= MICRO_ZEROING;
+	return compares || z->avx.mask.mode == ZYDIS_MASK_MODE_ZEROING ||
+	       z->avx.mask.mode == ZYDIS_MASK_MODE_MERGING;
 }
 
 static bool set_operands(struct micro_build *m, struct rule rule, unsigned width)
 {
 	switch (rule.form) {
 	case FORM_MOVE:
-		return m->count == 2 && set_move(m, width);
+		return m->count == 2 && set_move(m, width, rule.element);
 	case FORM_SCALAR:
 		return set_scalar(m, rule.element);
 	case FORM_BINARY:
@@ -335,5 +342,5 @@ bool micro_build_vector(struct micro_build *m)
 	for (unsigned i = 0; i < m->count && width == 0; i++)
 		if (vector_of(m->operand[i]) >= 0)
 			width = micro_log_width(m->operand[i]->size);
-	return width <= 6 && set_operands(m, rule, width) && set_own_mask(m, rule);
+	return width <= 6 && set_operands(m, rule, width) && set_own_mask(m);
 }

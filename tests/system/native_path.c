@@ -1,0 +1,384 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+/*
+ * Holds the interpreter of edge samples against the processor: native-path INSTRUCTIONS COMMAND...
+ *
+ * Stops the command at many moments. At each, interprets a window from its registers and memory,
+ * then steps the command natively through the same instructions: each address must be the one that
+ * was interpreted, and at the end of a full window each register and flag that the interpreter
+ * knows must have its value. Goes on until so many instructions were compared, or the command
+ * ended.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/uio.h>
+#include <sys/user.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <elf.h>
+#include "bpf/interpret_user.h"
+#include "collect/windows.h"
+#include "isa/micro.h"
+
+#define SLOTS	   64
+#define STRIPS	   8192 /* a power of two */
+#define STARTS	   65536
+#define GO_ON_USEC 300
+#define FLAGS	   0x8c5u /* carry, parity, zero, sign, overflow */
+
+struct strip {
+	struct wire_strip_key key;
+	struct wire_strip strip;
+	struct wire_micro *micros;
+};
+
+struct mapping {
+	uint64_t begin, end, shift;
+	uint32_t slot;
+};
+
+static struct {
+	pid_t pid;
+	struct isa_micro *micro;
+	struct mapping mapping[SLOTS * 4];
+	size_t mappings;
+	char *file[SLOTS];
+	size_t files;
+	struct strip *strip[STRIPS];
+	uint64_t *starts[SLOTS]; /* file offsets where instructions begin, ascending */
+	size_t start_count[SLOTS];
+	const struct strip *last;
+	uint64_t instructions, windows, edges, stepped, ends[WIRE_END_REASONS];
+	uint64_t known, registers; /* at the ends of windows */
+	uint64_t path_mismatches, value_mismatches;
+	bool verbose; /* say where windows ended */
+} t;
+
+static int read_memory(void *context, void *to, size_t size, uint64_t address)
+{
+	struct iovec local = {to, size}, remote = {(void *)(uintptr_t)address, size};
+	(void)context;
+	return process_vm_readv(t.pid, &local, 1, &remote, 1, 0) == (ssize_t)size ? 0 : -1;
+}
+
+static uint32_t slot_of(const char *file)
+{
+	for (size_t i = 0; i < t.files; i++)
+		if (!strcmp(t.file[i], file))
+			return (uint32_t)i + 1;
+	if (t.files == SLOTS)
+		return 0;
+	t.file[t.files++] = strdup(file);
+	return (uint32_t)t.files;
+}
+
+static void read_mappings(void)
+{
+	char path[64], line[4600];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/maps", (int)t.pid);
+	f = fopen(path, "re");
+	t.mappings = 0;
+	while (f && fgets(line, sizeof(line), f)) {
+		uint64_t begin, end, offset;
+		char rights[8], file[4096] = "";
+		if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %7s %" SCNx64 " %*s %*s %4095s", &begin,
+			   &end, rights, &offset, file) < 4 ||
+		    rights[2] != 'x' || file[0] != '/' ||
+		    t.mappings == sizeof(t.mapping) / sizeof(*t.mapping))
+			continue;
+		uint32_t slot = slot_of(file);
+		if (slot)
+			t.mapping[t.mappings++] =
+				(struct mapping){begin, end, offset - begin, slot};
+	}
+	if (f)
+		fclose(f);
+}
+
+static int find_mapping(void *context, uint64_t address, uint32_t *ret_slot, uint64_t *ret_begin,
+			uint64_t *ret_end, uint64_t *ret_shift)
+{
+	(void)context;
+	for (int attempt = 0; attempt < 2; attempt++) {
+		for (size_t i = 0; i < t.mappings; i++) {
+			const struct mapping *m = &t.mapping[i];
+			if (address < m->begin || address >= m->end)
+				continue;
+			*ret_slot = m->slot;
+			*ret_begin = m->begin;
+			*ret_end = m->end;
+			*ret_shift = m->shift;
+			return 0;
+		}
+		if (attempt == 0)
+			read_mappings();
+	}
+	return WIRE_END_ANONYMOUS;
+}
+
+static struct strip **strip_place(struct wire_strip_key key)
+{
+	uint32_t i = (key.slot * 0x9e3779b1u + key.number * 0x85ebca6bu) >> 8 & (STRIPS - 1);
+
+	while (t.strip[i] &&
+	       (t.strip[i]->key.slot != key.slot || t.strip[i]->key.number != key.number))
+		i = (i + 1) & (STRIPS - 1);
+	return &t.strip[i];
+}
+
+static const struct wire_strip *find_strip(void *context, struct wire_strip_key key)
+{
+	(void)context;
+	t.last = *strip_place(key);
+	return t.last ? &t.last->strip : NULL;
+}
+
+static const struct wire_micro *find_micro(void *context, uint32_t index)
+{
+	(void)context;
+	return t.last && index < t.last->strip.count ? &t.last->micros[index] : NULL;
+}
+
+/* As the collector does when a window came to code that is not decoded. */
+static bool decode(struct wire_place place, uint64_t address)
+{
+	static uint8_t bytes[WIRE_STRIP_BYTES + 16];
+	static struct wire_micro micros[WIRE_STRIP_BYTES];
+	struct wire_strip_key key = {place.slot, place.offset >> WIRE_STRIP_BITS};
+	uint64_t *starts = t.starts[place.slot - 1],
+		 begin = (uint64_t)key.number << WIRE_STRIP_BITS;
+	size_t count = t.start_count[place.slot - 1], at = 0;
+	struct strip **to = strip_place(key), *s = *to;
+
+	if (!starts)
+		starts = t.starts[place.slot - 1] = calloc(STARTS, sizeof(*starts));
+	while (at < count && starts[at] < place.offset)
+		at++;
+	if (count == STARTS || (at < count && starts[at] == place.offset))
+		return false;
+	memmove(&starts[at + 1], &starts[at], (count - at) * sizeof(*starts));
+	starts[at] = place.offset;
+	t.start_count[place.slot - 1] = ++count;
+
+	/* The last page of a mapping may be all that is there. */
+	uint64_t from = address - (place.offset - begin);
+	size_t size = sizeof(bytes);
+	while (size > 0 && read_memory(NULL, bytes, size, from))
+		size -= size > 16 ? 16 : size;
+	if (!s)
+		s = *to = calloc(1, sizeof(*s));
+	struct isa_micro_code code = {bytes, begin, size, starts, count};
+	s->key = key;
+	isa_micro_strip(t.micro, &code, key.number, &s->strip, micros);
+	free(s->micros);
+	s->micros = malloc((s->strip.count + 1) * sizeof(*micros));
+	memcpy(s->micros, micros, s->strip.count * sizeof(*micros));
+	return true;
+}
+
+static void die(const char *what)
+{
+	fprintf(stderr, "native-path: %s: %s\n", what, strerror(errno));
+	if (t.pid > 0)
+		kill(t.pid, SIGKILL);
+	exit(2);
+}
+
+/* Waits for a stop; false when the command ended. */
+static bool await(int *ret_signal)
+{
+	int status;
+
+	if (waitpid(t.pid, &status, 0) != t.pid)
+		die("waitpid");
+	if (!WIFSTOPPED(status))
+		return false;
+	*ret_signal = WSTOPSIG(status);
+	return true;
+}
+
+/* One instruction; a signal that comes with it is handed on later. */
+static bool step(int *pending, struct user_regs_struct *regs)
+{
+	int signal;
+
+	if (ptrace(PTRACE_SINGLESTEP, t.pid, 0, 0))
+		die("PTRACE_SINGLESTEP");
+	if (!await(&signal))
+		return false;
+	if (signal != SIGTRAP)
+		*pending = signal;
+	if (ptrace(PTRACE_GETREGS, t.pid, 0, regs))
+		die("PTRACE_GETREGS");
+	t.stepped++;
+	return true;
+}
+
+static void to_interpreter(const struct user_regs_struct *r, struct interpret_registers *ret)
+{
+	*ret = (struct interpret_registers){.gpr = {r->rax, r->rcx, r->rdx, r->rbx, r->rsp, r->rbp,
+						    r->rsi, r->rdi, r->r8, r->r9, r->r10, r->r11,
+						    r->r12, r->r13, r->r14, r->r15},
+					    .pc = r->rip,
+					    .fs_base = r->fs_base,
+					    .flags = (uint32_t)r->eflags};
+}
+
+static void print_code(const char *what, uint64_t address)
+{
+	uint8_t code[16];
+
+	printf("# %s at %#" PRIx64 ":", what, address);
+	if (!read_memory(NULL, code, sizeof(code), address))
+		for (size_t i = 0; i < sizeof(code); i++)
+			printf(" %02x", code[i]);
+	printf("\n");
+}
+
+/* Registers and flags at the end of a window. */
+static void compare_values(const struct user_regs_struct *regs, uint32_t known,
+			   const struct interpret_registers *end, uint32_t flags_known,
+			   uint64_t start)
+{
+	struct interpret_registers native;
+
+	to_interpreter(regs, &native);
+	for (int i = 0; i < 16; i++) {
+		t.registers++;
+		if (!(known >> i & 1))
+			continue;
+		t.known++;
+		if (native.gpr[i] == end->gpr[i])
+			continue;
+		t.value_mismatches++;
+		printf("# register %d: %#" PRIx64 " interpreted, %#" PRIx64 " native\n", i,
+		       end->gpr[i], native.gpr[i]);
+		print_code("in the window", start);
+	}
+	if ((native.flags ^ end->flags) & flags_known & FLAGS) {
+		t.value_mismatches++;
+		printf("# flags: %#x interpreted, %#x native, known %#x\n", end->flags,
+		       native.flags, flags_known);
+		print_code("in the window", start);
+	}
+}
+
+/* One window from where the command stands; false when the command ended. */
+static bool compare_window(struct user_regs_struct *regs, int *pending)
+{
+	static const struct interpret_user user = {NULL, read_memory, find_strip, find_micro,
+						   find_mapping};
+	uint64_t path[WIRE_WINDOW_INSTRUCTIONS + 1];
+	struct interpret_registers r;
+	struct interpret_user_result end;
+	struct wire_window window;
+
+	do {
+		to_interpreter(regs, &r);
+		interpret_user(&user, &r, WIRE_WINDOW_INSTRUCTIONS, &window, &end, path);
+	} while (window.end_reason == WIRE_END_COLD && window.end.slot &&
+		 decode(window.end, window.address));
+	t.windows++;
+	t.ends[window.end_reason]++;
+	t.edges += window.edge_count;
+	if (t.verbose && window.end_reason != WIRE_END_FULL)
+		print_code(windows_end_text(window.end_reason), window.address);
+	for (unsigned i = 1; i <= window.instructions; i++) {
+		/* A repeated string operation takes a step for each time. */
+		unsigned again = 0;
+		do {
+			if (!step(pending, regs))
+				return false;
+		} while (regs->rip == path[i - 1] && path[i] != path[i - 1] && again++ < 100);
+		t.instructions++;
+		if (regs->rip == path[i])
+			continue;
+		t.path_mismatches++;
+		printf("# step %u of %u: %#" PRIx64 " interpreted, %#" PRIx64 " native\n", i,
+		       window.instructions, path[i], (uint64_t)regs->rip);
+		print_code("after", path[i - 1]);
+		return true;
+	}
+	/* An instruction that ended the window may have been done in part. */
+	if (window.end_reason == WIRE_END_FULL)
+		compare_values(regs, end.known, &r, end.flags_known, path[0]);
+	return true;
+}
+
+/* Lets the command run for a while, and stops it at an instruction. */
+static bool go_on(int *pending, struct user_regs_struct *regs)
+{
+	int signal = 0;
+
+	if (ptrace(PTRACE_CONT, t.pid, 0, *pending))
+		die("PTRACE_CONT");
+	*pending = 0;
+	usleep(GO_ON_USEC);
+	kill(t.pid, SIGSTOP);
+	while (await(&signal)) {
+		if (signal == SIGSTOP)
+			/* Beyond a system call that begins anew. */
+			return step(pending, regs);
+		if (ptrace(PTRACE_CONT, t.pid, 0, signal == SIGTRAP ? 0 : signal))
+			die("PTRACE_CONT");
+	}
+	return false;
+}
+
+static void start(char **command)
+{
+	int signal;
+
+	t.pid = fork();
+	if (t.pid == 0) {
+		ptrace(PTRACE_TRACEME, 0, 0, 0);
+		execvp(command[0], command);
+		_exit(127);
+	}
+	if (t.pid < 0 || !await(&signal))
+		die("cannot start the command");
+	ptrace(PTRACE_SETOPTIONS, t.pid, 0, PTRACE_O_EXITKILL);
+}
+
+static void print_sums(const char *command)
+{
+	printf("%s: %" PRIu64 " instructions in %" PRIu64 " windows, %" PRIu64
+	       " path mismatches, %" PRIu64 " value mismatches; %.1f transfers a window; %.1f%% of "
+	       "the registers known at the end\n",
+	       command, t.instructions, t.windows, t.path_mismatches, t.value_mismatches,
+	       (double)t.edges / (double)(t.windows ? t.windows : 1),
+	       100.0 * (double)t.known / (double)(t.registers ? t.registers : 1));
+	for (unsigned i = 0; i < WIRE_END_REASONS; i++)
+		if (t.ends[i])
+			printf("  %5.1f%% %s\n", 100.0 * (double)t.ends[i] / (double)t.windows,
+			       windows_end_text(i));
+}
+
+int main(int argc, char **argv)
+{
+	struct user_regs_struct regs;
+	uint64_t wanted = argc > 1 ? strtoull(argv[1], NULL, 10) : 0;
+	int pending = 0;
+	struct diag diag = {0};
+
+	if (argc < 3 || wanted == 0) {
+		fprintf(stderr, "usage: native-path INSTRUCTIONS COMMAND...\n");
+		return 2;
+	}
+	t.verbose = getenv("NATIVE_PATH_VERBOSE") != NULL;
+	if (isa_micro_new(EM_X86_64, &t.micro, &diag))
+		die("isa_micro_new");
+	start(argv + 2);
+	while (t.instructions < wanted && go_on(&pending, &regs) && compare_window(&regs, &pending))
+		;
+	kill(t.pid, SIGKILL);
+	print_sums(argv[2]);
+	return t.path_mismatches || t.value_mismatches;
+}
