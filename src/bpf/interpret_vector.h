@@ -196,6 +196,7 @@ static inline wire_u32 interpret_element_known(const struct interpret *s, wire_u
 	const struct wire_micro *m = &s->micro;
 	wire_u32 old = s->vector_known[micro_dst(m)] >> 8 * i & 0xff;
 	wire_u32 known = s->wide_known >> 8 * i & 0xff, bits = interpret_byte_bits(chosen);
+	wire_u32 own = m->length >> 4 & 7;
 
 	if (m->op == MICRO_V_TERNARY && (m->imm == 0 || m->imm == 0xff))
 		known = 0xff; /* all zeros or ones, whatever they were */
@@ -203,6 +204,8 @@ static inline wire_u32 interpret_element_known(const struct interpret *s, wire_u
 		known &= s->vector_known[micro_a(m)] >> 8 * i & 0xff;
 	if (m->op == MICRO_V_TERNARY && m->imm != 0 && m->imm != 0xff)
 		known &= old;
+	if (own && !(s->masks_known >> own & 1))
+		return 0;
 	if (m->op >= MICRO_V_EQUAL && micro_source_width(m) > 0 && known != 0xff)
 		known = 0;
 	return (known & bits) | ((m->length & MICRO_ZEROING ? 0xff : old) & ~bits);
@@ -524,10 +527,11 @@ static inline int interpret_vectors(struct interpret *s)
 	    op == MICRO_V_BROADCAST_GPR)
 		return interpret_transport(s);
 	interpret_wide_operand(s);
+	if (op == MICRO_V_STORE && !s->address_known)
+		return WIRE_END_UNKNOWN;
 	if (op == MICRO_V_STORE)
-		return s->address_known
-			       ? interpret_store_wide(s, s->address, micro_width(m), s->wide_known)
-			       : WIRE_END_UNKNOWN;
+		return interpret_store_wide(s, s->address, micro_width(m),
+					    interpret_all_known(s->wide_known, micro_width(m)));
 	if (op == MICRO_V_BROADCAST)
 		return interpret_transport(s);
 	if (op == MICRO_V_MASK || op == MICRO_V_TEST)

@@ -102,6 +102,9 @@ static bool set_binary(struct micro_build *m, bool test)
 		first = m->operand[1];
 		second = m->operand[0];
 	}
+	/* Processors differ in what becomes of a register's upper half. */
+	if (op == MICRO_COMPARE_EXCHANGE && first->type == ZYDIS_OPERAND_TYPE_REGISTER)
+		return false;
 	/* The bit's number in a register reaches beyond the operand in memory. */
 	if (op >= MICRO_BIT_TEST && op <= MICRO_BIT_FLIP &&
 	    first->type == ZYDIS_OPERAND_TYPE_MEMORY &&
@@ -173,8 +176,8 @@ static bool set_operands(struct micro_build *m, struct rule rule, unsigned width
 	case FORM_TEST:
 		return set_binary(m, true);
 	case FORM_UNARY:
-		if (rule.op == MICRO_SWAP_BYTES)
-			return micro_set_operand(m, MICRO_DST, o[0]) &&
+		if (rule.op == MICRO_SWAP_BYTES) /* of two bytes it is undefined */
+			return width >= 2 && micro_set_operand(m, MICRO_DST, o[0]) &&
 			       micro_set_operand(m, MICRO_B, o[0]);
 		if (!micro_set_operand(m, MICRO_DST, o[0]))
 			return false;

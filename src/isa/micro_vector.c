@@ -23,10 +23,10 @@ struct rule {
 
 #define X(name)		ZYDIS_MNEMONIC_##name
 #define BOTH(name, ...) [X(name)] = {__VA_ARGS__}, [X(V##name)] = {__VA_ARGS__}
-#define LOGIC(op, integer, floating)                                                            \
-	BOTH(integer, op, FORM_BINARY), BOTH(floating##PS, op, FORM_BINARY),                    \
-		BOTH(floating##PD, op, FORM_BINARY), [X(V##integer##D)] = {op, FORM_BINARY, 2}, \
-						     [X(V##integer##Q)] = {op, FORM_BINARY, 3}
+#define LOGIC(op, integer, floating)                                                               \
+	BOTH(integer, op, FORM_BINARY), BOTH(floating##PS, op, FORM_BINARY, 2),                    \
+		BOTH(floating##PD, op, FORM_BINARY, 3), [X(V##integer##D)] = {op, FORM_BINARY, 2}, \
+							[X(V##integer##Q)] = {op, FORM_BINARY, 3}
 #define ELEMENTS(op, name)                                                    \
 	BOTH(name##B, op, FORM_BINARY, 0), BOTH(name##W, op, FORM_BINARY, 1), \
 		BOTH(name##D, op, FORM_BINARY, 2), BOTH(name##Q, op, FORM_BINARY, 3)

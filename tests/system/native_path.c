@@ -235,11 +235,11 @@ static void print_code(const char *what, uint64_t address)
 {
 	uint8_t code[16];
 
-	printf("# %s at %#" PRIx64 ":", what, address);
+	fprintf(stderr, "# %s at %#" PRIx64 ":", what, address);
 	if (!read_memory(NULL, code, sizeof(code), address))
 		for (size_t i = 0; i < sizeof(code); i++)
-			printf(" %02x", code[i]);
-	printf("\n");
+			fprintf(stderr, " %02x", code[i]);
+	fprintf(stderr, "\n");
 }
 
 /* Registers and flags at the end of a window. */
@@ -258,14 +258,14 @@ static void compare_values(const struct user_regs_struct *regs, uint32_t known,
 		if (native.gpr[i] == end->gpr[i])
 			continue;
 		t.value_mismatches++;
-		printf("# register %d: %#" PRIx64 " interpreted, %#" PRIx64 " native\n", i,
-		       end->gpr[i], native.gpr[i]);
+		fprintf(stderr, "# register %d: %#" PRIx64 " interpreted, %#" PRIx64 " native\n", i,
+			end->gpr[i], native.gpr[i]);
 		print_code("in the window", start);
 	}
 	if ((native.flags ^ end->flags) & flags_known & FLAGS) {
 		t.value_mismatches++;
-		printf("# flags: %#x interpreted, %#x native, known %#x\n", end->flags,
-		       native.flags, flags_known);
+		fprintf(stderr, "# flags: %#x interpreted, %#x native, known %#x\n", end->flags,
+			native.flags, flags_known);
 		print_code("in the window", start);
 	}
 }
@@ -301,8 +301,8 @@ static bool compare_window(struct user_regs_struct *regs, int *pending)
 		if (regs->rip == path[i])
 			continue;
 		t.path_mismatches++;
-		printf("# step %u of %u: %#" PRIx64 " interpreted, %#" PRIx64 " native\n", i,
-		       window.instructions, path[i], (uint64_t)regs->rip);
+		fprintf(stderr, "# step %u of %u: %#" PRIx64 " interpreted, %#" PRIx64 " native\n",
+			i, window.instructions, path[i], (uint64_t)regs->rip);
 		print_code("after", path[i - 1]);
 		return true;
 	}
@@ -349,16 +349,18 @@ static void start(char **command)
 
 static void print_sums(const char *command)
 {
-	printf("%s: %" PRIu64 " instructions in %" PRIu64 " windows, %" PRIu64
-	       " path mismatches, %" PRIu64 " value mismatches; %.1f transfers a window; %.1f%% of "
-	       "the registers known at the end\n",
-	       command, t.instructions, t.windows, t.path_mismatches, t.value_mismatches,
-	       (double)t.edges / (double)(t.windows ? t.windows : 1),
-	       100.0 * (double)t.known / (double)(t.registers ? t.registers : 1));
+	fprintf(stderr,
+		"native-path: %s: %" PRIu64 " instructions in %" PRIu64 " windows, %" PRIu64
+		" path mismatches, %" PRIu64
+		" value mismatches; %.1f transfers a window; %.1f%% of "
+		"the registers known at the end\n",
+		command, t.instructions, t.windows, t.path_mismatches, t.value_mismatches,
+		(double)t.edges / (double)(t.windows ? t.windows : 1),
+		100.0 * (double)t.known / (double)(t.registers ? t.registers : 1));
 	for (unsigned i = 0; i < WIRE_END_REASONS; i++)
 		if (t.ends[i])
-			printf("  %5.1f%% %s\n", 100.0 * (double)t.ends[i] / (double)t.windows,
-			       windows_end_text(i));
+			fprintf(stderr, "  %5.1f%% %s\n",
+				100.0 * (double)t.ends[i] / (double)t.windows, windows_end_text(i));
 }
 
 int main(int argc, char **argv)

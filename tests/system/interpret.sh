@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
+# shellcheck shell=bash
+# timeout: 240
+# The interpreter of edge samples takes the path that the processor takes: real programs, and single
+# instructions with random operands. INTERPRET_INSTRUCTIONS=60000 compares 420,000.
+. "$(dirname "$0")/../tap.sh"
+native=$build/tests/system/native-path
+n=${INTERPRET_INSTRUCTIONS:-8000}
+
+if ! [ -x "$native" ]; then
+	skip 'paths' 'not x86-64'
+	tap_end
+fi
+
+# same NAME COMMAND...: a case. The command must be long enough.
+same() {
+	local name=$1
+	shift
+	if ! command -v "$1" >/dev/null; then
+		skip "$name" "there is no $1"
+		return
+	fi
+	if "$native" "$n" "$@" >out 2>err </dev/null; then pass "$name"; else fail "$name" "$(cat err)"; fi
+	grep -a -A10 -E '^native-path: |^# ' err | head -40 | sed 's/^\(# \)*/# /'
+}
+
+{
+	printf 'int printf(const char *, ...);\n'
+	for i in $(seq 2000); do
+		echo "int f$i(int x, char *s) { int r = 0; for (int i = 0; i < x; i++) { if (s[i] == $((i % 256)))" \
+			"r += i * $i; else r ^= x; switch (r & 7) { case 0: r++; break; case 1: r -= 3; break;" \
+			"case 3: r *= 5; break; case 5: r /= 3; } } return r + printf(s); }"
+	done
+} >large.c
+cat large.c large.c large.c large.c large.c large.c "$build/culprit" >large
+
+same gzip gzip -9 -c large
+same sqlite3 sqlite3 :memory: 'create table t(a, b, c);
+with recursive n(i) as (select 1 union all select i + 1 from n where i < 300000)
+insert into t select i, (i * 7919) % 100003, "text" || i from n; create index x on t(b);
+select count(*), sum(length(c)) from t where b in (select a from t where a % 3 = 0);
+select c from t order by b desc limit 5;'
+same perl perl -e 'my %h; for my $i (1 .. 400000) { my $k = "key" . ($i * 7919 % 10007);
+$h{$k} .= chr(65 + $i % 26); if ($h{$k} =~ /(AB+C|X[YZ])/) { $h{$k} = lc $1 } }
+print join(",", sort { $a cmp $b } map { length } values %h), "\n"'
+same python3 "$(readlink -f /usr/bin/python3)" -c '
+import json, re
+d = {}
+for i in range(300000):
+    d.setdefault("k%d" % (i * 7919 % 5003), []).append(i * 1.5)
+print(len(json.dumps(d)), sum(1 for k in d if re.match("k[1-3]+", k)), sum(sum(v) for v in d.values()))'
+same cc1 "$(gcc -print-prog-name=cc1)" -O2 -quiet large.c -o /dev/null
+cat large.c{,}{,}{,} >eight.c
+same sort sort --parallel=1 -k 3,3 -k 1n eight.c
+sort -R --random-source=large eight.c >other.c
+same git git diff --no-index --stat eight.c other.c
+
+if "$build/tests/system/native-random" "$((n * 5))" 2>err; then pass "single instructions with random operands"; else
+	fail "single instructions with random operands" "$(head -60 err)"
+fi
+tail -1 err | sed "s/^/# /"
+tap_end
