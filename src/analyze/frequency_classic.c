@@ -25,6 +25,7 @@ struct classic {
 	struct cfg_graph *graph;
 	struct cfg_equivalence *q;
 	double *frequency, *deviation; /* of the classes; frequency < 0: not known yet */
+	uint32_t *last, *previous;     /* block of a class, and of the same class before a block */
 	struct issue_point *points;
 };
 
@@ -68,20 +69,19 @@ static void estimate_classes(struct classic *w, const struct evidence *e,
 	for (uint32_t class = 0; class < w->q->class_count; class ++) {
 		w->frequency[class] = -1;
 		w->deviation[class] = FREQUENCY_UNKNOWN;
+		w->last[class] = CFG_OUTSIDE;
 	}
-	/* Blocks by class: a class's blocks are found from its first one on. */
 	for (uint32_t b = 0; b < f->function->block_count; b++) {
-		const uint32_t class = w->q->node_class[b];
+		w->previous[b] = w->last[w->q->node_class[b]];
+		w->last[w->q->node_class[b]] = b;
+	}
+	for (uint32_t class = 0; class < w->q->class_count; class ++) {
 		size_t count = 0;
 		double samples = 0;
 
-		if (w->frequency[class] >= 0)
-			continue;
-		for (uint32_t k = b; k < f->function->block_count; k++) {
+		for (uint32_t k = w->last[class]; k != CFG_OUTSIDE; k = w->previous[k]) {
 			const struct evidence_block *block = &e->blocks[f->first_block + k];
 
-			if (w->q->node_class[k] != class)
-				continue;
 			w->points[count++] =
 				(struct issue_point){(double)block->samples / block->cost,
 						     (double)block->samples, block->cost};
@@ -158,7 +158,9 @@ static int classic_function(const struct evidence *e, const struct evidence_func
 	w.frequency = calloc(w.q->class_count + 1, sizeof(*w.frequency));
 	w.deviation = calloc(w.q->class_count + 1, sizeof(*w.deviation));
 	w.points = calloc((size_t)f->function->block_count + 1, sizeof(*w.points));
-	if (!w.frequency || !w.deviation || !w.points) {
+	w.last = calloc(w.q->class_count + 1, sizeof(*w.last));
+	w.previous = calloc((size_t)f->function->block_count + 1, sizeof(*w.previous));
+	if (!w.frequency || !w.deviation || !w.points || !w.last || !w.previous) {
 		error = -ENOMEM;
 		goto out;
 	}
@@ -172,6 +174,8 @@ out:
 	free(w.frequency);
 	free(w.deviation);
 	free(w.points);
+	free(w.last);
+	free(w.previous);
 	cfg_equivalence_free(w.q);
 	cfg_graph_free(w.graph);
 	return error;

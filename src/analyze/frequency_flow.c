@@ -12,8 +12,9 @@
 #define ROUNDS	   10
 #define SUM_SIGMA  0.01 /* what enters a block leaves it */
 #define HOLE_SIGMA 0.1	/* the same where the graph misses edges */
-#define RATIO_BIAS 0.05 /* of a branch's ratio, beside the noise: windows start where it is slow \
-			 */
+#define RATIO_BIAS                                                                    \
+	0.05 /* of a branch's ratio, beside the noise: windows start where it is slow \
+	      */
 #define CALL_SIGMA     0.03 /* a function is entered as often as it is called */
 #define UNSEEN_SIGMA   0.5  /* the same when no call was seen, only calls in the code */
 #define REGION_SIGMA   0.7  /* visits per execution: between functions, they go with the CPI */
@@ -21,6 +22,9 @@
 #define VISIT_NOISE    3.0  /* variance of visits over visits: several come from one window */
 #define TIME_SIGMA     1.2  /* samples per execution over the best case, where no window passed */
 #define RECORDED_SIGMA 0.03 /* of branch records of the hardware */
+
+/* What ties functions: the more, the better the estimate and the larger the work. */
+enum flow_ties { TIES_NONE, TIES_SEEN, TIES_ALL };
 
 struct flow {
 	const struct evidence *e;
@@ -31,7 +35,7 @@ struct flow {
 	double scale;		     /* visits for a sample a cycle of cost */
 	uint32_t recorded, executed; /* unknowns: their scales; UINT32_MAX: there are none */
 	double *sums;		     /* by unknown: visits, samples, ... of its blocks */
-	bool with_calls;
+	enum flow_ties ties;
 };
 
 static struct logsum_term *terms_room(struct flow *w, size_t count)
@@ -44,6 +48,19 @@ static struct logsum_term *terms_room(struct flow *w, size_t count)
 	return w->terms;
 }
 
+/* Says that a block's frequency is the sum of so many ways; those without an unknown do not run. */
+static void add_sum(struct flow *w, uint32_t block, struct logsum_term *t, uint32_t count)
+{
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < count; i++) {
+		if (t[i].variable != FLOW_NONE)
+			t[kept++] = t[i];
+	}
+	if (kept && !(kept == 1 && t[0].variable == block))
+		logsum_equation(w->m, block, t, kept, 0, SUM_SIGMA);
+}
+
 /* A block's frequency is the sum of the ways out of it; and of the ways into it. */
 static int add_conservation(struct flow *w, const struct evidence_function *f)
 {
@@ -51,27 +68,26 @@ static int add_conservation(struct flow *w, const struct evidence_function *f)
 
 	for (uint32_t b = 0; b < c->block_count; b++) {
 		const struct cfg_block *block = &c->blocks[b];
+		const uint32_t own = w->u.blocks[f->first_block + b];
 		const uint32_t most = block->succ_count > block->pred_count ? block->succ_count
 									    : block->pred_count;
 		struct logsum_term *t = terms_room(w, (size_t)most + 1);
 
 		if (!t)
 			return -ENOMEM;
+		if (own == FLOW_NONE)
+			continue;
 		for (uint32_t i = 0; i < block->succ_count; i++)
 			t[i] = (struct logsum_term){
 				w->u.ways[f->first_edge + block->first_succ + i], 0};
-		if (block->succ_count > 1)
-			logsum_equation(w->m, w->u.blocks[f->first_block + b], t, block->succ_count,
-					0, SUM_SIGMA);
+		add_sum(w, own, t, block->succ_count);
 		/* What enters a block where edges are missing comes with the calls and jumps. */
 		if (!c->complete)
 			continue;
 		for (uint32_t i = 0; i < block->pred_count; i++)
 			t[i] = (struct logsum_term){
 				w->u.ways[f->first_edge + c->preds[block->first_pred + i]], 0};
-		if (block->pred_count > 1)
-			logsum_equation(w->m, w->u.blocks[f->first_block + b], t, block->pred_count,
-					0, SUM_SIGMA);
+		add_sum(w, own, t, block->pred_count);
 	}
 	return 0;
 }
@@ -88,7 +104,8 @@ static void add_ratios(struct flow *w, const struct evidence_function *f)
 
 		for (uint32_t i = 0; i < block->succ_count; i++)
 			all += w->e->ways[first + i].passes;
-		if (all <= 0 || block->succ_count < 2)
+		if (all <= 0 || block->succ_count < 2 ||
+		    w->u.blocks[f->first_block + b] == FLOW_NONE)
 			continue;
 		for (uint32_t i = 0; i < block->succ_count; i++) {
 			const double p = (w->e->ways[first + i].passes + 0.5) /
@@ -96,8 +113,9 @@ static void add_ratios(struct flow *w, const struct evidence_function *f)
 			const double bias = RATIO_BIAS * (1 - p);
 			const struct logsum_term t = {w->u.blocks[f->first_block + b], log(p)};
 
-			logsum_equation(w->m, w->u.ways[first + i], &t, 1, 0,
-					sqrt((1 - p) / (p * (all + 1)) + bias * bias));
+			if (w->u.ways[first + i] != FLOW_NONE)
+				logsum_equation(w->m, w->u.ways[first + i], &t, 1, 0,
+						sqrt((1 - p) / (p * (all + 1)) + bias * bias));
 		}
 	}
 }
@@ -116,7 +134,7 @@ static bool call_term(const struct flow *w, const struct evidence_call *c, struc
 	}
 	*ret_share = c->direct ? 1 : all > 0 ? fmin(c->passes / all, 1) : 0;
 	ret->offset = *ret_share > 0 ? log(*ret_share) : 0;
-	return *ret_share > 0;
+	return *ret_share > 0 && ret->variable != FLOW_NONE;
 }
 
 /* The unknown that calls and jumps to a block feed; and those of its known ways in, as terms. */
@@ -137,7 +155,8 @@ static uint32_t call_target(const struct flow *w, const struct evidence_function
 	for (uint32_t i = 0; i < to->pred_count; i++) {
 		const uint32_t edge = c->preds[to->first_pred + i];
 
-		if (c->edges[edge].from != CFG_OUTSIDE)
+		if (c->edges[edge].from != CFG_OUTSIDE &&
+		    w->u.ways[f->first_edge + edge] != FLOW_NONE)
 			t[(*ret_count)++] =
 				(struct logsum_term){w->u.ways[f->first_edge + edge], 0};
 	}
@@ -164,14 +183,15 @@ static int add_target(struct flow *w, size_t from, size_t to)
 		return 0;
 	left = call_target(w, f, block, t, &count);
 	for (size_t i = from; i < to; i++) {
-		if (!call_term(w, &calls[i], &t[count], &share))
+		if ((w->ties == TIES_SEEN && calls[i].passes <= 0) ||
+		    !call_term(w, &calls[i], &t[count], &share))
 			continue;
 		count++;
 		seen += calls[i].passes;
 		noise += calls[i].direct ? 0 : calls[i].passes * (1 - share);
 	}
 	hidden = entry ? f->unexplained / fmax(f->unexplained + seen, 1) : 0;
-	if (!count || hidden > 0.5)
+	if (!count || hidden > 0.5 || left == FLOW_NONE)
 		return 0;
 	variance = seen > 0 ? noise / (seen * seen) + CALL_SIGMA * CALL_SIGMA
 			    : UNSEEN_SIGMA * UNSEEN_SIGMA;
@@ -212,6 +232,8 @@ static void add_visits(struct flow *w, const struct evidence_function *f, bool *
 	for (uint32_t b = 0; b < c->block_count; b++) {
 		double *sum = w->sums + (size_t)unknown[b] * 4;
 
+		if (unknown[b] == FLOW_NONE)
+			continue;
 		sum[0] += blocks[b].visits;
 		sum[1]++;
 		sum[2] += (double)blocks[b].samples;
@@ -225,12 +247,13 @@ static void add_visits(struct flow *w, const struct evidence_function *f, bool *
 		struct logsum_term t = {region, 0};
 		double sigma;
 
-		if (taken[unknown[b]])
+		if (unknown[b] == FLOW_NONE || taken[unknown[b]])
 			continue;
 		taken[unknown[b]] = true;
-		if (visits >= 3) {
-			t.offset = log(fmax(sum[0], 0.3) / sum[1]);
-			sigma = sqrt(PLACE_SIGMA * PLACE_SIGMA + VISIT_NOISE / fmax(sum[0], 0.3));
+		if (visits >= FLOW_SEEN_LEAST) {
+			t.offset = log(fmax(sum[0], FLOW_LEAST) / sum[1]);
+			sigma = sqrt(PLACE_SIGMA * PLACE_SIGMA +
+				     VISIT_NOISE / fmax(sum[0], FLOW_LEAST));
 		} else {
 			t.offset = log(w->scale * fmax(sum[2], 0.5) / sum[3]);
 			sigma = sqrt(TIME_SIGMA * TIME_SIGMA + 1 / (sum[2] + 0.2));
@@ -248,7 +271,7 @@ static void add_hardware(struct flow *w, const struct evidence_function *f)
 		const double n = w->e->ways[f->first_edge + i].recorded;
 		const struct logsum_term t = {w->recorded, log(fmax(n, 1))};
 
-		if (n > 0)
+		if (n > 0 && w->u.ways[f->first_edge + i] != FLOW_NONE)
 			logsum_equation(w->m, w->u.ways[f->first_edge + i], &t, 1, 0,
 					sqrt(RECORDED_SIGMA * RECORDED_SIGMA + 1 / n));
 	}
@@ -257,7 +280,7 @@ static void add_hardware(struct flow *w, const struct evidence_function *f)
 		const struct logsum_term t = {w->executed,
 					      log(fmax(n, 1) / c->blocks[b].instruction_count)};
 
-		if (n > 0)
+		if (n > 0 && w->u.blocks[f->first_block + b] != FLOW_NONE)
 			logsum_equation(w->m, w->u.blocks[f->first_block + b], &t, 1, 0,
 					sqrt(RECORDED_SIGMA * RECORDED_SIGMA + 1 / n));
 	}
@@ -310,11 +333,19 @@ static int add_everything(struct flow *w)
 		add_visits(w, &e->functions[i], taken);
 		add_hardware(w, &e->functions[i]);
 	}
-	if (!error && w->with_calls)
+	if (!error && w->ties != TIES_NONE)
 		error = add_calls(w);
 	free(taken);
 	free(w->sums);
 	return error;
+}
+
+static struct frequency_guess take_result(const struct flow *w, uint32_t unknown,
+					  const double *variances)
+{
+	if (unknown == FLOW_NONE)
+		return (struct frequency_guess){-INFINITY, FREQUENCY_UNKNOWN};
+	return (struct frequency_guess){logsum_value(w->m, unknown), sqrt(variances[unknown])};
 }
 
 static int take_results(const struct flow *w, struct frequency_guesses *g)
@@ -334,9 +365,12 @@ static int take_results(const struct flow *w, struct frequency_guesses *g)
 
 			for (uint32_t b = 0; b < f->function->block_count; b++) {
 				const uint32_t unknown = w->u.blocks[f->first_block + b];
-				const double part = exp(logsum_value(w->m, unknown)) *
-						    f->function->blocks[b].instruction_count;
+				double part;
 
+				if (unknown == FLOW_NONE)
+					continue;
+				part = exp(logsum_value(w->m, unknown)) *
+				       f->function->blocks[b].instruction_count;
 				if (!pass)
 					total += part;
 				else
@@ -345,21 +379,23 @@ static int take_results(const struct flow *w, struct frequency_guesses *g)
 		}
 	}
 	error = logsum_variances(w->m, weights, variances);
-	for (size_t i = 0; i < e->block_count && !error; i++)
-		g->blocks[i] = (struct frequency_guess){logsum_value(w->m, w->u.blocks[i]),
-							sqrt(variances[w->u.blocks[i]])};
+	for (size_t i = 0; i < e->block_count && !error; i++) {
+		g->blocks[i] = take_result(w, w->u.blocks[i], variances);
+		if (w->u.blocks[i] == FLOW_NONE && e->blocks[i].samples)
+			g->blocks[i].log =
+				log(w->scale * (double)e->blocks[i].samples / e->blocks[i].cost);
+	}
 	for (size_t i = 0; i < e->way_count && !error; i++)
-		g->ways[i] = (struct frequency_guess){logsum_value(w->m, w->u.ways[i]),
-						      sqrt(variances[w->u.ways[i]])};
+		g->ways[i] = take_result(w, w->u.ways[i], variances);
 out:
 	free(weights);
 	free(variances);
 	return error;
 }
 
-static int flow_try(const struct evidence *e, struct frequency_guesses *g, bool with_calls)
+static int flow_try(const struct evidence *e, struct frequency_guesses *g, enum flow_ties ties)
 {
-	struct flow w = {.e = e, .m = logsum_new(), .with_calls = with_calls};
+	struct flow w = {.e = e, .m = logsum_new(), .ties = ties};
 	int error = -ENOMEM;
 
 	w.u.blocks = calloc(e->block_count + 1, sizeof(*w.u.blocks));
@@ -379,8 +415,9 @@ static int flow_try(const struct evidence *e, struct frequency_guesses *g, bool 
 
 int frequency_flow(const struct evidence *e, struct frequency_guesses *g)
 {
-	int error = flow_try(e, g, true);
+	int error = -E2BIG;
 
-	/* A program too large to be solved as one: each function by itself. */
-	return error == -E2BIG ? flow_try(e, g, false) : error;
+	for (int ties = TIES_ALL; ties >= TIES_NONE && error == -E2BIG; ties--)
+		error = flow_try(e, g, (enum flow_ties)ties);
+	return error;
 }

@@ -5,10 +5,21 @@
 #include "analyze/frequency_state.h"
 #include "analyze/logsum.h"
 
-/* The unknowns of a program: one for each set of blocks and edges of a function that run equally
- * often (frequency equivalence; a block's only way out or in). */
+/*
+ * The unknowns of a program: one for each set of blocks and edges of a function that run equally
+ * often (frequency equivalence; a block's only way out or in). None for what windows would have
+ * seen if it ran (in a function that they passed, sets without any evidence); and none for a
+ * function of a few samples that no window passed: of these only samples tell.
+ */
+#define FLOW_NONE UINT32_MAX
+#define FLOW_SEEN_LEAST                                                          \
+	0.5 /* visits of a function, for windows to tell what does not run in it \
+	     */
+#define FLOW_SAMPLES_LEAST 10
+#define FLOW_LEAST	   0.3 /* visits that stand for none */
+
 struct flow_unknowns {
-	uint32_t *blocks, *ways; /* their unknowns, as in the evidence */
+	uint32_t *blocks, *ways; /* their unknowns, as in the evidence, or FLOW_NONE */
 };
 
 /* Numbers them, with starts from the evidence, in m. scale: visits for a sample a cycle of cost. */

@@ -6,8 +6,6 @@
 #include "analyze/frequency_flow.h"
 #include "cfg/function_graph.h"
 
-#define START_LEAST 0.3 /* visits, of what was never seen */
-
 /* The sets of one function: blocks first, then edges. */
 struct sets {
 	uint32_t *parent, *number;
@@ -95,6 +93,54 @@ static void join_only_ways(struct sets *s, const struct cfg_function *f)
 	}
 }
 
+/* What was seen of each set: visits of its blocks, or passes if it has edges only. */
+static void sum_up(struct sets *s, const struct evidence *e, const struct evidence_function *f,
+		   double scale)
+{
+	const uint32_t blocks = f->function->block_count;
+
+	for (uint32_t k = 0; k < blocks; k++) {
+		const struct evidence_block *b = &e->blocks[f->first_block + k];
+		const uint32_t root = sets_root(s, k);
+
+		s->visits[root] +=
+			b->visits > 0 ? b->visits : 0.1 * scale * (double)b->samples / b->cost;
+		s->weight[root]++;
+	}
+	for (uint32_t k = 0; k < f->function->edge_count; k++) {
+		const struct evidence_way *way = &e->ways[f->first_edge + k];
+		const uint32_t root = sets_root(s, blocks + k);
+
+		if (root < blocks && s->visits[root] > 0)
+			continue;
+		s->visits[root] += way->passes + way->recorded;
+		s->weight[root] += root >= blocks;
+	}
+}
+
+static void number(struct sets *s, struct logsum *m, const struct evidence *e,
+		   const struct evidence_function *f, struct flow_unknowns *u)
+{
+	const uint32_t blocks = f->function->block_count;
+	double visits = 0;
+	bool all;
+
+	for (uint32_t k = 0; k < blocks; k++)
+		visits += e->blocks[f->first_block + k].visits;
+	all = visits < FLOW_SEEN_LEAST && f->samples >= FLOW_SAMPLES_LEAST;
+	for (uint32_t k = 0; k < blocks + f->function->edge_count; k++) {
+		const uint32_t root = sets_root(s, k);
+		const double mean = s->visits[root] / fmax(s->weight[root], 1);
+
+		if (s->number[root] == FLOW_NONE && (all || (mean > 0 && visits > 0)))
+			s->number[root] = logsum_variable(m, log(fmax(mean, FLOW_LEAST)));
+		if (k < blocks)
+			u->blocks[f->first_block + k] = s->number[root];
+		else
+			u->ways[f->first_edge + k - blocks] = s->number[root];
+	}
+}
+
 int flow_unknowns_add(struct logsum *m, const struct evidence *e, double scale,
 		      struct flow_unknowns *u)
 {
@@ -103,40 +149,15 @@ int flow_unknowns_add(struct logsum *m, const struct evidence *e, double scale,
 
 	for (size_t i = 0; i < e->function_count && !error; i++) {
 		const struct evidence_function *f = &e->functions[i];
-		const uint32_t blocks = f->function->block_count;
-		const uint32_t count = blocks + f->function->edge_count;
 
-		error = sets_start(&s, count);
+		error = sets_start(&s, f->function->block_count + f->function->edge_count);
 		if (!error)
 			error = join_classes(&s, f->function);
 		if (error)
 			break;
 		join_only_ways(&s, f->function);
-		for (uint32_t k = 0; k < count; k++) {
-			const uint32_t root = sets_root(&s, k);
-			const struct evidence_block *b = &e->blocks[f->first_block + k];
-
-			if (k < blocks) {
-				s.visits[root] +=
-					fmax(b->visits, scale * (double)b->samples / b->cost * 0.1);
-				s.weight[root]++;
-			} else if (root >= blocks) {
-				s.visits[root] += e->ways[f->first_edge + k - blocks].passes;
-				s.weight[root]++;
-			}
-		}
-		for (uint32_t k = 0; k < count; k++) {
-			const uint32_t root = sets_root(&s, k);
-
-			if (s.number[root] == UINT32_MAX)
-				s.number[root] = logsum_variable(
-					m, log(fmax(s.visits[root] / fmax(s.weight[root], 1),
-						    START_LEAST)));
-			if (k < blocks)
-				u->blocks[f->first_block + k] = s.number[root];
-			else
-				u->ways[f->first_edge + k - blocks] = s.number[root];
-		}
+		sum_up(&s, e, f, scale);
+		number(&s, m, e, f, u);
 	}
 	free(s.parent);
 	free(s.number);

@@ -11,7 +11,7 @@
 #define LOGSUM_EXACT	 0.002 /* sigma of a part, and the least of all */
 #define LOGSUM_HUBER	 3.0   /* errors of more sigmas count less */
 #define LOGSUM_STEP_MAX	 2.0   /* of one unknown in one round */
-#define LOGSUM_STEP_DONE 0.003
+#define LOGSUM_STEP_DONE 0.02
 #define LOGSUM_PULL	 1e-6 /* weight of y's start: what nothing determines stays there */
 #define LOGSUM_SIZE_MAX	 (1u << 27)
 

@@ -23,7 +23,7 @@ struct sparse_pair {
  * entries, or take more than SPARSE_WORK_MAX multiplications; -ENOMEM; -EINVAL.
  */
 #define SPARSE_FACTOR_MAX ((size_t)1 << 26)
-#define SPARSE_WORK_MAX	  4e10
+#define SPARSE_WORK_MAX	  4e8
 int sparse_new(uint32_t size, const struct sparse_pair *pairs, size_t pair_count,
 	       uint32_t *ret_places, struct sparse **ret);
 void sparse_free(struct sparse *s);

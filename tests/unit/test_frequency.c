@@ -1,0 +1,457 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#include <errno.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+#include "analyze/cpi.h"
+#include "analyze/frequency.h"
+#include "analyze/logsum.h"
+#include "analyze/sparse.h"
+#include "cfg/cfg.h"
+
+/*
+ * Frequencies of programs that are made up, with known branch probabilities: windows begin where
+ * made-up time is spent, and walk the code as a processor would. Random numbers are ours, so every
+ * run is the same.
+ */
+static uint64_t state;
+
+static double uniform(void)
+{
+	state ^= state << 13;
+	state ^= state >> 7;
+	state ^= state << 17;
+	return (double)(state >> 11) / 9007199254740992.0;
+}
+
+/* ---- sparse.h against elimination in full ---- */
+
+#define SIZE 40
+
+static void invert(double a[SIZE][SIZE], double out[SIZE][SIZE])
+{
+	memset(out, 0, sizeof(double[SIZE][SIZE]));
+	for (int i = 0; i < SIZE; i++)
+		out[i][i] = 1;
+	for (int k = 0; k < SIZE; k++) {
+		const double pivot = a[k][k];
+
+		for (int j = 0; j < SIZE; j++) {
+			a[k][j] /= pivot;
+			out[k][j] /= pivot;
+		}
+		for (int i = 0; i < SIZE; i++) {
+			const double factor = a[i][k];
+
+			for (int j = 0; j < SIZE && i != k; j++) {
+				a[i][j] -= factor * a[k][j];
+				out[i][j] -= factor * out[k][j];
+			}
+		}
+	}
+}
+
+static void test_sparse(void **unused)
+{
+	struct sparse_pair pairs[SIZE * 5];
+	uint32_t places[SIZE * 5];
+	double full[SIZE][SIZE] = {{0}}, inverse[SIZE][SIZE], x[SIZE], b[SIZE], diagonal[SIZE];
+	struct sparse *s;
+	size_t count = 0, values;
+
+	(void)unused;
+	state = 1;
+	for (uint32_t i = 0; i < SIZE; i++)
+		pairs[count++] = (struct sparse_pair){i, i};
+	while (count < SIZE * 4)
+		pairs[count++] = (struct sparse_pair){(uint32_t)(uniform() * SIZE),
+						      (uint32_t)(uniform() * SIZE)};
+	assert_int_equal(sparse_new(SIZE, pairs, count, places, &s), 0);
+	for (size_t i = 0; i < count; i++) {
+		const double v = i < SIZE ? 8 : uniform() - 0.5;
+
+		sparse_values(s, &values)[places[i]] += v;
+		full[pairs[i].row][pairs[i].column] += v;
+		if (pairs[i].row != pairs[i].column)
+			full[pairs[i].column][pairs[i].row] += v;
+	}
+	assert_int_equal(sparse_factor(s), 0);
+	invert(full, inverse);
+	assert_int_equal(sparse_inverse_diagonal(s, diagonal), 0);
+	for (int i = 0; i < SIZE; i++)
+		x[i] = b[i] = uniform();
+	sparse_solve(s, x);
+	for (int i = 0; i < SIZE; i++) {
+		double sum = 0;
+
+		for (int j = 0; j < SIZE; j++)
+			sum += inverse[i][j] * b[j];
+		assert_true(fabs(sum - x[i]) < 1e-9);
+		assert_true(fabs(inverse[i][i] - diagonal[i]) < 1e-9);
+	}
+	sparse_values(s, &values)[places[0]] = -100;
+	assert_int_equal(sparse_factor(s), -EDOM);
+	sparse_free(s);
+	assert_int_equal(sparse_new(0, pairs, count, places, &s), -EINVAL);
+}
+
+/* ---- logsum.h: a sum of thirty unknowns, each measured once ---- */
+
+static void test_logsum(void **unused)
+{
+	struct logsum *m = logsum_new();
+	struct logsum_term terms[30];
+	double variance[64], expected = 0;
+	uint32_t total;
+
+	(void)unused;
+	for (uint32_t i = 0; i < 30; i++) {
+		terms[i] = (struct logsum_term){logsum_variable(m, 0), 0};
+		logsum_equation(m, terms[i].variable, NULL, 0, log(i + 1.0), 0.1);
+		expected += i + 1.0;
+	}
+	total = logsum_variable(m, 0);
+	logsum_equation(m, total, terms, 30, 0, 0);
+	assert_int_equal(logsum_solve(m, 20), 0);
+	assert_true(fabs(exp(logsum_value(m, total)) / expected - 1) < 0.001);
+	assert_true(logsum_count(m) < 64);
+	assert_int_equal(logsum_variances(m, NULL, variance), 0);
+	assert_true(fabs(sqrt(variance[terms[3].variable]) - 0.1) < 0.002);
+	/* Of the sum: sqrt(sum of (i * 0.1)^2) / sum of i. */
+	assert_true(fabs(sqrt(variance[total]) - 0.1 * sqrt(9455) / 465) < 0.001);
+	logsum_free(m);
+
+	m = logsum_new();
+	assert_int_equal(logsum_solve(m, 1), -EINVAL);
+	logsum_free(m);
+}
+
+/* ---- whole programs ---- */
+
+#define CODE_MAX 512
+
+struct program {
+	uint8_t code[CODE_MAX];
+	size_t size;
+	struct cfg_bytes bytes;
+	struct cfg_extent extents[4];
+	struct cfg_source source;
+	struct cfg_image *image;
+};
+
+static void emit(struct program *p, const char *bytes, size_t size)
+{
+	memcpy(p->code + p->size, bytes, size);
+	p->size += size;
+}
+
+static void emit_nops(struct program *p, int n)
+{
+	for (int i = 0; i < n; i++)
+		emit(p, "\x90", 1);
+}
+
+static void emit_near(struct program *p, const char *opcode, size_t size, size_t to)
+{
+	int32_t distance;
+
+	emit(p, opcode, size);
+	distance = (int32_t)((int64_t)to - (int64_t)p->size - 4);
+	emit(p, (const char *)&distance, 4);
+}
+
+#define BASE 0x1000
+
+/*
+ * leaf:  a loop of 3 instructions that is left with 1/4; main: for ever { 30%: five nops and a
+ * call of leaf, else two nops; 60%: another call }. Offsets of the branches are in at[].
+ */
+enum { LEAF_LOOP, MAIN_SKIP, MAIN_SECOND, BRANCHES };
+static const double taken[BRANCHES] = {0.75, 0.7, 0.4};
+
+static void make_program(struct program *p, uint64_t at[BRANCHES])
+{
+	size_t main_at, fix, loop;
+
+	memset(p, 0, sizeof(*p));
+	emit_nops(p, 2); /* leaf */
+	loop = p->size;
+	emit_nops(p, 2);
+	at[LEAF_LOOP] = BASE + p->size;
+	emit_near(p, "\x0f\x84", 2, loop);
+	emit(p, "\xc3", 1);
+	main_at = p->size;
+	emit_nops(p, 3);
+	at[MAIN_SKIP] = BASE + p->size;
+	fix = p->size;
+	emit_near(p, "\x0f\x84", 2, 0);
+	emit_nops(p, 5);
+	emit_near(p, "\xe8", 1, 0);
+	emit_near(p, "\xe9", 1, p->size + 7);
+	memcpy(p->code + fix + 2, &(int32_t){(int32_t)(p->size - fix - 6)}, 4);
+	emit_nops(p, 2);
+	at[MAIN_SECOND] = BASE + p->size;
+	emit_near(p, "\x0f\x84", 2, p->size + 11);
+	emit_near(p, "\xe8", 1, 0);
+	emit_near(p, "\xe9", 1, main_at);
+	p->bytes = (struct cfg_bytes){BASE, p->code, p->size};
+	p->extents[0] = (struct cfg_extent){BASE, main_at, "leaf", true, false};
+	p->extents[1] = (struct cfg_extent){BASE + main_at, p->size - main_at, "main", true, false};
+	p->source = (struct cfg_source){.machine = 62,
+					.bits = 64,
+					.code = &p->bytes,
+					.code_count = 1,
+					.extents = p->extents,
+					.extent_count = 2};
+	assert_int_equal(cfg_image_new(&p->source, &p->image, NULL), 0);
+}
+
+/* A processor: its place and where it returns to. */
+struct walker {
+	const struct program *p;
+	const uint64_t *at;
+	uint64_t pc, back;
+};
+
+static const struct isa_instruction *instruction(const struct program *p, uint64_t pc)
+{
+	const struct cfg_function *f;
+
+	assert_int_equal(cfg_image_function(p->image, pc, &f), 0);
+	return &f->instructions[cfg_function_instruction_at(f, pc)];
+}
+
+/* One step; true when it was a transfer. */
+static bool step(struct walker *w)
+{
+	const struct isa_instruction *in = instruction(w->p, w->pc);
+	const uint64_t next = w->pc + in->size;
+
+	switch (in->branch) {
+	case ISA_BRANCH_CONDITIONAL:
+		for (int i = 0; i < BRANCHES; i++) {
+			if (w->at[i] == w->pc)
+				w->pc = uniform() < taken[i] ? in->target : next;
+		}
+		return true;
+	case ISA_BRANCH_JUMP:
+		w->pc = in->target;
+		return true;
+	case ISA_BRANCH_CALL:
+		w->back = next;
+		w->pc = in->target;
+		return true;
+	case ISA_BRANCH_RETURN:
+		w->pc = w->back;
+		return true;
+	default:
+		w->pc = next;
+		return false;
+	}
+}
+
+struct rows {
+	struct evidence_sample samples[CODE_MAX];
+	struct evidence_edge edges[CODE_MAX * 8];
+	size_t sample_count, edge_count;
+	uint64_t truth[CODE_MAX], total;
+	uint64_t time[CODE_MAX], pair[CODE_MAX][CODE_MAX], ends[CODE_MAX];
+};
+
+/* Time passes in proportion to an instruction's cost, which differs tenfold. */
+static double cost(uint64_t pc)
+{
+	return pc % 5 == 0 ? 5 : pc % 3 == 0 ? 0.5 : 1;
+}
+
+static void run(struct rows *r, const struct program *p, const uint64_t *at, size_t windows)
+{
+	struct walker w = {.p = p, .at = at, .pc = BASE + 11};
+	double clock = 0, next = 200 * uniform();
+	size_t taken_windows = 0;
+
+	memset(r, 0, sizeof(*r));
+	w.pc = p->extents[1].start;
+	while (taken_windows < windows) {
+		r->truth[w.pc - BASE]++;
+		r->total++;
+		clock += cost(w.pc);
+		if (clock > next) {
+			struct walker ahead = w;
+
+			next = clock + 400 * uniform();
+			taken_windows++;
+			r->time[w.pc - BASE]++;
+			for (int i = 0; i < 64; i++) {
+				const uint64_t from = ahead.pc;
+
+				if (step(&ahead))
+					r->pair[from - BASE][ahead.pc - BASE]++;
+			}
+			r->ends[ahead.pc - BASE]++;
+		}
+		step(&w);
+	}
+	for (uint64_t i = 0; i < CODE_MAX; i++) {
+		if (r->time[i]) {
+			r->samples[r->sample_count++] =
+				(struct evidence_sample){BASE + i, r->time[i]};
+			r->edges[r->edge_count++] = (struct evidence_edge){
+				EVIDENCE_START, BASE + i, r->time[i], 0, r->time[i]};
+		}
+		if (r->ends[i])
+			r->edges[r->edge_count++] = (struct evidence_edge){
+				BASE + i, EVIDENCE_END, r->ends[i], 0, r->ends[i]};
+		for (uint64_t j = 0; j < CODE_MAX; j++) {
+			if (r->pair[i][j])
+				r->edges[r->edge_count++] = (struct evidence_edge){
+					BASE + i, BASE + j, r->pair[i][j], 0, 0};
+		}
+	}
+}
+
+struct score {
+	double worst;	    /* relative error of a block */
+	unsigned held, all; /* blocks whose interval held the truth */
+	unsigned high, high_right;
+};
+
+static void judge(const struct rows *r, const struct frequency *f, struct score *s)
+{
+	size_t count;
+	const struct frequency_function *list = frequency_functions(f, &count);
+
+	assert_int_equal(count, 2);
+	for (size_t i = 0; i < count; i++) {
+		for (uint32_t b = 0; b < list[i].function->block_count; b++) {
+			const uint64_t at = list[i].function->blocks[b].start - BASE;
+			const struct frequency_estimate *e = &list[i].block_relative[b];
+			const double truth = (double)r->truth[at] / (double)r->total;
+			const double error = fabs(e->value / truth - 1);
+
+			s->worst = fmax(s->worst, error);
+			s->all++;
+			s->held += e->low <= truth && truth <= e->high;
+			s->high += e->confidence == FREQUENCY_HIGH;
+			s->high_right += e->confidence == FREQUENCY_HIGH && error <= 0.15;
+		}
+	}
+}
+
+static void estimate(const struct rows *r, const struct program *p, bool edges,
+		     enum frequency_method method, struct score *s)
+{
+	const struct evidence_image image = {.cfg = p->image,
+					     .samples = r->samples,
+					     .sample_count = r->sample_count,
+					     .edges = r->edges,
+					     .edge_count = edges ? r->edge_count : 0};
+	const struct frequency_options options = {.method = method, .cycles_per_sample = 1e6};
+	struct evidence_totals totals;
+	struct evidence *e;
+	struct frequency *f;
+
+	assert_int_equal(evidence_new(&e, NULL), 0);
+	assert_int_equal(evidence_add_image(e, &image, NULL), 0);
+	assert_int_equal(evidence_build(e, NULL), 0);
+	evidence_totals(e, &totals);
+	assert_int_equal(totals.samples, totals.samples_placed);
+	assert_int_equal(totals.edges, totals.edges_placed);
+	assert_int_equal(frequency_new(e, &options, &f, NULL), 0);
+	assert_non_null(frequency_find(f, 0, BASE + 1));
+	assert_null(frequency_find(f, 1, BASE + 1));
+	assert_true(frequency_instructions(f).value > 0);
+	judge(r, f, s);
+	frequency_free(f);
+	evidence_free(e);
+}
+
+static void test_windows(void **unused)
+{
+	uint64_t at[BRANCHES];
+	struct program p;
+	struct rows *r = malloc(sizeof(*r));
+	struct score many = {0}, classic = {0}, score = {0};
+
+	(void)unused;
+	make_program(&p, at);
+	state = 7;
+	run(r, &p, at, 20000);
+	estimate(r, &p, true, FREQUENCY_FLOW, &many);
+	assert_true(many.worst < 0.08);
+	estimate(r, &p, false, FREQUENCY_CLASSIC, &classic);
+	assert_true(classic.worst > many.worst);
+	/*
+	 * 100 programs of few windows. Intervals are to hold in 90% of cases; blocks of a program
+	 * are not independent, so 100 draws count: fewer than 80 has a chance of 0.1%. The same for
+	 * high confidence.
+	 */
+	for (int i = 0; i < 100; i++) {
+		run(r, &p, at, 200);
+		estimate(r, &p, true, FREQUENCY_FLOW, &score);
+	}
+	assert_true(score.held >= 0.8 * score.all);
+	assert_true(score.high_right >= 0.8 * score.high);
+	cfg_image_free(p.image);
+	free(r);
+}
+
+/* ---- nothing, and cpi.h ---- */
+
+static void test_empty(void **unused)
+{
+	const struct frequency_options options = {0};
+	const struct evidence_sample sample = {5, 7};
+	const struct evidence_image image = {.samples = &sample, .sample_count = 1};
+	struct evidence_totals totals;
+	struct evidence *e;
+	struct frequency *f;
+	size_t count;
+
+	(void)unused;
+	assert_int_equal(evidence_new(&e, NULL), 0);
+	assert_int_equal(evidence_add_image(e, &image, NULL), 0);
+	assert_int_equal(evidence_build(e, NULL), 0);
+	evidence_totals(e, &totals);
+	assert_int_equal(totals.samples, 7);
+	assert_int_equal(totals.samples_placed, 0);
+	assert_int_equal(frequency_new(e, &options, &f, NULL), 0);
+	frequency_functions(f, &count);
+	assert_int_equal(count, 0);
+	assert_null(frequency_find(f, 0, 5));
+	frequency_free(f);
+	evidence_free(e);
+}
+
+static void test_cpi(void **unused)
+{
+	const struct frequency_estimate count = {1000, 900, 1111, FREQUENCY_HIGH};
+	struct frequency_estimate c = cpi_estimate(10000, 0.2, &count);
+
+	(void)unused;
+	assert_true(fabs(c.value - 2) < 1e-9);
+	assert_true(c.low < 1.8 + 0.01 && c.low > 1.7 && c.high > 2.2 && c.high < 2.3);
+	assert_int_equal(c.confidence, FREQUENCY_HIGH);
+	c = cpi_estimate(2, 0.2, &count);
+	assert_int_equal(c.confidence, FREQUENCY_LOW);
+	c = cpi_estimate(0, 0.2, &count);
+	assert_true(c.value == 0 && c.high > 0);
+	c = cpi_estimate(5, 0.2, &(struct frequency_estimate){0});
+	assert_true(c.value == 0 && c.confidence == FREQUENCY_LOW);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_sparse),	cmocka_unit_test(test_logsum),
+		cmocka_unit_test(test_windows), cmocka_unit_test(test_empty),
+		cmocka_unit_test(test_cpi),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
