@@ -12,12 +12,13 @@
 
 #define EXPORT_MAX_BYTES ((size_t)2 << 30)
 
-enum { EXPORT_FDATA = REPORT_OPTION_END, EXPORT_PREAGGREGATED, EXPORT_OPTION_END };
+enum { EXPORT_FDATA = REPORT_OPTION_END, EXPORT_PREAGGREGATED, EXPORT_AUTOFDO, EXPORT_OPTION_END };
 
 static const struct cmd_option options[] = {
 	REPORT_DB_OPTION,
 	{"bolt-fdata", EXPORT_FDATA, "FILE", "for llvm-bolt -data; needs symbols"},
 	{"bolt-preaggregated", EXPORT_PREAGGREGATED, "FILE", "for perf2bolt -pa"},
+	{"autofdo", EXPORT_AUTOFDO, "FILE", "AutoFDO's text, for llvm-profdata merge --sample"},
 	REPORT_SELECTION_OPTIONS,
 	{NULL},
 };
@@ -150,11 +151,50 @@ static int save(const struct buf *b, const char *path, struct diag *diag)
 	return 0;
 }
 
+static int put_fdata(const struct export *e, struct buf *b, struct diag *diag)
+{
+	if (!e->counts->image.symbols)
+		return diag_fail(diag, ENOENT, "%s has no symbols: use --bolt-preaggregated",
+				 e->counts->image.path);
+	bolt_write_fdata(&e->counts->image, b);
+	return 0;
+}
+
+static int put_preaggregated(const struct export *e, struct buf *b, struct diag *diag)
+{
+	(void)diag;
+	bolt_write_preaggregated(&e->counts->image, b);
+	return 0;
+}
+
+static int put_autofdo(const struct export *e, struct buf *b, struct diag *diag)
+{
+	const struct query_image *image = &e->query->images[e->part->image];
+	struct image_lines *lines = NULL;
+	uint64_t *addresses = NULL;
+	size_t count;
+	int r = autofdo_addresses(&e->counts->image, &addresses, &count);
+
+	if (r)
+		return diag_fail(diag, ENOMEM, "out of memory");
+	r = image_find_lines(e->finder, &image->id, image->path, addresses, count, &lines, diag);
+	if (!r)
+		b->error = autofdo_write(&e->counts->image, lines, b);
+	if (!r && !b->error && !b->size)
+		r = diag_fail(diag, ENOENT,
+			      "no sampled function of %s has line numbers (compile with -g)",
+			      image->path);
+	image_lines_free(lines);
+	free(addresses);
+	return r;
+}
+
 static int write_all(const struct export *e, struct diag *diag)
 {
-	static void (*const writers[])(const struct counted_image *, struct buf *) = {
-		bolt_write_fdata,
-		bolt_write_preaggregated,
+	static int (*const writers[])(const struct export *, struct buf *, struct diag *) = {
+		put_fdata,
+		put_preaggregated,
+		put_autofdo,
 	};
 	int r = 0;
 
@@ -164,8 +204,9 @@ static int write_all(const struct export *e, struct diag *diag)
 		if (!e->files[i])
 			continue;
 		buf_init(&b, EXPORT_MAX_BYTES);
-		writers[i](&e->counts->image, &b);
-		r = save(&b, e->files[i], diag);
+		r = writers[i](e, &b, diag);
+		if (!r)
+			r = save(&b, e->files[i], diag);
 		buf_free(&b);
 	}
 	return r;

@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include "cfg/cfg.h"
+#include "image/lines.h"
 #include "image/symbols.h"
 #include "util/buf.h"
 
@@ -50,5 +51,14 @@ void counted_free(struct counted_set *s);
  */
 void bolt_write_preaggregated(const struct counted_image *image, struct buf *out);
 void bolt_write_fdata(const struct counted_image *image, struct buf *out);
+
+/*
+ * For compilers: the text form of AutoFDO's profiles, by function and line, with what was inlined
+ * below its call (clang.llvm.org, User's Manual, "Sample Profile Text Format"). lines: the source
+ * positions of each address that autofdo_addresses gave, in its order. -ENOMEM; -EFBIG.
+ */
+int autofdo_addresses(const struct counted_image *image, uint64_t **ret, size_t *ret_count);
+int autofdo_write(const struct counted_image *image, const struct image_lines *lines,
+		  struct buf *out);
 
 #endif

@@ -20,8 +20,9 @@ struct dwarf_node {
 	Dwarf_Die die;	 /* a subprogram, or an inlined one */
 	uint32_t parent; /* UINT32_MAX: none */
 	uint32_t depth;
-	uint32_t name, call_file; /* filled in by the user of the tree; call_line likewise */
-	uint32_t call_line;
+	/* Filled in by the user of the tree. */
+	uint32_t name, linkage, start_line;
+	uint32_t call_file, call_line, call_discriminator;
 	uint8_t described;
 };
 

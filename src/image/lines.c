@@ -7,7 +7,7 @@
 #include "image/lines_new.h"
 #include "util/hash.h"
 
-#define LINES_MAGIC 0x314e4c43u /* "CLN1" */
+#define LINES_MAGIC 0x324e4c43u /* "CLN2" */
 
 struct lines_span {
 	uint32_t at, count; /* in raw and frames */
@@ -92,7 +92,11 @@ int image_lines_finish(struct image_lines *l)
 			l->frames[i].function = intern_get(l->strings, raw->function, &size);
 		if (raw->file)
 			l->frames[i].file = intern_get(l->strings, raw->file, &size);
+		if (raw->linkage)
+			l->frames[i].linkage = intern_get(l->strings, raw->linkage, &size);
 		l->frames[i].line = raw->line;
+		l->frames[i].start_line = raw->start_line;
+		l->frames[i].discriminator = raw->discriminator;
 	}
 	return 0;
 }
@@ -105,7 +109,7 @@ size_t image_lines_frames(const struct image_lines *l, size_t i, const struct im
 	return l->spans[i].count;
 }
 
-/* magic; strings; for each address its number of frames, and each one's strings and line. */
+/* magic; strings; for each address its number of frames, and each one's strings and numbers. */
 int image_lines_save(const struct image_lines *l, struct buf *out)
 {
 	buf_append_u32(out, LINES_MAGIC);
@@ -121,9 +125,13 @@ int image_lines_save(const struct image_lines *l, struct buf *out)
 		const struct lines_span *span = &l->spans[i];
 		buf_append_varint(out, span->count);
 		for (uint32_t k = span->at; k < span->at + span->count; k++) {
-			buf_append_varint(out, l->raw[k].function);
-			buf_append_varint(out, l->raw[k].file);
-			buf_append_varint(out, l->raw[k].line);
+			const struct lines_frame *f = &l->raw[k];
+			buf_append_varint(out, f->function);
+			buf_append_varint(out, f->file);
+			buf_append_varint(out, f->linkage);
+			buf_append_varint(out, f->line);
+			buf_append_varint(out, f->start_line);
+			buf_append_varint(out, f->discriminator);
 		}
 	}
 	return out->error;
@@ -144,6 +152,24 @@ static int load_strings(struct image_lines *l, struct cursor *c, uint32_t *map, 
 	return 0;
 }
 
+static int load_frame(struct cursor *c, const uint32_t *map, size_t strings,
+		      struct lines_frame *ret)
+{
+	uint64_t v[6];
+	for (size_t i = 0; i < 6; i++) {
+		v[i] = cursor_varint(c);
+		if (c->error || v[i] > (i < 3 ? strings : UINT32_MAX))
+			return -EBADMSG;
+	}
+	*ret = (struct lines_frame){.function = map[v[0]],
+				    .file = map[v[1]],
+				    .linkage = map[v[2]],
+				    .line = (uint32_t)v[3],
+				    .start_line = (uint32_t)v[4],
+				    .discriminator = (uint32_t)v[5]};
+	return 0;
+}
+
 static int load_frames(struct image_lines *l, struct cursor *c, const uint32_t *map, size_t strings)
 {
 	struct lines_frame frames[LINES_FRAMES_MAX];
@@ -152,13 +178,10 @@ static int load_frames(struct image_lines *l, struct cursor *c, const uint32_t *
 		uint64_t n = cursor_varint(c);
 		if (c->error || n > LINES_FRAMES_MAX)
 			return -EBADMSG;
-		for (uint64_t k = 0; k < n; k++) {
-			uint64_t function = cursor_varint(c), file = cursor_varint(c);
-			uint64_t line = cursor_varint(c);
-			if (c->error || function > strings || file > strings || line > UINT32_MAX)
-				return -EBADMSG;
-			frames[k] = (struct lines_frame){map[function], map[file], (uint32_t)line};
-		}
+		for (uint64_t k = 0; k < n && !err; k++)
+			err = load_frame(c, map, strings, &frames[k]);
+		if (err)
+			return err;
 		err = image_lines_set(l, i, frames, n);
 	}
 	if (!err && cursor_left(c))

@@ -15,6 +15,10 @@ struct image_frame {
 	const char *function; /* demangled, NULL when not known */
 	const char *file;     /* full path as recorded, NULL when not known */
 	uint32_t line;	      /* 0 when not known */
+	/* For exchange with compilers. */
+	const char *linkage;	/* the function's name as it is in object files; NULL: not known */
+	uint32_t start_line;	/* that the function is declared at; 0: not known */
+	uint32_t discriminator; /* of several blocks of one line */
 };
 
 struct image_lines;

@@ -17,8 +17,8 @@ int image_lines_new(size_t count, struct image_lines **ret);
 uint32_t image_lines_string(struct image_lines *l, const char *s);
 
 struct lines_frame {
-	uint32_t function, file; /* from image_lines_string */
-	uint32_t line;
+	uint32_t function, file, linkage; /* from image_lines_string */
+	uint32_t line, start_line, discriminator;
 };
 /* Sets the frames of address i. 0, -ENOMEM, -EFBIG. To be called once for each i at most. */
 int image_lines_set(struct image_lines *l, size_t i, const struct lines_frame *frames, size_t n);

@@ -9,6 +9,8 @@
 #include "image/dwarf_inline.h"
 #include "image/lines_new.h"
 
+#define DW_AT_GNU_discriminator 0x2136 /* elfutils has no name for it */
+
 /*
  * Which unit has an address is taken from the units' own ranges, not from .debug_aranges, which
  * Clang does not write. Addresses are then served unit by unit and function by function, so each
@@ -73,34 +75,51 @@ static int compare_requests(const void *pa, const void *pb)
 	return a->index < b->index ? -1 : a->index > b->index;
 }
 
-static uint32_t name_of(struct lines_reader *r, Dwarf_Die *die)
+static void name_node(struct lines_reader *r, struct dwarf_node *n)
 {
 	static const unsigned linkage[] = {DW_AT_linkage_name, DW_AT_MIPS_linkage_name};
 	char plain[DEMANGLE_MAX_RESULT];
 	Dwarf_Attribute attribute;
-	for (size_t i = 0; i < 2; i++) {
+	for (size_t i = 0; i < 2 && !n->linkage; i++) {
 		const char *mangled =
-			dwarf_formstring(dwarf_attr_integrate(die, linkage[i], &attribute));
-		if (mangled && image_demangle(mangled, plain))
-			return image_lines_string(r->lines, plain);
+			dwarf_formstring(dwarf_attr_integrate(&n->die, linkage[i], &attribute));
+		if (!mangled)
+			continue;
+		n->linkage = image_lines_string(r->lines, mangled);
+		if (image_demangle(mangled, plain))
+			n->name = image_lines_string(r->lines, plain);
 	}
-	return image_lines_string(r->lines, dwarf_diename(die));
+	if (!n->name)
+		n->name = image_lines_string(r->lines, dwarf_diename(&n->die));
+	if (!n->linkage)
+		n->linkage = n->name;
+}
+
+/* An attribute of the node's own, or of what it is an instance of; 0 when there is none. */
+static uint32_t number_of(struct dwarf_node *n, unsigned name)
+{
+	Dwarf_Attribute attribute;
+	Dwarf_Word value = 0;
+	if (dwarf_formudata(dwarf_attr_integrate(&n->die, name, &attribute), &value) != 0 ||
+	    value > UINT32_MAX)
+		return 0;
+	return (uint32_t)value;
 }
 
 /* Name and call site of a node, looked up when it is first needed. */
 static void describe(struct lines_reader *r, struct dwarf_node *n)
 {
 	Dwarf_Attribute attribute;
-	Dwarf_Word file = 0, line = 0;
+	Dwarf_Word file = 0;
 	if (n->described)
 		return;
 	n->described = 1;
-	n->name = name_of(r, &n->die);
+	name_node(r, n);
+	n->start_line = number_of(n, DW_AT_decl_line);
 	if (n->parent == UINT32_MAX)
 		return;
-	if (dwarf_formudata(dwarf_attr(&n->die, DW_AT_call_line, &attribute), &line) == 0 &&
-	    line <= UINT32_MAX)
-		n->call_line = (uint32_t)line;
+	n->call_line = number_of(n, DW_AT_call_line);
+	n->call_discriminator = number_of(n, DW_AT_GNU_discriminator);
 	if (r->files &&
 	    dwarf_formudata(dwarf_attr(&n->die, DW_AT_call_file, &attribute), &file) == 0)
 		n->call_file =
@@ -153,12 +172,18 @@ static int serve(struct lines_reader *r, const struct lines_request *q)
 		here.line = (uint32_t)line_number;
 	if (line)
 		here.file = image_lines_string(r->lines, dwarf_linesrc(line, NULL, NULL));
+	if (line)
+		dwarf_linediscriminator(line, &here.discriminator);
 	while (node != UINT32_MAX && n < LINES_FRAMES_MAX) {
 		struct dwarf_node *at = &r->inlines.nodes[node];
 		describe(r, at);
 		here.function = at->name;
+		here.linkage = at->linkage;
+		here.start_line = at->start_line;
 		frames[n++] = here;
-		here = (struct lines_frame){.file = at->call_file, .line = at->call_line};
+		here = (struct lines_frame){.file = at->call_file,
+					    .line = at->call_line,
+					    .discriminator = at->call_discriminator};
 		node = at->parent;
 	}
 	if (n == 0 && (here.file || here.line))
