@@ -21,7 +21,7 @@ struct doctor {
 
 static const struct cmd_option options[] = {
 	{"json", OPTION_JSON, NULL, "print JSON"},
-	{"measure", OPTION_MEASURE, NULL, "also measure what a sample costs (0.3 s)"},
+	{"measure", OPTION_MEASURE, NULL, "also measure what a sample costs and where it lands (1 s)"},
 	{"events", OPTION_EVENTS, NULL, "list every event name, and whether it works here"},
 	{"budget", OPTION_BUDGET, "PERCENT", "slowdown that --measure plans for (default 1)"},
 	{0},
@@ -211,6 +211,7 @@ int cmd_doctor(int argc, char **argv)
 	check_privilege(&list);
 	check_sampling(&list);
 	check_symbols(&list);
+	check_core(&list, d.measure);
 	if (d.measure)
 		check_cost(&list, d.budget_percent);
 	write_verdict(&list, &d);

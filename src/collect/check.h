@@ -43,6 +43,8 @@ void check_kernel(struct check_list *l); /* version, configuration, BTF, clock, 
 void check_privilege(struct check_list *l); /* capabilities, sysctls, lockdown, limits */
 void check_sampling(struct check_list *l);  /* opens events, loads and attaches a BPF program */
 void check_symbols(struct check_list *l);   /* kallsyms, kcore, debug files */
+/* The core's model and where samples land: from the cache, or measured, which takes about 0.7 s. */
+void check_core(struct check_list *l, bool measure);
 /* What a sample costs; takes about 0.3 s. */
 void check_cost(struct check_list *l, double budget_percent);
 

@@ -80,8 +80,9 @@ struct machine_core {
 	uint8_t division32_cycles, division64_cycles; /* of small operands */
 	uint8_t locked_cycles;			      /* a locked operation in the first cache */
 
-	/* Where LLVM's model is an older core's: latency of floating-point additions and of vector
-	 * work that it gives one cycle. 0: as LLVM says. */
+	/* LLVM's model is an older core's: some kinds of work have more ports here; latency of
+	 * floating-point additions and of vector work that it gives one cycle (0: as LLVM says). */
+	const char *llvm_older; /* name of that core; NULL: LLVM has a model of this one */
 	uint8_t vector_add_cycles, vector_integer_cycles;
 
 	/* What renaming does away with. */

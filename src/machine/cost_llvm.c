@@ -135,8 +135,9 @@ static uint64_t widen(const struct machine_model *m, uint64_t units)
 {
 	static const uint8_t kinds[] = {MACHINE_WORK_ALU, MACHINE_WORK_SHIFT, MACHINE_WORK_MUL,
 					MACHINE_WORK_LOAD};
-	const struct machine_core *old = machine_core_by_name("zen4");
-	if (strcmp(m->core->name, "zen5") != 0 || strcmp(m->core->llvm_cpu, old->llvm_cpu) != 0)
+	const struct machine_core *old =
+		m->core->llvm_older ? machine_core_by_name(m->core->llvm_older) : NULL;
+	if (!old)
 		return units;
 	for (size_t i = 0; i < sizeof(kinds); i++)
 		if (units == machine_translate_ports(m, old->work[kinds[i]].ports))

@@ -31,8 +31,9 @@ static int open_llvm(struct machine_model *m, struct diag *diag)
 		m->module = NULL;
 		return diag_fail(diag, ENOENT, "no instruction costs from LLVM: %s", error);
 	}
-	snprintf(m->source, sizeof(m->source), "LLVM %s (%s)", m->module->table->version,
-		 m->core->llvm_cpu);
+	snprintf(m->source, sizeof(m->source), "LLVM %s (%s%s%s)", m->module->table->version,
+		 m->core->llvm_cpu, m->core->llvm_older ? ", widened to " : "",
+		 m->core->llvm_older ? m->core->name : "");
 	return machine_llvm_learn(m, diag);
 }
 
@@ -57,8 +58,13 @@ int machine_model_new(const struct machine_core *core, enum machine_source sourc
 		return diag_fail(diag, ENOMEM, "no memory for a machine model");
 	m->core = core;
 	m->forms = map64_new(FORMS_MAX);
-	if (m->forms)
+	/* The first is for forms that find no room: one slot and nothing else. */
+	m->cost_room = 256;
+	m->costs = calloc(m->cost_room, sizeof(*m->costs));
+	if (m->forms && m->costs) {
+		m->costs[m->cost_count++].slots = 1;
 		r = isa_decoder_new(EM_X86_64, 64, ISA_SYNTAX_ATT, &m->decoder, diag);
+	}
 	if (r == 0)
 		r = open_source(m, source, diag);
 	if (r) {
@@ -112,7 +118,7 @@ const struct machine_cost *machine_cost_of(const struct machine_model *m,
 void machine_read_counters(const struct machine_model *m, struct machine_counters *ret)
 {
 	*ret = m->counters;
-	ret->forms = m->cost_count;
+	ret->forms = m->cost_count - 1;
 }
 
 uint64_t machine_translate_ports(const struct machine_model *m, uint32_t core_ports)

@@ -183,7 +183,7 @@ static uint32_t find_cost(struct machine_model *m, const struct machine_form *f)
 	if (map64_get(m->forms, key, &number) == 0)
 		return (uint32_t)number;
 	if (m->cost_count == m->cost_room) {
-		uint32_t room = m->cost_room ? 2 * m->cost_room : 256;
+		uint32_t room = 2 * m->cost_room;
 		struct machine_cost *grown = realloc(m->costs, room * sizeof(*grown));
 		if (!grown) {
 			m->counters.forms_refused++;

@@ -46,7 +46,7 @@ struct machine_simulator {
 	const struct machine_model *model;
 	const struct machine_core *core;
 	struct machine_plugins plugins;
-	uint64_t fused_ports;
+	struct machine_use fused; /* of a pair that runs as one operation */
 
 	uint64_t sequence;
 	struct result registers[MACHINE_REG_COUNT];
@@ -100,7 +100,8 @@ int machine_simulator_new(const struct machine_model *model, const struct machin
 	s->model = model;
 	s->core = machine_model_core(model);
 	s->plugins = plugins ? *plugins : (struct machine_plugins){0};
-	s->fused_ports = machine_translate_ports(model, s->core->work[MACHINE_WORK_BRANCH].ports);
+	s->fused = (struct machine_use){
+		machine_translate_ports(model, s->core->work[MACHINE_WORK_BRANCH].ports), 1, 1};
 	machine_simulator_reset(s);
 	*ret = s;
 	return 0;
@@ -168,10 +169,10 @@ static void enter_line(struct machine_simulator *s, uint64_t address)
 	if (s->plugins.fetch)
 		extra = s->plugins.fetch(s->plugins.arg, address, s->fetch_cycle);
 	bool decoding = !probe_window(s, address);
-	if (decoding != s->decoding || extra) {
-		s->decoding = decoding;
-		begin_fetch_group(s, s->fetch_cycle + 1 + extra);
-	}
+	if (decoding == s->decoding && !extra)
+		return; /* what the group before waited for stays its blame */
+	s->decoding = decoding;
+	begin_fetch_group(s, s->fetch_cycle + 1 + extra);
 	blame(&s->fetch_blame, extra ? MACHINE_BOUND_ICACHE : MACHINE_BOUND_FRONT_END,
 	      MACHINE_NO_CAUSE);
 }
@@ -261,21 +262,23 @@ static void wait_register(const struct machine_simulator *s, unsigned reg, uint6
 	}
 }
 
+static void take_use(struct machine_simulator *s, const struct machine_use *use, uint64_t divider,
+		     uint64_t ready, uint64_t *start, struct blame *b)
+{
+	uint8_t port = MACHINE_NO_PORT;
+	if (!wait_for(start, ports_take(&s->ports, use, ready, &port)))
+		return;
+	blame(b, use->ports == divider ? MACHINE_BOUND_DIVIDER : MACHINE_BOUND_PORT,
+	      MACHINE_NO_CAUSE);
+	b->port = port;
+}
+
 static uint64_t take_uses(struct machine_simulator *s, const struct machine_cost *c, unsigned first,
-			  unsigned count, uint64_t ready, uint64_t instead, struct blame *b)
+			  unsigned count, uint64_t ready, struct blame *b)
 {
 	uint64_t start = ready;
-	for (unsigned i = first; i < first + count; i++) {
-		struct machine_use use = c->uses[i];
-		uint8_t port = MACHINE_NO_PORT;
-		if (instead)
-			use.ports = instead;
-		if (!wait_for(&start, ports_take(&s->ports, &use, ready, &port)))
-			continue;
-		blame(b, use.ports == c->divider ? MACHINE_BOUND_DIVIDER : MACHINE_BOUND_PORT,
-		      MACHINE_NO_CAUSE);
-		b->port = port;
-	}
+	for (unsigned i = first; i < first + count; i++)
+		take_use(s, &c->uses[i], c->divider, ready, &start, b);
 	return start;
 }
 
@@ -313,7 +316,7 @@ static uint64_t load(struct machine_simulator *s, const struct machine_instructi
 	uint64_t address = x ? x->load_address : UNKNOWN;
 	if (wait_for(&ready, s->memory_floor))
 		blame(b, MACHINE_BOUND_SERIAL, s->memory_cause);
-	uint64_t start = take_uses(s, c, 0, c->load_uses, ready, 0, b);
+	uint64_t start = take_uses(s, c, 0, c->load_uses, ready, b);
 	unsigned cycles = core->l1_cycles;
 	if (in->index != ISA_REG_NONE)
 		cycles += core->l1_indexed_extra;
@@ -338,6 +341,21 @@ static void remember_store(struct machine_simulator *s, const struct machine_ins
 		x->store_address, s->sequence, s->commit, source, data, in->memory_bytes};
 }
 
+/* The work proper, from when its inputs are there. A fused pair's is done by the jump's ports, also
+ * where renaming would do the arithmetic alone. */
+static uint64_t work(struct machine_simulator *s, const struct machine_instruction *in,
+		     const struct machine_cost *c, uint64_t inputs, uint64_t *ret_start,
+		     struct blame *b)
+{
+	if (in->traits & MACHINE_FUSES) {
+		*ret_start = inputs;
+		take_use(s, &s->fused, 0, inputs, ret_start, b);
+		return *ret_start + 1;
+	}
+	*ret_start = take_uses(s, c, c->load_uses, c->work_uses, inputs, b);
+	return *ret_start + c->latency;
+}
+
 /* When an instruction's results are there; ret_start: when its first operation began. */
 static uint64_t execute(struct machine_simulator *s, const struct machine_instruction *in,
 			const struct machine_cost *c, const struct machine_execution *x,
@@ -357,17 +375,15 @@ static uint64_t execute(struct machine_simulator *s, const struct machine_instru
 		inputs = ready;
 	for (unsigned i = in->address_count; i < in->read_count; i++)
 		wait_register(s, in->reads[i], &inputs, b);
-	start = take_uses(s, c, c->load_uses, c->work_uses, inputs,
-			  in->traits & MACHINE_FUSES ? s->fused_ports : 0, b);
+	uint64_t done = work(s, in, c, inputs, &start, b);
 	if (!c->loads)
 		*ret_start = start;
-	uint64_t done = start + c->latency;
 	if (c->latency > 1 && b->bound == MACHINE_BOUND_ISSUE)
 		blame(b, MACHINE_BOUND_LATENCY, MACHINE_NO_CAUSE);
 	*ret_stored = done;
 	if (c->stores)
 		*ret_stored =
-			take_uses(s, c, c->load_uses + c->work_uses, c->store_uses, done, 0, b) + 1;
+			take_uses(s, c, c->load_uses + c->work_uses, c->store_uses, done, b) + 1;
 	return done;
 }
 

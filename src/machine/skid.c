@@ -12,16 +12,16 @@ const char *machine_skid_case_name(enum machine_skid_case c)
 	return c < MACHINE_SKID_CASES ? names[c] : "?";
 }
 
-/* "cpu-clock even=0.105; dependency=0.012/0.981/0.004/0.003 n=1204; ..." without the spaces. */
+/* "cpu-clock;105;dep=12/981/4/3/1204;...": thousandths of the samples, and how many. */
 void machine_skid_format(const struct machine_skid *s, char out[MACHINE_SKID_TEXT])
 {
-	int n = snprintf(out, MACHINE_SKID_TEXT, "%.40s;%.3f", s->event, s->unevenness);
+	int n = snprintf(out, MACHINE_SKID_TEXT, "%.30s;%.0f", s->event, 1000 * s->unevenness);
 	for (unsigned c = 0; c < MACHINE_SKID_CASES && n < MACHINE_SKID_TEXT; c++) {
 		const double *p = s->shares[c];
 		if (s->samples[c])
 			n += snprintf(out + n, MACHINE_SKID_TEXT - (size_t)n,
-				      ";%.3s=%.3g/%.3g/%.3g/%.3g/%u", names[c], p[0], p[1], p[2],
-				      p[3], s->samples[c]);
+				      ";%.3s=%.0f/%.0f/%.0f/%.0f/%u", names[c], 1000 * p[0],
+				      1000 * p[1], 1000 * p[2], 1000 * p[3], s->samples[c]);
 	}
 }
 
@@ -36,28 +36,29 @@ static int find_case(const char name[4])
 static bool are_shares(const double p[MACHINE_SKID_PLACES])
 {
 	double sum = 0;
-	for (unsigned i = 0; i < MACHINE_SKID_PLACES; i++) {
-		if (!(p[i] >= 0 && p[i] <= 1))
-			return false;
+	for (unsigned i = 0; i < MACHINE_SKID_PLACES; i++)
 		sum += p[i];
-	}
-	return sum > 0.95 && sum < 1.05;
+	return sum > 0.98 && sum < 1.02; /* each was rounded */
 }
 
 int machine_skid_parse(const char *text, struct machine_skid *ret)
 {
 	struct machine_skid s = {0};
+	unsigned uneven;
 	int at = 0;
-	if (sscanf(text, "%40[^;];%lf%n", s.event, &s.unevenness, &at) != 2 ||
-	    !(s.unevenness >= 0 && s.unevenness <= 1))
+	if (sscanf(text, "%40[^;];%4u%n", s.event, &uneven, &at) != 2 || uneven > 1000)
 		return -EINVAL;
+	s.unevenness = uneven / 1000.0;
 	for (text += at; *text == ';'; text += strcspn(text, ";")) {
 		char name[4];
+		unsigned n[MACHINE_SKID_PLACES], samples;
 		double p[MACHINE_SKID_PLACES];
-		unsigned samples;
-		if (sscanf(++text, "%3[a-z]=%lf/%lf/%lf/%lf/%9u", name, &p[0], &p[1], &p[2], &p[3],
-			   &samples) != 6 ||
-		    !are_shares(p))
+		if (sscanf(++text, "%3[a-z]=%4u/%4u/%4u/%4u/%9u", name, &n[0], &n[1], &n[2], &n[3],
+			   &samples) != 6)
+			return -EINVAL;
+		for (unsigned i = 0; i < MACHINE_SKID_PLACES; i++)
+			p[i] = n[i] / 1000.0;
+		if (!are_shares(p))
 			return -EINVAL;
 		int c = find_case(name);
 		if (c < 0)
@@ -75,7 +76,7 @@ void machine_skid_default(bool precise, struct machine_skid *ret)
 {
 	memset(ret, 0, sizeof(*ret));
 	for (unsigned c = 0; c < MACHINE_SKID_CASES; c++)
-		ret->shares[c][precise || c == MACHINE_SKID_BRANCH ? 0 : 1] = 1;
+		ret->shares[c][precise ? 0 : 1] = 1;
 }
 
 double machine_skid_back(const struct machine_skid *s)

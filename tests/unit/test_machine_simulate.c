@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <errno.h>
+#include <string.h>
+#include "machine/simulate.h"
+
+/* With built-in costs, so that results are the same with and without LLVM. */
+struct bench {
+	struct machine_model *model;
+	struct machine_simulator *simulator;
+	struct machine_instruction list[MACHINE_LIST_MAX];
+	struct machine_head heads[MACHINE_LIST_MAX];
+	struct machine_steady steady;
+	size_t count;
+};
+
+static struct bench bench;
+
+static struct bench *open_bench(const char *core, const struct machine_plugins *plugins)
+{
+	memset(&bench, 0, sizeof(bench));
+	assert_int_equal(machine_model_new(machine_core_by_name(core), MACHINE_SOURCE_BUILTIN,
+					   &bench.model, NULL),
+			 0);
+	assert_int_equal(machine_simulator_new(bench.model, plugins, &bench.simulator), 0);
+	return &bench;
+}
+
+static void close_bench(struct bench *b)
+{
+	machine_simulator_free(b->simulator);
+	machine_model_free(b->model);
+}
+
+static void prepare(struct bench *b, const char *code, size_t size)
+{
+	b->count = 0;
+	for (size_t at = 0; at < size;) {
+		machine_prepare(b->model, (const uint8_t *)code + at, size - at, 0x1000 + at,
+				&b->list[b->count]);
+		at += b->list[b->count++].size;
+	}
+	machine_fuse(b->model, b->list, b->count);
+}
+
+static double steady(struct bench *b, const char *code, size_t size, enum machine_repeat repeat)
+{
+	double sum = 0;
+	prepare(b, code, size);
+	assert_int_equal(
+		machine_head_times(b->simulator, b->list, b->count, repeat, b->heads, &b->steady),
+		0);
+	for (size_t i = 0; i < b->count; i++) {
+		sum += b->heads[i].head_cycles;
+		assert_true(b->heads[i].stall_cycles <= b->heads[i].head_cycles + 1e-9);
+		assert_true(b->heads[i].cause < (int32_t)b->count);
+	}
+	assert_true(sum > b->steady.cycles - 1e-6 && sum < b->steady.cycles + 1e-6);
+	return b->steady.cycles;
+}
+
+#define LOOP(b, code) steady(b, code, sizeof(code) - 1, MACHINE_LOOP)
+#define PATH(b, code) steady(b, code, sizeof(code) - 1, MACHINE_PATH)
+
+#define ADD_CHAIN  "\x48\x01\xc8"     /* add %rcx,%rax */
+#define IMUL_CHAIN "\x48\x0f\xaf\xc1" /* imul %rcx,%rax */
+#define LOAD_CHAIN "\x48\x8b\x36"     /* mov (%rsi),%rsi */
+#define NOP	   "\x90"
+#define COUNT_DOWN "\x48\xff\xcf\x75\x00" /* dec %rdi, jne */
+
+static void test_chains(void **state)
+{
+	const struct machine_core *core;
+	(void)state;
+	for (size_t i = 0; (core = machine_core_at(i)); i++) {
+		struct bench *b = open_bench(core->name, NULL);
+		assert_true(LOOP(b, ADD_CHAIN ADD_CHAIN ADD_CHAIN ADD_CHAIN COUNT_DOWN) == 4);
+		assert_int_equal(b->steady.bound, MACHINE_BOUND_DEPENDENCY);
+		assert_true(b->steady.settled && !b->steady.throughput);
+		/* Each waits for the one before it; the first for the last of the round before. */
+		assert_int_equal(b->heads[1].cause, 0);
+		assert_int_equal(b->heads[1].cause_distance, 0);
+		assert_int_equal(b->heads[0].cause, 3);
+		assert_int_equal(b->heads[0].cause_distance, 1);
+		assert_int_equal(b->heads[0].cause_register, 0);
+		assert_true(LOOP(b, IMUL_CHAIN COUNT_DOWN) == 3);
+		assert_true(b->heads[0].head_cycles == 3 && b->heads[1].head_cycles == 0);
+		assert_true(LOOP(b, LOAD_CHAIN COUNT_DOWN) == core->l1_cycles);
+		/* The same as a path hides the latency. */
+		assert_true(PATH(b, LOAD_CHAIN COUNT_DOWN) < core->l1_cycles);
+		close_bench(b);
+	}
+}
+
+static void test_width(void **state)
+{
+	struct bench *b = open_bench("skylake", NULL);
+	(void)state;
+	/* Sixteen operations, four a cycle; the pair that ends them takes a cycle of its own. */
+	double cycles =
+		LOOP(b, NOP NOP NOP NOP NOP NOP NOP NOP NOP NOP NOP NOP NOP NOP NOP COUNT_DOWN);
+	assert_true(cycles >= 4 && cycles < 4.5);
+	assert_true(b->steady.throughput);
+	assert_int_equal(b->steady.slots, 16);
+	assert_int_equal(b->heads[16].slots, 0); /* fused */
+	close_bench(b);
+	b = open_bench("sapphirerapids", NULL);
+	cycles = LOOP(b, NOP NOP NOP NOP NOP NOP NOP NOP NOP NOP NOP NOP NOP NOP NOP COUNT_DOWN);
+	assert_true(cycles >= 16 / 6.0 - 1e-6 && cycles <= 3);
+	close_bench(b);
+}
+
+static void test_ports(void **state)
+{
+	struct bench *b = open_bench("skylake", NULL);
+	(void)state;
+	/* Three multiplications that do not depend on each other share the one port. */
+	double cycles = LOOP(b, "\x48\x6b\xc1\x03\x48\x6b\xd1\x03\x4c\x6b\xc1\x03" COUNT_DOWN);
+	assert_true(cycles == 3);
+	assert_int_equal(b->steady.bound, MACHINE_BOUND_PORT);
+	assert_string_equal(machine_model_port(b->model, b->heads[0].port), "p1");
+	/* div %ecx and what it needs: the divider's own time, whatever the dependencies. */
+	cycles = LOOP(b, "\xb8\x00\x00\x00\x00\x31\xd2\xf7\xf1" COUNT_DOWN);
+	assert_true(cycles == 6);
+	assert_int_equal(b->steady.bound, MACHINE_BOUND_DIVIDER);
+	close_bench(b);
+}
+
+static void test_forwarding(void **state)
+{
+	struct bench *b = open_bench("skylake", NULL);
+	/* mov %rax,8(%rsp); mov 8(%rsp),%rax */
+	static const char through[] = "\x48\x89\x44\x24\x08\x48\x8b\x44\x24\x08" COUNT_DOWN;
+	/* the load is at 16(%rsp) */
+	static const char apart[] = "\x48\x89\x44\x24\x08\x48\x8b\x44\x24\x10" COUNT_DOWN;
+	/* push %rax; pop %rax */
+	static const char stack[] = "\x50\x58" COUNT_DOWN;
+	/* mov %al,8(%rsp); mov 8(%rsp),%rax: more than was stored */
+	static const char partial[] = "\x88\x44\x24\x08\x48\x8b\x44\x24\x08" COUNT_DOWN;
+	(void)state;
+	assert_true(LOOP(b, through) >= 5);
+	assert_int_equal(b->steady.bound, MACHINE_BOUND_FORWARD);
+	assert_int_equal(b->heads[1].cause, 0);
+	assert_true(LOOP(b, apart) < 3);
+	assert_true(LOOP(b, stack) >= 5);
+	assert_true(LOOP(b, partial) > LOOP(b, through) + 3);
+	close_bench(b);
+	b = open_bench("zen4", NULL);
+	assert_true(LOOP(b, through) <= 1.5); /* renamed */
+	close_bench(b);
+}
+
+static void test_elimination(void **state)
+{
+	struct bench *b = open_bench("skylake", NULL);
+	/* mov %rax,%rcx; mov %rcx,%rax; add $1,%rax */
+	static const char moves[] = "\x48\x89\xc1\x48\x89\xc8\x48\x83\xc0\x01" COUNT_DOWN;
+	/* xor %eax,%eax; imul %rax,%rax; imul %rax,%rax: no chain from round to round */
+	static const char zero[] = "\x31\xc0\x48\x0f\xaf\xc0\x48\x0f\xaf\xc0" COUNT_DOWN;
+	(void)state;
+	assert_true(LOOP(b, moves) == 1);
+	assert_true(LOOP(b, zero) == 2);
+	close_bench(b);
+	b = open_bench("icelake", NULL); /* does not eliminate them */
+	assert_true(LOOP(b, moves) == 3);
+	close_bench(b);
+	b = open_bench("sapphirerapids", NULL); /* adds small constants while renaming */
+	assert_true(LOOP(b, moves) == 1);	/* and jumps once a cycle */
+	close_bench(b);
+}
+
+struct world {
+	unsigned load_cycles, fetch_cycles;
+	unsigned mispredict_every, branches;
+};
+
+static unsigned slow_load(void *arg, const struct machine_instruction *in, uint64_t address,
+			  uint64_t cycle)
+{
+	struct world *w = arg;
+	(void)in, (void)address, (void)cycle;
+	return w->load_cycles;
+}
+
+static unsigned slow_fetch(void *arg, uint64_t address, uint64_t cycle)
+{
+	struct world *w = arg;
+	(void)address, (void)cycle;
+	return w->fetch_cycles;
+}
+
+static bool bad_predictor(void *arg, const struct machine_instruction *in, uint64_t next)
+{
+	struct world *w = arg;
+	(void)in, (void)next;
+	return w->mispredict_every && ++w->branches % w->mispredict_every == 0;
+}
+
+static void test_plugins(void **state)
+{
+	struct world w = {.load_cycles = 300};
+	struct machine_plugins p = {&w, slow_load, slow_fetch, bad_predictor};
+	struct bench *b = open_bench("zen4", &p);
+	(void)state;
+	assert_true(LOOP(b, LOAD_CHAIN COUNT_DOWN) == 300);
+	assert_int_equal(b->steady.bound, MACHINE_BOUND_MEMORY);
+	/* Independent misses overlap as far as the reorder buffer reaches. */
+	double cycles = LOOP(b, "\x48\x8b\x06" COUNT_DOWN);
+	assert_true(cycles > 300.0 / 320 && cycles < 10);
+	w = (struct world){.mispredict_every = 1};
+	cycles = LOOP(b, NOP NOP NOP COUNT_DOWN);
+	assert_true(cycles >= 13 && cycles <= 16);
+	assert_int_equal(b->steady.bound, MACHINE_BOUND_MISPREDICT);
+	assert_int_equal(b->heads[0].cause, 4); /* the jump of the round before */
+	assert_int_equal(b->heads[0].cause_distance, 1);
+	w = (struct world){.fetch_cycles = 40};
+	cycles = LOOP(b, NOP NOP NOP COUNT_DOWN);
+	assert_true(cycles >= 40 && cycles <= 44);
+	assert_int_equal(b->steady.bound, MACHINE_BOUND_ICACHE);
+	assert_true(b->heads[0].head_cycles >= 40);
+	close_bench(b);
+}
+
+static void test_serial(void **state)
+{
+	struct bench *b = open_bench("skylake", NULL);
+	double cycles, locked;
+	(void)state;
+	locked = LOOP(b, "\xf0\x48\x01\x0e" COUNT_DOWN); /* lock add %rcx,(%rsi) */
+	assert_true(locked >= 18 && locked <= 30);
+	assert_int_equal(b->steady.bound, MACHINE_BOUND_SERIAL);
+	cycles = LOOP(b, "\x0f\xa2" COUNT_DOWN); /* cpuid */
+	assert_true(cycles >= 30);
+	close_bench(b);
+}
+
+/* Fed one by one: stages in order, retirement in program order, everything after its cause. */
+static void test_order(void **state)
+{
+	struct bench *b = open_bench("zen5", NULL);
+	uint64_t x = 99, retired = 0, issued = 0;
+	(void)state;
+	for (int i = 0; i < 50000; i++) {
+		struct machine_timing t;
+		uint8_t code[15];
+		for (size_t j = 0; j < sizeof(code); j++) {
+			x = x * 6364136223846793005u + 1442695040888963407u;
+			code[j] = (uint8_t)(x >> 56);
+		}
+		machine_prepare(b->model, code, sizeof(code), 0x1000 + (uint64_t)i * 4, b->list);
+		struct machine_execution e = {x % 4096, x / 4096 % 4096, x % 8192};
+		machine_simulator_step(b->simulator, b->list, i % 2 ? &e : NULL, &t);
+		assert_true(t.fetch < t.issue && t.issue <= t.start && t.start <= t.complete);
+		assert_true(t.complete <= t.retire && t.retire >= retired && t.issue >= issued);
+		assert_true(t.bound < MACHINE_BOUNDS);
+		assert_true(t.cause == MACHINE_NO_CAUSE || t.cause <= (uint64_t)i);
+		retired = t.retire;
+		issued = t.issue;
+	}
+	close_bench(b);
+}
+
+static void test_limits(void **state)
+{
+	struct bench *b = open_bench("zen4", NULL);
+	(void)state;
+	prepare(b, NOP, 1);
+	assert_int_equal(machine_head_times(b->simulator, b->list, 0, MACHINE_LOOP, b->heads, NULL),
+			 -EINVAL);
+	assert_int_equal(machine_head_times(b->simulator, b->list, MACHINE_LIST_MAX + 1,
+					    MACHINE_LOOP, b->heads, NULL),
+			 -EINVAL);
+	for (size_t i = 0; i < MACHINE_LIST_MAX; i++) {
+		b->list[i] = b->list[0];
+		b->list[i].address = 0x1000 + i;
+	}
+	assert_int_equal(machine_head_times(b->simulator, b->list, MACHINE_LIST_MAX, MACHINE_PATH,
+					    b->heads, &b->steady),
+			 0);
+	assert_true(b->steady.cycles >= MACHINE_LIST_MAX / 6.0 - 1);
+	for (unsigned i = 0; i < MACHINE_BOUNDS; i++)
+		assert_true(strlen(machine_bound_name(i)) > 3);
+	assert_string_equal(machine_bound_name(MACHINE_BOUNDS), "?");
+	close_bench(b);
+	machine_simulator_free(NULL);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_chains),	    cmocka_unit_test(test_width),
+		cmocka_unit_test(test_ports),	    cmocka_unit_test(test_forwarding),
+		cmocka_unit_test(test_elimination), cmocka_unit_test(test_plugins),
+		cmocka_unit_test(test_serial),	    cmocka_unit_test(test_order),
+		cmocka_unit_test(test_limits),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
