@@ -87,6 +87,15 @@ class Estimates:
 
     def __init__(self):
         self.frequency, self.functions, self.edges = {}, [], {}
+        # Where the estimator says it itself, in executions for each instruction of the program.
+        self.relative = {}
+        # {image: {offset: (low, high)}} of the absolute count, said to hold it 9 times of 10.
+        self.bounds = {}
+
+    def scale(self):
+        """From absolute to relative frequencies, as the estimator has it."""
+        said = sum(f for image in self.relative.values() for f, _ in image.values())
+        return said / self.total() if said and self.total() else 1 / (self.total() or 1.0)
 
     def total(self):
         return sum(f for image in self.frequency.values() for f, _ in image.values())
@@ -150,12 +159,24 @@ def frequencies(truth, samples, estimates, mode, runs=1):
     if mode == "function":
         return within_functions(truth, rows, estimates)
     scale = {"absolute": lambda: 1.0 / runs,
-             "relative": lambda: truth.total / (estimates.total() or 1.0),
+             "relative": lambda: truth.total * (1 if estimates.relative else estimates.scale()),
              "median": lambda: median_scale(rows, estimates)}[mode]()
+    have = estimates.relative if mode == "relative" and estimates.relative else estimates.frequency
     for key, offset, number, executions in rows:
-        frequency, confidence = estimates.frequency.get(key, {}).get(offset, (0.0, "none"))
+        frequency, confidence = have.get(key, {}).get(offset, (0.0, "none"))
         histogram.add(frequency * scale / executions - 1, number, confidence)
     return histogram
+
+
+def coverage(truth, samples, estimates, runs):
+    """The percentage of samples whose true count is within the bounds that the estimator gives."""
+    held = whole = 0
+    for key, offset, number, executions in sampled(truth, samples)[0]:
+        bounds = estimates.bounds.get(key, {}).get(offset)
+        if bounds:
+            whole += number
+            held += number if bounds[0] <= executions * runs <= bounds[1] else 0
+    return 100 * held / whole if whole else float("nan")
 
 
 def within_functions(truth, rows, estimates):
@@ -199,7 +220,7 @@ def median_scale(rows, estimates):
 def edge_frequencies(truth, estimates, mode, runs=1):
     """Figure 9: every way out of every executed jump, weighted by its executions."""
     histogram = Histogram()
-    scale = 1.0 / runs if mode == "absolute" else truth.total / (estimates.total() or 1.0)
+    scale = 1.0 / runs if mode == "absolute" else truth.total * estimates.scale()
     for edge, executions in truth.edges().items():
         frequency, confidence = estimates.edges.get(edge, (0.0, "none"))
         histogram.add(frequency * scale / executions - 1, executions, confidence)

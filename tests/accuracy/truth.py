@@ -17,7 +17,7 @@ from callgrind import Reader
 from elf import Elf
 from programs import ENVIRONMENT
 
-VERSION = 4
+VERSION = 5
 TIMEOUT_S = 600
 
 
@@ -29,11 +29,11 @@ def hash_file(path):
     return digest.hexdigest()
 
 
-def key_of(program, work, images):
+def key_of(program, work, images, cache_sim):
     """What a truth depends on. A file that is gone changes it."""
     files = sorted({os.path.join(work, name) for name in program.argv[1:]
                     if os.path.isfile(os.path.join(work, name))} | set(images))
-    state = [VERSION, program.argv, sorted(ENVIRONMENT.items()),
+    state = [VERSION, list(cache_sim), program.argv, sorted(ENVIRONMENT.items()),
              [(path, hash_file(path) if os.path.isfile(path) else None) for path in files]]
     return hashlib.sha256(json.dumps(state).encode()).hexdigest()
 
@@ -168,22 +168,24 @@ def run_callgrind(program, work, extra=()):
         return reader.read(), reader.events
 
 
-def get_truth(program, build, work, cache_sim=False):
-    """The truth of a program, from the cache where it still holds."""
+def get_truth(program, build, work, cache_sim=()):
+    """The truth of a program, from the cache of truths where it still holds. cache_sim: options of
+    callgrind's cache simulation, whose misses the truth then has too."""
     folder = os.path.join(build, "accuracy-truth")
     os.makedirs(folder, exist_ok=True)
     path = os.path.join(folder, program.name + (".misses" if cache_sim else "") + ".json")
     try:
         with open(path, encoding="utf-8") as file:
             truth = json.load(file)
-        if truth["key"] == key_of(program, work, [image["path"] for image in truth["images"]]):
+        if truth["key"] == key_of(program, work, [image["path"] for image in truth["images"]],
+                                   cache_sim):
             return truth
     except (OSError, ValueError, KeyError):
         pass
     begin = time.monotonic()
-    images, events = run_callgrind(program, work, ["--cache-sim=yes"] if cache_sim else [])
+    images, events = run_callgrind(program, work, ["--cache-sim=yes", *cache_sim] if cache_sim else [])
     key = key_of(program, work, [p for p, image in images.items()
-                                 if os.path.isfile(p) and image.counts and "/valgrind/" not in p])
+                                 if os.path.isfile(p) and image.counts and "/valgrind/" not in p], cache_sim)
     truth = write_truth(program, images, key, path, events)
     print(f"truth: {program.name}: {truth['total'] / 1e6:.0f} million instructions, "
           f"{time.monotonic() - begin:.0f} s", file=sys.stderr, flush=True)
