@@ -154,6 +154,11 @@ static void answer_status(const struct daemon *d, struct buf *out)
 		{"files_unreadable", s.files_unreadable},
 		{"mappings_refused", s.mappings_refused},
 		{"records_lost", s.records_lost},
+		{"windows", s.edges.windows},
+		{"window_outcomes", s.edges.outcomes},
+		{"windows_lost", s.edges.lost},
+		{"window_ns", s.edges.windows ? s.edges.spent_ns / s.edges.windows : 0},
+		{"window_period", s.edges.period},
 	};
 	for (size_t i = 0; j && i < sizeof(counts) / sizeof(counts[0]); i++)
 		json_object_set_new(j, counts[i].name, json_integer((json_int_t)counts[i].value));

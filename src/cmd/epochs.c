@@ -27,6 +27,7 @@ struct listing {
 	struct report_header header;
 	const struct db_epoch *const *epochs;
 	struct buf *events; /* of each epoch: "cycles, cache-misses" */
+	uint64_t *windows;  /* of each: samples that were followed */
 	size_t count;
 };
 
@@ -72,6 +73,21 @@ static int skip_rows(void *arg, const struct db_profile *p, const uint64_t *offs
 	return 0;
 }
 
+/* Each window has a start. */
+static int see_edges(void *arg, const struct db_profile *p, const struct db_edge_row *rows,
+		     size_t n)
+{
+	struct listing *l = arg;
+	uint64_t starts = 0;
+
+	for (size_t i = 0; i < n; i++)
+		starts += rows[i].from == DB_EDGE_START ? rows[i].count : 0;
+	for (size_t i = 0; i < l->count; i++)
+		if (!strcmp(l->epochs[i]->name, p->epoch))
+			l->windows[i] += starts;
+	return 0;
+}
+
 static void see_damage(void *arg, const char *what)
 {
 	struct listing *l = arg;
@@ -100,6 +116,7 @@ static struct table *make_table(const struct listing *l)
 	table_add_column(t, TABLE_NAME, "start", "start");
 	table_add_column(t, TABLE_REAL, "seconds", "seconds");
 	table_add_column(t, TABLE_COUNT, "samples", "samples");
+	table_add_column(t, TABLE_COUNT, "windows", "windows");
 	table_add_column(t, TABLE_COUNT, "bytes", "bytes");
 	table_add_column(t, TABLE_COUNT, "files", "files");
 	table_add_column(t, TABLE_COUNT, "sealed", NULL);
@@ -113,9 +130,9 @@ static struct table *make_table(const struct listing *l)
 		format_time(e->start_ns, start);
 		if (table_add_row(t) || table_set_name(t, 0, e->name, strlen(e->name)) ||
 		    table_set_name(t, 1, start, strlen(start)) ||
-		    table_set_name(t, 7, state, strlen(state)) ||
-		    table_set_name(t, 8, (char *)l->events[i].data, l->events[i].size) ||
-		    table_set_name(t, 9, e->machine, strlen(e->machine))) {
+		    table_set_name(t, 8, state, strlen(state)) ||
+		    table_set_name(t, 9, (char *)l->events[i].data, l->events[i].size) ||
+		    table_set_name(t, 10, e->machine, strlen(e->machine))) {
 			table_free(t);
 			return NULL;
 		}
@@ -123,23 +140,28 @@ static struct table *make_table(const struct listing *l)
 			       e->end_ns > e->start_ns ? (double)(e->end_ns - e->start_ns) / 1e9
 						       : 0);
 		table_set_count(t, 3, e->samples);
-		table_set_count(t, 4, e->bytes);
-		table_set_count(t, 5, e->files);
-		table_set_count(t, 6, e->sealed);
+		table_set_count(t, 4, l->windows[i]);
+		table_set_count(t, 5, e->bytes);
+		table_set_count(t, 6, e->files);
+		table_set_count(t, 7, e->sealed);
 	}
 	return t;
 }
 
 static int show(struct listing *l, struct db_reader *reader, struct diag *diag)
 {
-	struct db_visitor visitor = {
-		.want = see_profile, .rows = skip_rows, .damage = see_damage, .arg = l};
+	struct db_visitor visitor = {.want = see_profile,
+				     .rows = skip_rows,
+				     .edges = see_edges,
+				     .damage = see_damage,
+				     .arg = l};
 	struct table *t = NULL;
 	int r;
 
 	l->epochs = db_reader_selected(reader, &l->count);
 	l->events = calloc(l->count + 1, sizeof(*l->events));
-	if (!l->events)
+	l->windows = calloc(l->count + 1, sizeof(*l->windows));
+	if (!l->events || !l->windows)
 		return diag_fail(diag, ENOMEM, "out of memory");
 	for (size_t i = 0; i < l->count; i++)
 		buf_init(&l->events[i], EVENT_NAMES_MAX_BYTES);
@@ -171,6 +193,7 @@ int cmd_epochs(int argc, char **argv)
 	for (size_t i = 0; l.events && i < l.count; i++)
 		buf_free(&l.events[i]);
 	free(l.events);
+	free(l.windows);
 	report_header_free(&l.header);
 	db_reader_free(reader);
 	return r < 0 ? cmd_fail(&diag) : r;
