@@ -130,6 +130,11 @@ struct insights_function {
 	uint64_t samples;
 };
 const struct insights_function *insights_functions(struct insights *all, size_t *ret_count);
+/* How often the functions of one image ran, by address: owned by all. NULL and 0: nothing is known.
+ */
+const struct frequency_function *insights_frequencies(const struct insights *all,
+						      const struct query_image *image,
+						      size_t *ret_count);
 /* Samples of the time event: all of the query's selection. */
 uint64_t insights_samples(const struct insights *all);
 

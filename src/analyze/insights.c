@@ -408,6 +408,20 @@ const struct insights_function *insights_functions(struct insights *all, size_t 
 	return all->functions;
 }
 
+const struct frequency_function *
+insights_frequencies(const struct insights *all, const struct query_image *image, size_t *ret_count)
+{
+	uint32_t number = all->images[image - all->query->images].number;
+	size_t count, begin = 0, end;
+	const struct frequency_function *list = frequency_functions(all->frequency, &count);
+	while (begin < count && list[begin].image != number)
+		begin++;
+	for (end = begin; end < count && list[end].image == number;)
+		end++;
+	*ret_count = end - begin;
+	return begin < end ? list + begin : NULL;
+}
+
 uint64_t insights_samples(const struct insights *all)
 {
 	return all->samples;

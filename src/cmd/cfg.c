@@ -3,20 +3,21 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include "cmd/cfg_view.h"
-#include "cmd/pick.h"
+#include "cmd/insights.h"
 #include "report/dot.h"
 
 /* culprit cfg: one function's control-flow graph, drawn; dcpi2ps of Anderson et al., SOSP 1997. */
 
 #define DRAWING_MAX_BYTES (256u << 20)
 
-enum { CFG_INTEL = REPORT_OPTION_END, CFG_ALL };
+enum { CFG_INTEL = INSIGHTS_OPTION_END, CFG_ALL };
 
 static const struct cmd_option options[] = {
 	REPORT_DB_OPTION,
 	{"output", 'o', "FILE", "draw it: .svg, .pdf, .ps, .eps, .png; .dot: the text"},
 	{"all", CFG_ALL, NULL, "all blocks of a large function, not only those that ran"},
 	{"intel", CFG_INTEL, NULL, "Intel's syntax instead of AT&T's"},
+	INSIGHTS_OPTIONS,
 	REPORT_SELECTION_OPTIONS,
 	REPORT_FORM_OPTIONS,
 	{NULL},
@@ -33,11 +34,10 @@ static const struct cmd_spec spec = {
 };
 
 struct cfg {
-	struct report_options report;
+	struct insights_session session;
 	const char *output;
 	bool all;
 	enum isa_syntax syntax;
-	struct pick pick;
 };
 
 static int take_option(void *arg, int value, const char *text, struct diag *diag)
@@ -55,7 +55,7 @@ static int take_option(void *arg, int value, const char *text, struct diag *diag
 		c->syntax = ISA_SYNTAX_INTEL;
 		return 0;
 	}
-	return report_take_option(&c->report, value, text, diag);
+	return insights_take_option(&c->session, value, text, diag);
 }
 
 static void note_function(const struct cfg_view *v, struct report_header *h)
@@ -69,11 +69,19 @@ static void note_function(const struct cfg_view *v, struct report_header *h)
 		report_header_note(h, "frequencies are a rough guess from samples alone");
 }
 
-static int print_table(const struct cfg *c, const struct cfg_view *v, struct diag *diag)
+/* Without an event that tells time there are no insights to describe. */
+static int describe(struct cfg *c, struct report_header *h)
+{
+	const struct pick p = {.query = c->session.query, .reader = c->session.reader};
+
+	return c->session.all ? insights_describe(&c->session, h) : pick_describe(&p, h);
+}
+
+static int print_table(struct cfg *c, const struct cfg_view *v, struct diag *diag)
 {
 	struct report_header h = {0};
 	struct table *t = NULL;
-	int r = pick_describe(&c->pick, &h);
+	int r = describe(c, &h);
 
 	if (!r) {
 		note_function(v, &h);
@@ -82,7 +90,7 @@ static int print_table(const struct cfg *c, const struct cfg_view *v, struct dia
 	if (r)
 		diag_fail(diag, -r, "out of memory");
 	else
-		r = report_print(t, &h, c->report.format);
+		r = report_print(t, &h, c->session.report.format);
 	table_free(t);
 	report_header_free(&h);
 	return r;
@@ -112,23 +120,27 @@ static int draw(const struct cfg *c, const struct cfg_view *v, struct diag *diag
 	return r;
 }
 
-static int run(struct cfg *c, const char *what, struct diag *diag)
+static int run(struct cfg *c, const char *what, struct pick *p, struct diag *diag)
 {
 	struct cfg_view_request request = {.syntax = c->syntax};
 	struct cfg_view *v = NULL;
 	int r;
 
-	if (c->output && c->report.format != TABLE_TEXT)
+	if (c->output && c->session.report.format != TABLE_TEXT)
 		return diag_fail(diag, EINVAL, "one of --output, --json and --csv");
-	r = pick_function(&c->report, what, &c->pick, diag);
-	if (r)
+	r = pick_function(&c->session.report, what, p, diag);
+	if (!r)
+		r = insights_open_picked(&c->session, p, diag);
+	if (r && r != -ENODATA)
 		return r;
-	request.query = c->pick.query;
-	request.finder = c->pick.finder;
-	request.hit = c->pick.hit;
+	request.query = c->session.query;
+	request.finder = c->session.finder;
+	request.insights = c->session.all;
+	request.hit = p->hit;
 	r = cfg_view_new(&request, &v, diag);
 	if (!r)
-		r = c->report.format == TABLE_TEXT ? draw(c, v, diag) : print_table(c, v, diag);
+		r = c->session.report.format == TABLE_TEXT ? draw(c, v, diag)
+							   : print_table(c, v, diag);
 	cfg_view_free(v);
 	return r;
 }
@@ -136,16 +148,18 @@ static int run(struct cfg *c, const char *what, struct diag *diag)
 int cmd_cfg(int argc, char **argv)
 {
 	struct cfg c = {.syntax = ISA_SYNTAX_ATT};
+	struct pick p = {0};
 	struct diag diag = {""};
 	const char *what;
 	int operand, r = cmd_parse(&spec, argc, argv, take_option, &c, &operand);
 
 	if (r >= 0)
 		return r;
-	r = pick_operand(&c.report, argc, argv, operand, &what, &diag);
+	r = pick_operand(&c.session.report, argc, argv, operand, &what, &diag);
 	if (!r)
-		r = run(&c, what, &diag);
-	pick_free(&c.pick);
+		r = run(&c, what, &p, &diag);
+	insights_close(&c.session);
+	pick_free(&p);
 	if (r == -EINVAL)
 		return cmd_fail_usage("cfg", &diag);
 	return r < 0 ? cmd_fail(&diag) : r;

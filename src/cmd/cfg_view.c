@@ -98,6 +98,26 @@ static int read_all_texts(struct cfg_view *v, const struct cfg_view_request *q)
 	return r;
 }
 
+/* The function in what is estimated of its image; NULL when nothing is. */
+static const struct frequency_function *find_estimate(const struct cfg_view_request *q)
+{
+	const struct frequency_function *list;
+	size_t count;
+
+	if (!q->insights)
+		return NULL;
+	list = insights_frequencies(q->insights, q->hit->image, &count);
+	for (size_t i = 0; i < count; i++) {
+		const struct cfg_function *f = list[i].function;
+
+		for (uint32_t k = 0; k < f->range_count; k++) {
+			if (q->hit->start >= f->ranges[k].start && q->hit->start < f->ranges[k].end)
+				return &list[i];
+		}
+	}
+	return NULL;
+}
+
 static int find_function(struct cfg_view *v, const struct cfg_view_request *q, struct diag *diag)
 {
 	const struct function_hit *hit = q->hit;
@@ -112,10 +132,29 @@ static int find_function(struct cfg_view *v, const struct cfg_view_request *q, s
 	return r ? diag_fail(diag, -r, "out of memory") : 0;
 }
 
+static int count_executions(struct cfg_view *v, const struct frequency_function *estimate)
+{
+	const struct cfg_function *f = v->function;
+
+	if (!estimate)
+		return rough_counts(f, v->block_samples, v->blocks, v->edges);
+	v->estimated = true;
+	for (uint32_t i = 0; i < f->block_count; i++)
+		v->blocks[i] = estimate->block_count[i].value;
+	for (uint32_t i = 0; i < f->edge_count; i++)
+		v->edges[i] = estimate->edge_count[i].value;
+	return 0;
+}
+
 static int fill(struct cfg_view *v, const struct cfg_view_request *q, struct diag *diag)
 {
-	int r = find_function(v, q, diag);
+	const struct frequency_function *estimate = find_estimate(q);
+	int r = 0;
 
+	if (estimate)
+		v->function = estimate->function;
+	else
+		r = find_function(v, q, diag);
 	if (r)
 		return r;
 	v->name = q->hit->demangled;
@@ -129,7 +168,7 @@ static int fill(struct cfg_view *v, const struct cfg_view_request *q, struct dia
 	if (!r)
 		r = cfg_loops_of_function(v->function, &v->loops);
 	if (!r)
-		r = rough_counts(v->function, v->block_samples, v->blocks, v->edges);
+		r = count_executions(v, estimate);
 	if (!r)
 		r = read_all_texts(v, q);
 	return r ? diag_fail(diag, ENOMEM, "out of memory") : 0;

@@ -3,6 +3,7 @@
 #define CULPRIT_CMD_CFG_VIEW_H
 
 #include "analyze/functions.h"
+#include "analyze/insight.h"
 #include "analyze/query.h"
 #include "cfg/cfg.h"
 #include "cfg/loops.h"
@@ -23,13 +24,14 @@ struct cfg_view {
 	char **texts;		 /* of each instruction; NULL: not at hand */
 
 	/* Its own business. */
-	struct cfg_image *image;
+	struct cfg_image *image; /* NULL: the graph is the insights' own */
 	struct arena *memory;
 };
 
 struct cfg_view_request {
 	const struct query *query;
 	struct image_finder *finder;
+	const struct insights *insights; /* must outlive the view; NULL: nothing tells time */
 	const struct function_hit *hit;
 	enum isa_syntax syntax;
 };

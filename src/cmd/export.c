@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "cfg/open.h"
-#include "cmd/report.h"
+#include "cmd/insights.h"
 #include "exchange/counted.h"
 #include "util/text.h"
 
@@ -12,13 +12,19 @@
 
 #define EXPORT_MAX_BYTES ((size_t)2 << 30)
 
-enum { EXPORT_FDATA = REPORT_OPTION_END, EXPORT_PREAGGREGATED, EXPORT_AUTOFDO, EXPORT_OPTION_END };
+enum {
+	EXPORT_FDATA = INSIGHTS_OPTION_END,
+	EXPORT_PREAGGREGATED,
+	EXPORT_AUTOFDO,
+	EXPORT_OPTION_END
+};
 
 static const struct cmd_option options[] = {
 	REPORT_DB_OPTION,
 	{"bolt-fdata", EXPORT_FDATA, "FILE", "for llvm-bolt -data; needs symbols"},
 	{"bolt-preaggregated", EXPORT_PREAGGREGATED, "FILE", "for perf2bolt -pa"},
 	{"autofdo", EXPORT_AUTOFDO, "FILE", "AutoFDO's text, for llvm-profdata merge --sample"},
+	INSIGHTS_OPTIONS,
 	REPORT_SELECTION_OPTIONS,
 	{NULL},
 };
@@ -35,13 +41,10 @@ static const struct cmd_spec spec = {
 
 struct export
 {
-	struct report_options report;
+	struct insights_session session;
 	const char *files[EXPORT_OPTION_END - EXPORT_FDATA];
-	struct query *query;
-	struct db_reader *reader;
-	struct image_finder *finder;
 	const struct query_part *part; /* of the image */
-	struct cfg_image *graphs;
+	struct cfg_image *graphs;      /* when nothing tells time */
 	struct counted_set *counts;
 };
 
@@ -55,25 +58,7 @@ static int take_option(void *arg, int value, const char *text, struct diag *diag
 		e->files[value - EXPORT_FDATA] = text;
 		return 0;
 	}
-	return report_take_option(&e->report, value, text, diag);
-}
-
-static int open_all(struct export *e, struct diag *diag)
-{
-	const struct db_epoch *const *epochs;
-	const char *path;
-	size_t count;
-	int r = query_new(&e->report.selection, QUERY_WHOLE, &e->query, diag);
-
-	if (!r)
-		r = report_open(&e->report, &path, &e->reader, diag);
-	if (!r)
-		r = query_read(e->query, e->reader, diag);
-	if (r)
-		return r;
-	epochs = db_reader_selected(e->reader, &count);
-	r = image_finder_new(path, count ? epochs[0]->machine : NULL, &e->finder);
-	return r ? diag_fail(diag, -r, "cannot look for symbols: %s", strerror(-r)) : 0;
+	return insights_take_option(&e->session, value, text, diag);
 }
 
 static uint64_t count_samples(const struct query_part *p)
@@ -89,9 +74,9 @@ static int choose_image(struct export *e, struct diag *diag)
 {
 	uint64_t most = 0;
 
-	for (size_t i = 0; i < e->query->part_count; i++) {
-		const struct query_part *p = &e->query->parts[i];
-		const struct query_image *image = &e->query->images[p->image];
+	for (size_t i = 0; i < e->session.query->part_count; i++) {
+		const struct query_part *p = &e->session.query->parts[i];
+		const struct query_image *image = &e->session.query->images[p->image];
 		uint64_t samples = count_samples(p);
 
 		if (!p->selected || image->id.kind != IMAGE_BUILD_ID)
@@ -107,12 +92,12 @@ static int choose_image(struct export *e, struct diag *diag)
 	return 0;
 }
 
-static int count_image(struct export *e, struct diag *diag)
+/* Of an event that does not tell time: where it happened is all that is known. */
+static int count_roughly(struct export *e, const struct query_image *image, struct diag *diag)
 {
-	const struct query_image *image = &e->query->images[e->part->image];
 	struct counted_sample *rows;
 	size_t count = 0;
-	int r = cfg_image_open(e->finder, &image->id, image->path, &e->graphs, diag);
+	int r = cfg_image_open(e->session.finder, &image->id, image->path, &e->graphs, diag);
 
 	if (r)
 		return r;
@@ -125,10 +110,27 @@ static int count_image(struct export *e, struct diag *diag)
 	}
 	r = rows ? counted_new_rough(e->graphs, rows, count, &e->counts) : -ENOMEM;
 	free(rows);
+	return r ? diag_fail(diag, ENOMEM, "out of memory") : 0;
+}
+
+static int count_image(struct export *e, struct diag *diag)
+{
+	const struct query_image *image = &e->session.query->images[e->part->image];
+	const struct frequency_function *list = NULL;
+	size_t count = 0;
+	int r = 0;
+
+	if (e->session.all)
+		list = insights_frequencies(e->session.all, image, &count);
+	if (!list)
+		r = count_roughly(e, image, diag);
+	else if (counted_new(list, count, &e->counts))
+		r = diag_fail(diag, ENOMEM, "out of memory");
 	if (r)
-		return diag_fail(diag, ENOMEM, "out of memory");
+		return r;
 	e->counts->image.path = image->path;
-	image_find_symbols(e->finder, &image->id, image->path, &e->counts->image.symbols, NULL);
+	image_find_symbols(e->session.finder, &image->id, image->path, &e->counts->image.symbols,
+			   NULL);
 	return 0;
 }
 
@@ -169,7 +171,7 @@ static int put_preaggregated(const struct export *e, struct buf *b, struct diag 
 
 static int put_autofdo(const struct export *e, struct buf *b, struct diag *diag)
 {
-	const struct query_image *image = &e->query->images[e->part->image];
+	const struct query_image *image = &e->session.query->images[e->part->image];
 	struct image_lines *lines = NULL;
 	uint64_t *addresses = NULL;
 	size_t count;
@@ -177,7 +179,8 @@ static int put_autofdo(const struct export *e, struct buf *b, struct diag *diag)
 
 	if (r)
 		return diag_fail(diag, ENOMEM, "out of memory");
-	r = image_find_lines(e->finder, &image->id, image->path, addresses, count, &lines, diag);
+	r = image_find_lines(e->session.finder, &image->id, image->path, addresses, count, &lines,
+			     diag);
 	if (!r)
 		b->error = autofdo_write(&e->counts->image, lines, b);
 	if (!r && !b->error && !b->size)
@@ -214,12 +217,17 @@ static int write_all(const struct export *e, struct diag *diag)
 
 static void describe(const struct export *e)
 {
-	const struct query_image *image = &e->query->images[e->part->image];
+	const struct query_image *image = &e->session.query->images[e->part->image];
+	uint64_t edges = e->session.all ? insights_basis(e->session.all)->edges : 0;
 	char path[512];
 
 	text_escape(path, sizeof(path), image->path, image->path_size);
-	fprintf(stderr, "culprit: %s: %zu functions, from %llu samples\n", path,
-		e->counts->image.function_count, (unsigned long long)count_samples(e->part));
+	fprintf(stderr,
+		"culprit: %s: %zu functions; counts from %llu samples and %llu branch outcomes of "
+		"the "
+		"selection\n",
+		path, e->counts->image.function_count, (unsigned long long)count_samples(e->part),
+		(unsigned long long)edges);
 }
 
 static int run(struct export *e, struct diag *diag)
@@ -231,9 +239,10 @@ static int run(struct export *e, struct diag *diag)
 		any |= e->files[i] != NULL;
 	if (!any)
 		return diag_fail(diag, EINVAL, "export what? (see: culprit export --help)");
-	r = open_all(e, diag);
-	if (!r)
-		r = choose_image(e, diag);
+	r = insights_open(&e->session, diag);
+	if (r && r != -ENODATA)
+		return r;
+	r = choose_image(e, diag);
 	if (!r)
 		r = count_image(e, diag);
 	if (!r)
@@ -254,9 +263,7 @@ int cmd_export(int argc, char **argv)
 	r = run(&e, &diag);
 	counted_free(e.counts);
 	cfg_image_free(e.graphs);
-	image_finder_free(e.finder);
-	query_free(e.query);
-	db_reader_free(e.reader);
+	insights_close(&e.session);
 	if (r == -EINVAL)
 		return cmd_fail_usage("export", &diag);
 	return r < 0 ? cmd_fail(&diag) : r;

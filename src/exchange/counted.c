@@ -13,6 +13,8 @@
 /* Rough counts are samples an instruction; optimisers want whole numbers. */
 #define ROUGH_SCALE 64
 
+#define COUNT_MAX 1e18
+
 struct maker {
 	struct counted_set *set;
 	struct cfg_image *graphs;
@@ -143,6 +145,56 @@ int counted_new_rough(struct cfg_image *graphs, const struct counted_sample *row
 	else
 		*ret = m.set;
 	return r ? -ENOMEM : 0;
+}
+
+/* Estimates may be anything that a double can be. */
+static uint64_t round_count(double value)
+{
+	if (!(value > 0))
+		return 0;
+	return value < COUNT_MAX ? (uint64_t)(value + 0.5) : (uint64_t)COUNT_MAX;
+}
+
+static int copy_function(struct counted_set *s, const struct frequency_function *from,
+			 struct counted_function *to)
+{
+	const struct cfg_function *f = from->function;
+	uint64_t *counts =
+		arena_alloc(s->memory, ((size_t)f->block_count + f->edge_count) * sizeof(*counts));
+
+	if (!counts)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < f->block_count; i++)
+		counts[i] = round_count(from->block_count[i].value);
+	for (uint32_t i = 0; i < f->edge_count; i++)
+		counts[f->block_count + i] = round_count(from->edge_count[i].value);
+	to->function = f;
+	to->entries = round_count(from->entries.value);
+	to->blocks = counts;
+	to->edges = counts + f->block_count;
+	return 0;
+}
+
+int counted_new(const struct frequency_function *functions, size_t count, struct counted_set **ret)
+{
+	struct counted_set *s = set_new();
+	struct counted_function *list;
+	int r = 0;
+
+	if (!s)
+		return -ENOMEM;
+	list = arena_alloc(s->memory, count * sizeof(*list));
+	if (!list)
+		r = -ENOMEM;
+	for (size_t i = 0; i < count && !r; i++)
+		r = copy_function(s, &functions[i], &list[i]);
+	s->image.functions = list;
+	s->image.function_count = count;
+	if (r)
+		counted_free(s);
+	else
+		*ret = s;
+	return r;
 }
 
 void counted_free(struct counted_set *s)

@@ -4,6 +4,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include "analyze/frequency.h"
 #include "cfg/cfg.h"
 #include "image/lines.h"
 #include "image/symbols.h"
@@ -29,6 +30,9 @@ struct counted_set {
 	struct counted_image image;
 	struct arena *memory;
 };
+
+/* From the estimates of one image's functions, rounded. -ENOMEM. */
+int counted_new(const struct frequency_function *functions, size_t count, struct counted_set **ret);
 
 /*
  * From samples alone (analyze/rough_counts.h): counts are relative to each other within a function,
