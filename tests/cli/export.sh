@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
+# shellcheck shell=bash
+# culprit export: what optimisers are told, by address, by symbol and by line, and that they take it.
+. "$(dirname "$0")/../tap.sh"
+unset CULPRIT_DB DEBUGINFOD_URLS COLUMNS
+
+cat >p.s <<'S'
+	.text
+	.globl loop, main
+	.type loop, @function
+	.type helper, @function
+	.type main, @function
+loop:
+	mov $10, %ecx
+head:
+	test $1, %ecx
+	jz even
+odd:
+	add $1, %eax
+even:
+	sub $1, %ecx
+back:
+	jnz head
+	ret
+	.size loop, . - loop
+helper:
+	call loop
+	ret
+	.size helper, . - helper
+main:
+	call helper
+	xor %eax, %eax
+	ret
+	.size main, . - main
+	.section .note.GNU-stack, "", @progbits
+S
+check "assemble" gcc -Wl,--build-id p.s -o p
+at() { nm "${2:-p}" | awk -v name="$1" '$3 == name { print "0x" $1 }'; }
+hex() { printf '%x' "$(($(at "$1") + ${2:-0}))"; }
+sample() { # IMAGE OFFSET COUNT [EVENT]
+	printf 'sample\t1\t%s\t%s\t%s\t1000\t%d\t%d\tcomm=p\n' \
+		"$(readelf -n "$1" | sed -n 's/.*Build ID: //p')" "$PWD/$1" "${4:-cpu-clock}" $(($2)) "$3"
+}
+{
+	printf 'epoch\t100\t200\n'
+	sample p "$(at head)" 50
+	sample p "$(at odd)" 20
+	sample p "$(at even)" 40
+	sample p "$(at loop)" 4
+	sample p "$(at helper)" 2
+	sample p "$(at main)" 1
+} | "$build/tests/cli/mkdb" db m1 || fail "mkdb"
+
+check_status "export by address" 0 "$culprit" export -i db --bolt-preaggregated pre
+check_match "has the branch back" pre "^B $(hex back) $(hex head) [0-9]+ 0\$"
+check_match "and the way past it" pre "^F $(hex odd) $(hex even) [0-9]+\$"
+check_match "and the call" pre "^B $(hex helper) $(hex loop) [0-9]+ 0\$"
+check "and nothing else" test -z "$(grep -Ev '^(B [0-9a-f]+ [0-9a-f]+ [0-9]+ 0|B X:0 [0-9a-f]+ [0-9]+ 0|F [0-9a-f]+ [0-9a-f]+ [0-9]+)$' pre)"
+check_match "says what it is of" err 'p: [0-9]+ functions; counts from 117 samples'
+
+check_status "export by symbol" 0 "$culprit" export -i db --bolt-fdata fdata
+check_match "has the branch back" fdata '^1 loop [0-9a-f]+ 1 loop 5 0 [0-9]+$'
+check_match "numbers what is local" fdata '^1 helper/1 0 1 loop 0 0 [0-9]+$'
+check "and nothing else" test -z "$(grep -Ev '^(1 [^ ]+|0 \[unknown\]) [0-9a-f]+ 1 [^ ]+ [0-9a-f]+ 0 [0-9]+$' fdata)"
+check_status "both at once, one to stdout" 0 "$culprit" export -i db --bolt-fdata - --bolt-preaggregated pre2
+check "are the same" cmp pre pre2
+check "as each alone" cmp out fdata
+
+# The counts are a flow: what enters the head of the loop leaves it.
+check "counts add up" python3 -c '
+import sys
+head, even, odd, back = (int(a, 16) for a in sys.argv[1:])
+into = {head: 0, even: 0, odd: 0}
+for line in open("pre"):
+    kind, a, b, count = line.split()[:4]
+    b = int(b, 16)
+    if b in into: into[b] += int(count)
+assert into[head] > 0 and abs(into[head] - into[even]) <= 1e-6 * into[head] + 2, into
+assert into[odd] <= into[head], into' "$(at head)" "$(at even)" "$(at odd)" "$(at back)"
+
+if [ -x /usr/lib/llvm-16/bin/llvm-bolt ]; then
+	gcc -Wl,--build-id,-q p.s -o q
+	{
+		printf 'epoch\t100\t200\n'
+		sample q "$(at head q)" 50
+		sample q "$(at even q)" 40
+	} | "$build/tests/cli/mkdb" q.db m1
+	check_status "export a program with relocations" 0 "$culprit" export -i q.db --bolt-preaggregated q.pre
+	check "perf2bolt takes it" /usr/lib/llvm-16/bin/perf2bolt -pa -p q.pre -o q.fdata q
+	check "llvm-bolt takes that" /usr/lib/llvm-16/bin/llvm-bolt q -o q.bolt -data q.fdata -reorder-blocks=ext-tsp
+	check "and what it makes runs" ./q.bolt
+else
+	skip "BOLT" "bolt-16 is not installed"
+fi
+
+cat >c.c <<'C'
+volatile int sink;
+static inline __attribute__((always_inline)) void
+inner(int n)
+{
+	while (n--)
+		sink += n;
+}
+__attribute__((noinline)) void outer(int n)
+{
+	for (int i = 0; i < n; i++)
+		inner(i);
+}
+int main(void)
+{
+	outer(3);
+	return 0;
+}
+C
+check "compile" gcc -O1 -g -Wl,--build-id c.c -o c
+hot=$(objdump -d c | awk '/<outer>:/ { on = 1 } on && /sink/ { sub(":", "", $1); print "0x" $1; exit }')
+{
+	printf 'epoch\t100\t200\n'
+	sample c "$hot" 90
+	sample c "$(at outer c)" 10
+	sample c "$(at main c)" 1
+} | "$build/tests/cli/mkdb" c.db m1
+check_status "export by line" 0 "$culprit" export -i c.db --autofdo c.afdo
+check_match "has the function" c.afdo '^outer:[0-9]+:[0-9]+$'
+check_match "with what is inlined three lines down" c.afdo '^ 3: inner:[0-9]+$'
+check_match "and the lines of that, from its own first" c.afdo '^  3: [0-9]+$'
+check_match "and calls by name" c.afdo '^ 2: [0-9]+ outer:[0-9]+$'
+if command -v llvm-profdata >/dev/null; then
+	check "llvm-profdata takes it" llvm-profdata merge --sample -o c.prof c.afdo
+else
+	skip "llvm-profdata" "LLVM is not installed"
+fi
+
+refuse() { # NAME STATUS REGEX ARGUMENT...
+	local name=$1 status=$2 regex=$3
+	shift 3
+	check_status "$name" "$status" "$culprit" export "$@"
+	check_match "$name: message" err "$regex"
+}
+refuse "nothing to export" 2 'export what' -i db
+refuse "a function" 2 'whole image' -i db --function loop --bolt-fdata x
+refuse "an image without samples" 1 '.' -i db --image nowhere --bolt-fdata x
+refuse "lines without debug information" 1 'debug information|line numbers' -i db --autofdo x
+refuse "a directory that is not there" 1 'no/x' -i db --bolt-fdata no/x
+check "leave no file" test ! -e x
+check_status "a full disk is an error" 1 sh -c '"$1" export -i db --bolt-fdata - >/dev/full' - "$culprit"
+{
+	printf 'epoch\t100\t200\n'
+	sample p "$(at head)" 50 cache-misses
+	sample p "$(at even)" 40 cache-misses
+} | "$build/tests/cli/mkdb" misses.db m1
+check_status "an event that does not tell time" 0 "$culprit" export -i misses.db --bolt-preaggregated m.pre
+check_match "is better than nothing" m.pre "^B $(hex back) $(hex head) [0-9]+ 0\$"
+strip -o s p
+{
+	printf 'epoch\t100\t200\n'
+	sample s "$(at head)" 50
+} | "$build/tests/cli/mkdb" s.db m1
+check_status "a stripped program by address" 0 "$culprit" export -i s.db --bolt-preaggregated s.pre
+check_match "is known by its addresses" s.pre "^B $(hex back) $(hex head) [0-9]+ 0\$"
+tap_end
