@@ -55,6 +55,21 @@ struct mm_struct {
 	struct maple_tree mm_mt; /* since 6.1 */
 } __attribute__((preserve_access_index));
 
+/* Counts the changes of an address space: Linux 6.4 to 6.12, and since. */
+struct mm_struct___number {
+	int mm_lock_seq;
+} __attribute__((preserve_access_index));
+
+struct sequence {
+	unsigned sequence;
+} __attribute__((preserve_access_index));
+
+typedef struct sequence seqcount_t;
+
+struct mm_struct___sequence {
+	seqcount_t mm_lock_seq;
+} __attribute__((preserve_access_index));
+
 struct maple_range_64 {
 	unsigned long pivot[15];
 	void *slot[16];
@@ -151,10 +166,24 @@ struct node {
 	unsigned long pivot[NODE_PIVOTS + 1];
 };
 
+/* A mapping that was found, and the state of the process in which it holds. */
+struct found {
+	__u64 mm, sequence;
+	__u32 process, generation;
+	struct interpret_mapping mapping;
+};
+
+/* Counts the files that were taken away, whose slots may since mean others. */
+__u32 files_generation;
+
+#define FOUND 4
+
 /* Of a CPU. An interrupt may come within another (NMI): then the second does without. */
 struct scratch {
 	struct interpret s;
 	struct node node;
+	struct found found[FOUND];
+	__u32 found_next;
 	__u32 busy;
 };
 
@@ -252,7 +281,7 @@ static __always_inline __u64 modified(struct inode *inode)
 
 #define VM_EXEC 4
 
-INTERPRET_FUNCTION int host_find(struct interpret *s)
+INTERPRET_FUNCTION int find_in_kernel(struct interpret *s)
 {
 	if (!s)
 		return WIRE_END_ANONYMOUS;
@@ -286,6 +315,58 @@ INTERPRET_FUNCTION int host_find(struct interpret *s)
 	s->mapping.shift = offset - begin;
 	s->mapping.slot = *slot;
 	return 0;
+}
+
+/* Differs between two states of a process's mappings; false where the kernel does not tell. */
+static __always_inline bool mappings_state(struct task_struct *task, __u64 *mm, __u64 *sequence)
+{
+	struct mm_struct *m = task->mm;
+
+	if (!m)
+		return false;
+	*mm = (__u64)m;
+	if (bpf_core_field_exists(((struct mm_struct___sequence *)0)->mm_lock_seq))
+		*sequence = ((struct mm_struct___sequence *)m)->mm_lock_seq.sequence;
+	else if (bpf_core_field_exists(((struct mm_struct___number *)0)->mm_lock_seq))
+		*sequence = ((struct mm_struct___number *)m)->mm_lock_seq;
+	else
+		return false;
+	return true;
+}
+
+/* The kernel's structures are cold in the cache at a sample, so what was found is kept. */
+INTERPRET_FUNCTION int host_find(struct interpret *s)
+{
+	__u32 zero = 0, generation = files_generation; /* from before the search */
+	struct scratch *scratch = bpf_map_lookup_elem(&scratches, &zero);
+	__u64 mm, sequence;
+	int end;
+
+	if (!s || !scratch)
+		return WIRE_END_ANONYMOUS;
+	if (!mappings_state((void *)bpf_get_current_task_btf(), &mm, &sequence))
+		return find_in_kernel(s);
+	for (int i = 0; i < FOUND; i++) {
+		struct found *f = &scratch->found[i];
+
+		if (f->mm == mm && s->pc >= f->mapping.begin && s->pc < f->mapping.end &&
+		    f->sequence == sequence && f->process == s->window.process &&
+		    f->generation == generation) {
+			s->mapping = f->mapping;
+			return 0;
+		}
+	}
+	end = find_in_kernel(s);
+	if (end == 0) {
+		struct found *f = &scratch->found[scratch->found_next++ & (FOUND - 1)];
+
+		f->mm = mm;
+		f->sequence = sequence;
+		f->process = s->window.process;
+		f->generation = generation;
+		f->mapping = s->mapping;
+	}
+	return end;
 }
 
 static __always_inline void read_registers(struct interpret *s, bpf_user_pt_regs_t *r)
@@ -323,11 +404,19 @@ static long step(__u32 index, void *context)
 	return loop->end != 0;
 }
 
-static __always_inline void report(struct interpret *s, struct task_struct *task,
-				   struct wire_window_counters *count)
+/* As the samples have it. */
+static __always_inline __u32 process_of(struct task_struct *task)
+{
+	__u32 generation = (__u32)(task->group_leader->start_boottime >> 10) * 0x61 +
+			   (__u32)task->self_exec_id;
+
+	return (task->tgid & WIRE_TGID_MASK) | generation << WIRE_TGID_BITS;
+}
+
+static __always_inline void report(struct interpret *s, struct wire_window_counters *count)
 {
 	struct wire_window *w = &s->window;
-	__u32 generation, edges = w->edge_count, reason = w->end_reason;
+	__u32 edges = w->edge_count, reason = w->end_reason;
 
 	count->windows++;
 	count->instructions += w->instructions;
@@ -338,9 +427,6 @@ static __always_inline void report(struct interpret *s, struct task_struct *task
 		count->empty++;
 		return;
 	}
-	generation = (__u32)(task->group_leader->start_boottime >> 10) * 0x61 +
-		     (__u32)task->self_exec_id;
-	w->process = (task->tgid & WIRE_TGID_MASK) | generation << WIRE_TGID_BITS;
 	w->end = interpret_place(s);
 	w->address = s->pc;
 	if (edges > WIRE_WINDOW_INSTRUCTIONS)
@@ -374,12 +460,13 @@ int interpret(struct bpf_perf_event_data *ctx)
 	loop.s->fs_base = task->thread.fsbase;
 	interpret_begin(loop.s);
 	loop.s->window.time_ns = begin_ns;
+	loop.s->window.process = process_of(task);
 	loop.end = interpret_arrive(loop.s);
 	loop.s->window.start = interpret_place(loop.s);
 	if (loop.end == 0)
 		bpf_loop(WIRE_WINDOW_INSTRUCTIONS, step, &loop, 0);
 	loop.s->window.end_reason = loop.end;
-	report(loop.s, task, count);
+	report(loop.s, count);
 	count->spent_ns += bpf_ktime_get_ns() - begin_ns;
 	scratch->busy = 0;
 	return 0;

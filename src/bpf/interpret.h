@@ -22,8 +22,9 @@
  */
 #include "wire_edges.h"
 
-#define INTERPRET_SETS 64
-#define INTERPRET_WAYS 2
+#define INTERPRET_SETS	    64
+#define INTERPRET_WAYS	    2
+#define INTERPRET_WORD_BITS 45 /* of an address / 8, in a tag */
 
 #define FLAG_CARRY    0x001u
 #define FLAG_PARITY   0x004u
@@ -69,7 +70,9 @@ struct interpret {
 
 	wire_u64 value; /* what interpret_load() read */
 	wire_u32 stores;
-	wire_u64 tag[INTERPRET_SETS][INTERPRET_WAYS]; /* address / 8 + 1; 0: free */
+	/* A window's number and above which word; those of former windows are free. */
+	wire_u32 number;
+	wire_u64 tag[INTERPRET_SETS][INTERPRET_WAYS];
 	struct interpret_word word[INTERPRET_SETS][INTERPRET_WAYS];
 
 	wire_u64 vector[32][8];

@@ -11,6 +11,17 @@ static inline wire_u32 interpret_set(wire_u64 word)
 	return (word ^ word >> 6) & (INTERPRET_SETS - 1);
 }
 
+static inline wire_u64 interpret_tag(const struct interpret *s, wire_u64 word)
+{
+	return (word & ((1ull << INTERPRET_WORD_BITS) - 1)) | (wire_u64)s->number
+								      << INTERPRET_WORD_BITS;
+}
+
+static inline int interpret_is_free(const struct interpret *s, wire_u64 tag)
+{
+	return tag >> INTERPRET_WORD_BITS != s->number;
+}
+
 /*
  * Lays what was written to the aligned word over data, which has the word's bytes at its own place.
  * Gives the bytes, as masks, that were written, and that are unknown.
@@ -19,9 +30,10 @@ static inline wire_u64 interpret_lay(const struct interpret *s, wire_u64 word, w
 				     wire_u64 *unknown)
 {
 	wire_u32 set = interpret_set(word), way = 0;
+	wire_u64 tag = interpret_tag(s, word);
 
-	if (s->tag[set][0] != word + 1) {
-		if (s->tag[set][1] != word + 1) {
+	if (s->tag[set][0] != tag) {
+		if (s->tag[set][1] != tag) {
 			*valid = *unknown = 0;
 			return 0;
 		}
@@ -69,19 +81,20 @@ static inline int interpret_put(struct interpret *s, wire_u64 word, wire_u64 dat
 				int known)
 {
 	wire_u32 set = interpret_set(word), way = 0;
+	wire_u64 tag = interpret_tag(s, word), first = s->tag[set][0], second = s->tag[set][1];
 
-	if (s->tag[set][0] != word + 1) {
-		if (s->tag[set][1] == word + 1)
+	if (first != tag && second == tag) {
+		way = 1;
+	} else if (first != tag) {
+		if (!interpret_is_free(s, first)) {
+			if (!interpret_is_free(s, second))
+				return 0;
 			way = 1;
-		else if (s->tag[set][0] != 0 && s->tag[set][1] != 0)
-			return 0;
-		else {
-			way = s->tag[set][0] != 0;
-			s->tag[set][way] = word + 1;
-			s->word[set][way].valid = 0;
-			s->word[set][way].unknown = 0;
-			s->word[set][way].data = 0;
 		}
+		s->tag[set][way] = tag;
+		s->word[set][way].valid = 0;
+		s->word[set][way].unknown = 0;
+		s->word[set][way].data = 0;
 	}
 
 	struct interpret_word *w = &s->word[set][way];

@@ -284,8 +284,11 @@ static inline void interpret_begin(struct interpret *s)
 	s->mapping.begin = s->mapping.end = 0;
 	s->mapping.slot = 0;
 	s->masks_known = 0;
-	if (s->stores)
+	s->number = (s->number + 1) & ((1u << (64 - INTERPRET_WORD_BITS)) - 1);
+	if (s->number == 0) {
+		s->number = 1;
 		__builtin_memset(s->tag, 0, sizeof(s->tag));
+	}
 	s->stores = 0;
 	__builtin_memset(s->vector_known, 0, sizeof(s->vector_known));
 	s->window.instructions = 0;

@@ -155,6 +155,8 @@ int windows_put_strip(struct windows *w, uint32_t slot, uint32_t number,
 void windows_drop_file(struct windows *w, const struct wire_file *file)
 {
 	bpf_map_delete_elem(bpf_map__fd(w->bpf->maps.files), file);
+	/* Forget the mappings that the program knows. */
+	__atomic_fetch_add(&w->bpf->bss->files_generation, 1, __ATOMIC_RELEASE);
 }
 
 void windows_drop_strip(struct windows *w, uint32_t slot, uint32_t number)
