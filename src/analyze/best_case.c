@@ -222,6 +222,38 @@ static int run_all(struct work *w)
 	return err;
 }
 
+/*
+ * A loop of more operations than the cache of decoded ones holds is decoded anew every round: at
+ * the decoders' pace, which its hot path alone does not show.
+ */
+static void slow_down_large_loops(struct work *w)
+{
+	const struct cfg_function *f = w->q->function;
+	const struct machine_core *core = machine_model_core(w->q->model);
+	double pace = 1.0 / core->decode_width - 1.0 / core->issue_width;
+	for (uint32_t l = 0; w->q->loops && l < w->q->loops->loop_count && pace > 0; l++) {
+		uint32_t slots = 0;
+		for (uint32_t b = 0; b < f->block_count; b++)
+			if (w->q->loops->innermost[b] == l)
+				slots += f->blocks[b].instruction_count;
+		if (slots <= core->uop_cache_size)
+			continue;
+		for (uint32_t b = 0; b < f->block_count; b++) {
+			const struct cfg_block *block = &f->blocks[b];
+			for (uint32_t k = 0; k < block->instruction_count; k++) {
+				uint32_t i = block->first_instruction + k;
+				struct machine_head *h = &w->result->heads[i];
+				if (w->q->loops->innermost[b] != l || h->stall_cycles > 0)
+					continue;
+				h->stall_cycles = h->slots * pace;
+				h->bound = MACHINE_BOUND_FRONT_END;
+				h->cause = -1;
+				w->result->expected[i] += h->stall_cycles;
+			}
+		}
+	}
+}
+
 static void sum_blocks(struct work *w)
 {
 	const struct cfg_function *f = w->q->function;
@@ -251,6 +283,7 @@ int best_case_new(const struct best_case_request *q, struct best_case **ret)
 		prepare(&w);
 		set_default(&w);
 		err = run_all(&w);
+		slow_down_large_loops(&w);
 		sum_blocks(&w);
 	}
 	free(w.done);

@@ -18,6 +18,20 @@ static bool is_slow(const struct charge_request *q, uint32_t at)
 	return false;
 }
 
+/* True for the first instruction after a branch that may go elsewhere: it may have to wait for its
+ * code. */
+static bool may_come_late(const struct charge_request *q, uint32_t block, uint32_t at)
+{
+	const struct cfg_function *f = q->function;
+	const struct cfg_block *b = &f->blocks[block];
+	for (uint32_t i = 0; i < b->pred_count && at == b->first_instruction; i++) {
+		const struct cfg_edge *e = &f->edges[f->preds[b->first_pred + i]];
+		if (e->from == CFG_OUTSIDE || f->blocks[e->from].succ_count > 1)
+			return true;
+	}
+	return false;
+}
+
 /* A pair that runs as one operation is its first instruction's. */
 static uint32_t operation_of(const struct charge_request *q, uint32_t at)
 {
@@ -51,7 +65,8 @@ static void charge_head(const struct charge_request *q, const struct cfg_block *
 		for (uint32_t i = 0; i < b->pred_count; i++) {
 			uint32_t edge = f->preds[b->first_pred + i], from = arrival(q, edge);
 			weight = known ? q->edge_count[edge] : 1;
-			if (from != CFG_OUTSIDE && is_slow(q, from))
+			if (from != CFG_OUTSIDE &&
+			    (is_slow(q, from) || may_come_late(q, f->edges[edge].from, from)))
 				weight *= SLOW_WEIGHT;
 			if (pass == 0)
 				sum += weight;

@@ -6,7 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include "analyze/culprits_flow.h"
+#include "analyze/culprits_kinds.h"
 #include "analyze/culprits_rules.h"
+
+/* Of a block's best case, that instructions which cannot stall must have to give its scale. */
+#define INNOCENT_SHARE 0.25
+/* The most that the front end or ports make of one instruction. */
+#define EVEN_CYCLES 4
 
 static const struct {
 	const char *name, *title;
@@ -172,6 +178,18 @@ static bool waits_for_store(const struct culprit_view *v, uint32_t at)
 	return load && culprit_find_blocked_store(v, at, load, &fresh) != CULPRIT_NOBODY;
 }
 
+/* The kind of instruction that lets nothing pass: itself, or the one that it waits for. */
+static enum culprit_cause serial_cause(const struct culprit_view *v, uint32_t at)
+{
+	int32_t by = v->heads[at].cause;
+	bool serial = v->prepared[at].traits & (MACHINE_LOCKED | MACHINE_FENCE | MACHINE_SERIAL);
+	if (!serial && by >= 0 && (uint32_t)by < v->function->instruction_count)
+		at = (uint32_t)by;
+	if (v->function->instructions[at].branch == ISA_BRANCH_SYSTEM)
+		return CULPRIT_SYSCALL;
+	return v->prepared[at].traits & MACHINE_LOCKED ? CULPRIT_LOCK : CULPRIT_FENCE;
+}
+
 /* Which of our causes what bound an instruction in the simulator is; CULPRIT_CAUSES: none, it is
  * the pace at which the core executes. */
 static enum culprit_cause static_cause(const struct culprit_view *v, uint32_t at)
@@ -197,7 +215,7 @@ static enum culprit_cause static_cause(const struct culprit_view *v, uint32_t at
 	case MACHINE_BOUND_STORES:
 		return CULPRIT_STORE_BUFFER;
 	case MACHINE_BOUND_SERIAL:
-		return v->prepared[at].traits & MACHINE_LOCKED ? CULPRIT_LOCK : CULPRIT_FENCE;
+		return serial_cause(v, at);
 	default:
 		return CULPRIT_CAUSES;
 	}
@@ -207,16 +225,98 @@ static enum culprit_cause static_cause(const struct culprit_view *v, uint32_t at
 static uint64_t static_blame(const struct culprit_view *v, uint32_t at)
 {
 	int32_t cause = v->heads[at].cause;
+	if (v->heads[at].bound == MACHINE_BOUND_FRONT_END)
+		return ISA_NO_ADDRESS;
 	if (cause < 0 || (uint32_t)cause >= v->function->instruction_count)
 		cause = (int32_t)at;
 	return v->function->instructions[cause].address;
 }
 
-/* A block's cycles above and below the model's, summed over its instructions. */
+/* How the cycles of a block compare with the model's, summed over its instructions. */
 struct block_account {
-	double above, below; /* an execution */
+	double scale;	     /* that all cycles of the model are taken by */
+	double above, below; /* an execution, of that */
+	double evenness;     /* 1: each operation has as many samples as any other */
+	double likeness;     /* 1: each has the share of the samples that the model gives it */
+	double width, port;  /* cycles that its operations need of the width, of the busiest port */
+	unsigned busiest;    /* that port */
 	uint32_t slowest;    /* the instruction with the most below */
 };
+
+static unsigned uses_of(const struct machine_cost *cost)
+{
+	return (unsigned)cost->load_uses + cost->work_uses + cost->store_uses;
+}
+
+/* True when nothing but the core's own limits can hold it up. */
+static bool is_innocent(const struct culprit_view *v, uint32_t at)
+{
+	const struct isa_operands *o = &v->operands[at];
+	if (v->prepared[at].traits &
+	    (MACHINE_DIVIDES | MACHINE_LOCKED | MACHINE_FENCE | MACHINE_SERIAL))
+		return false;
+	return !culprit_memory(o, ISA_ACCESS_READS | ISA_ACCESS_WRITES) &&
+	       culprit_kind_of(v->kinds, o) != CULPRIT_KIND_FLOAT;
+}
+
+/*
+ * When executions are hardly known, cycles an execution are not either: a loop may seem to take
+ * twice its best case because it ran twice as often as estimated. Instructions that cannot have
+ * stalled then give the scale, as far as the doubt allows, if they are a fair part of the block.
+ */
+static double find_scale(const struct culprit_view *v, const struct cfg_block *block)
+{
+	double cycles = 0, best = 0, all = 0;
+	const struct culprit_site *site = &v->sites[block->first_instruction];
+	bool turns = false; /* a loop of this block alone: its code is at hand */
+	for (uint32_t i = 0; i < block->succ_count; i++)
+		turns |= v->function->edges[block->first_succ + i].to ==
+			 (uint32_t)(block - v->function->blocks);
+	for (uint32_t k = 0; k < block->instruction_count; k++) {
+		uint32_t i = block->first_instruction + k;
+		all += v->expected[i];
+		if (!is_innocent(v, i) || (k == 0 && !turns))
+			continue;
+		cycles += v->sites[i].cycles;
+		best += v->expected[i];
+	}
+	if (best < INNOCENT_SHARE * all || best <= 0 || site->doubt <= 1)
+		return 1;
+	return fmin(fmax(1, cycles / best), site->doubt);
+}
+
+/* Even samples, and what would make them so: the width, or a port that most need. */
+static void account_throughput(const struct culprit_view *v, const struct cfg_block *block,
+			       struct block_account *a)
+{
+	double ports[MACHINE_PORTS_MAX] = {0}, slots = 0, cycles = 0, apart = 0, best = 0, off = 0;
+	for (uint32_t k = 0; k < block->instruction_count; k++) {
+		uint32_t i = block->first_instruction + k;
+		const struct machine_cost *cost = machine_cost_of(v->model, &v->prepared[i]);
+		slots += v->heads[i].slots;
+		cycles += v->sites[i].cycles;
+		best += v->expected[i];
+		for (unsigned u = 0; u < uses_of(cost); u++) {
+			double share = (double)cost->uses[u].cycles /
+				       __builtin_popcountll(cost->uses[u].ports | 1);
+			for (unsigned p = 0; p < MACHINE_PORTS_MAX; p++)
+				if (cost->uses[u].ports >> p & 1)
+					ports[p] += share;
+		}
+	}
+	for (unsigned p = 0; p < MACHINE_PORTS_MAX; p++)
+		if (ports[p] > ports[a->busiest])
+			a->busiest = p;
+	a->port = ports[a->busiest];
+	a->width = slots / v->limits.issue_width;
+	for (uint32_t k = 0; k < block->instruction_count && cycles > 0 && slots > 0; k++) {
+		uint32_t i = block->first_instruction + k;
+		apart += fabs(v->sites[i].cycles / cycles - v->heads[i].slots / slots) / 2;
+		off += best > 0 ? fabs(v->sites[i].cycles / cycles - v->expected[i] / best) / 2 : 0;
+	}
+	a->likeness = 1 - off;
+	a->evenness = cycles > 0 && block->instruction_count >= 4 ? 1 - apart : 0;
+}
 
 /*
  * Where a time sample lands is not exact to the instruction: what one has too much of and its
@@ -226,11 +326,11 @@ struct block_account {
 static struct block_account account_block(const struct culprit_view *v,
 					  const struct cfg_block *block)
 {
-	struct block_account a = {0, 0, CULPRIT_NOBODY};
+	struct block_account a = {.scale = find_scale(v, block), .slowest = CULPRIT_NOBODY};
 	double most = 0, over;
 	for (uint32_t k = 0; k < block->instruction_count; k++) {
 		uint32_t i = block->first_instruction + k;
-		over = v->sites[i].cycles - v->expected[i];
+		over = v->sites[i].cycles - a.scale * v->expected[i];
 		if (over > 0)
 			a.above += over;
 		else
@@ -240,28 +340,61 @@ static struct block_account account_block(const struct culprit_view *v,
 			a.slowest = i;
 		}
 	}
+	account_throughput(v, block, &a);
 	return a;
 }
 
-static uint32_t add_static(const struct culprit_view *v, uint32_t at, double cycles,
-			   struct culprit *list)
+/* The instruction at or before one that needs the port, in its block. */
+static uint64_t port_user(const struct culprit_view *v, uint32_t at, unsigned port)
+{
+	uint32_t first = v->function->blocks[culprit_block_of(v, at)].first_instruction;
+	for (uint32_t i = at + 1; i-- > first;) {
+		const struct machine_cost *cost = machine_cost_of(v->model, &v->prepared[i]);
+		for (unsigned u = 0; u < uses_of(cost); u++)
+			if (cost->uses[u].ports >> port & 1 &&
+			    __builtin_popcountll(cost->uses[u].ports) <= 4)
+				return v->function->instructions[i].address;
+	}
+	return v->function->instructions[at].address;
+}
+
+/* In a block whose samples are even, the pace of all is what is too slow. */
+static void suspect_throughput(struct culprit_case *c, const struct block_account *a)
+{
+	double even = (a->evenness - 0.5) * 2;
+	bool ports = a->port > a->width;
+	if (even <= 0)
+		return;
+	culprit_suspect(c, CULPRIT_PORT, EVEN_CYCLES, even * (ports ? 1 : 0.05),
+			port_user(c->view, c->at, a->busiest));
+	culprit_suspect(c, CULPRIT_FRONT_END, EVEN_CYCLES, even * (ports ? 0.2 : 1),
+			ISA_NO_ADDRESS);
+}
+
+static uint32_t add_static(const struct culprit_view *v, const struct block_account *a, uint32_t at,
+			   double cycles, struct culprit *list)
 {
 	enum culprit_cause cause = static_cause(v, at);
+	/* The samples are even, but not where the model's latencies would put them: ports. */
+	bool even = cause == CULPRIT_DEPENDENCY && a->evenness > 0.75 && a->likeness < 0.6 &&
+		    a->port > a->width;
+	if (even)
+		cause = CULPRIT_PORT;
 	if (cause == CULPRIT_CAUSES || cycles <= 1e-9)
 		return 0;
-	*list = (struct culprit){.cause = (uint8_t)cause,
-				 .reg = cause == CULPRIT_DEPENDENCY ? v->heads[at].cause_register
-								    : ISA_REG_NONE,
-				 .is_static = true,
-				 .low = cycles,
-				 .high = cycles,
-				 .likely = cycles,
-				 .blame = static_blame(v, at)};
+	*list = (struct culprit){
+		.cause = (uint8_t)cause,
+		.reg = cause == CULPRIT_DEPENDENCY ? v->heads[at].cause_register : ISA_REG_NONE,
+		.is_static = true,
+		.low = cycles,
+		.high = cycles,
+		.likely = cycles,
+		.blame = even ? port_user(v, at, a->busiest) : static_blame(v, at)};
 	return 1;
 }
 
-static uint32_t add_dynamic(const struct culprit_view *v, uint32_t at, double cycles, bool fresh,
-			    struct culprit *list)
+static uint32_t add_dynamic(const struct culprit_view *v, const struct block_account *a,
+			    uint32_t at, double cycles, bool fresh, struct culprit *list)
 {
 	const struct cfg_block *block = &v->function->blocks[culprit_block_of(v, at)];
 	struct culprit_case c = {.view = v, .at = at, .fresh = fresh, .cycles = cycles};
@@ -274,6 +407,7 @@ static uint32_t add_dynamic(const struct culprit_view *v, uint32_t at, double cy
 		culprit_suspect_rare(&c, at, 1);
 		culprit_suspect_barriers(&c);
 		culprit_suspect_latency(&c);
+		suspect_throughput(&c, a);
 		/* A pair that runs as one: what the second half does is of the first. */
 		if (v->prepared[at].traits & MACHINE_FUSES &&
 		    at + 1 < v->function->instruction_count)
@@ -315,12 +449,30 @@ static uint32_t join_equal(struct culprit *list, uint32_t count)
 	return n;
 }
 
+/*
+ * A load that takes long is the best case's own latency, or a miss. How often it ran tells them
+ * apart; when that is hardly known, the miss is named first: guilty until proven innocent.
+ */
+static void prefer_misses(struct culprit *list, uint32_t count)
+{
+	uint32_t miss = 0;
+	if (list[0].cause != CULPRIT_DEPENDENCY || !list[0].is_static)
+		return;
+	while (miss < count && (list[miss].is_static || list[miss].cause != CULPRIT_DCACHE))
+		miss++;
+	if (miss == count || list[miss].likely < list[0].likely / 4)
+		return;
+	struct culprit first = list[miss];
+	memmove(list + 1, list, miss * sizeof(*list));
+	list[0] = first;
+}
+
 static int find_of(const struct culprit_view *v, const struct block_account *a, uint32_t at,
 		   struct arena *memory, struct culprit_list *ret)
 {
 	struct culprit all[2 * CULPRIT_SUSPECTS_MAX + 4];
 	const struct culprit_site *site = &v->sites[at];
-	double best = v->expected[at], over = fmax(0, site->cycles - best);
+	double best = a->scale * v->expected[at], over = fmax(0, site->cycles - best);
 	double dynamic = a->above > a->below ? over * (1 - a->below / a->above) : 0;
 	double fresh = site->cycles > 0 ? dynamic * fmin(1, site->fresh / site->cycles) : 0;
 	uint32_t n = 0;
@@ -330,15 +482,18 @@ static int find_of(const struct culprit_view *v, const struct block_account *a, 
 	ret->count = 0;
 	if (site->count <= 0 || site->cycles <= 0)
 		return 0;
-	n += add_static(v, at, fmin(site->cycles, v->heads[at].stall_cycles), all + n);
+	n += add_static(v, a, at, fmin(site->cycles, a->scale * v->heads[at].stall_cycles),
+			all + n);
 	if (a->slowest != CULPRIT_NOBODY)
-		n += add_static(v, a->slowest, over - dynamic, all + n);
-	n += add_dynamic(v, at, dynamic - fresh, false, all + n);
-	n += add_dynamic(v, at, fresh, true, all + n);
+		n += add_static(v, a, a->slowest, over - dynamic, all + n);
+	n += add_dynamic(v, a, at, dynamic - fresh, false, all + n);
+	n += add_dynamic(v, a, at, fresh, true, all + n);
 	n = join_equal(all, n);
 	if (n == 0)
 		return 0;
 	qsort(all, n, sizeof(*all), compare_culprits);
+	if (site->doubt > 1)
+		prefer_misses(all, n);
 	ret->list = arena_alloc(memory, n * sizeof(*all));
 	if (!ret->list)
 		return -ENOMEM;

@@ -60,6 +60,7 @@ struct culprit {
 /* The cycles of an instruction, as charge.h gathers them from the samples. */
 struct culprit_site {
 	double count;  /* executions; 0: never or not known, then it has no culprits */
+	double doubt;  /* count may be so many times smaller or larger; 1: it is well known */
 	double cycles; /* it kept retirement waiting, an execution */
 	double fresh;  /* of cycles: sampled at itself, as what was before it is not known (a
 			  caller, a callee that returned, one of several jumps): the instruction

@@ -69,6 +69,8 @@ static enum culprit_kind kind_of_name(const char *name)
 	for (size_t i = 0; i < sizeof(integer) / sizeof(integer[0]); i++)
 		if (strcmp(name, integer[i].name) == 0)
 			return integer[i].kind;
+	if (strncmp(name, "vmaskmov", 8) == 0 || strncmp(name, "vpmaskmov", 9) == 0)
+		return CULPRIT_KIND_MASKED;
 	return is_float(name) ? CULPRIT_KIND_FLOAT : CULPRIT_KIND_OTHER;
 }
 

@@ -14,6 +14,7 @@ enum culprit_kind {
 	CULPRIT_KIND_INCREMENT,
 	CULPRIT_KIND_DECREMENT,
 	CULPRIT_KIND_ADDRESS, /* lea */
+	CULPRIT_KIND_MASKED,  /* vector loads and stores under a mask */
 	CULPRIT_KIND_FLOAT,   /* arithmetic that may need help with denormal numbers */
 };
 

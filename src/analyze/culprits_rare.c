@@ -33,15 +33,18 @@ void culprit_suspect_rare(struct culprit_case *c, uint32_t at, double share)
 		return;
 	if (o->attributes & ISA_LOCKED)
 		culprit_suspect(c, CULPRIT_LOCK, most, 4, in->address);
-	if (o->attributes & (ISA_FENCE | ISA_SERIALISING))
-		culprit_suspect(c, CULPRIT_FENCE, most, 6, in->address);
 	if (in->branch == ISA_BRANCH_SYSTEM)
 		culprit_suspect(c, CULPRIT_SYSCALL, share * c->cycles, 20, in->address);
+	else if (o->attributes & (ISA_FENCE | ISA_SERIALISING))
+		culprit_suspect(c, CULPRIT_FENCE, most, 6, in->address);
 	if (v->prepared[at].traits & MACHINE_DIVIDES)
 		/* How long it takes depends on the numbers; the model has the least. */
 		culprit_suspect(c, CULPRIT_DIVIDER, share * 4 * fmax(20, cost->latency), 2,
 				in->address);
-	if (culprit_kind_of(v->kinds, o) == CULPRIT_KIND_FLOAT)
+	if (culprit_kind_of(v->kinds, o) == CULPRIT_KIND_MASKED)
+		/* Microcode decides when some of what is masked may not be touched. */
+		culprit_suspect(c, CULPRIT_ASSIST, share * v->limits.assist, 0.5, in->address);
+	else if (culprit_kind_of(v->kinds, o) == CULPRIT_KIND_FLOAT)
 		culprit_suspect(c, CULPRIT_ASSIST, share * v->limits.assist, 0.2, in->address);
 	else if (o->attributes & ISA_REPEATED)
 		/* To set it up; the rest is the memory that it goes through. */
@@ -61,12 +64,12 @@ void culprit_suspect_barriers(struct culprit_case *c)
 	for (int n = 0; n < AFTER_BARRIER && (i = culprit_walk_back(&w)) != CULPRIT_NOBODY; n++) {
 		const struct isa_instruction *in = &v->function->instructions[i];
 		unsigned attributes = v->operands[i].attributes;
-		if (attributes & (ISA_FENCE | ISA_SERIALISING))
+		if (in->branch == ISA_BRANCH_SYSTEM)
+			culprit_suspect(c, CULPRIT_SYSCALL, c->cycles, 1, in->address);
+		else if (attributes & (ISA_FENCE | ISA_SERIALISING))
 			culprit_suspect(c, CULPRIT_FENCE, 4 * v->limits.memory, 1, in->address);
 		else if (attributes & ISA_LOCKED)
 			culprit_suspect(c, CULPRIT_LOCK, v->limits.memory, 0.3, in->address);
-		else if (in->branch == ISA_BRANCH_SYSTEM)
-			culprit_suspect(c, CULPRIT_SYSCALL, c->cycles, 1, in->address);
 	}
 }
 

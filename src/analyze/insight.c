@@ -119,6 +119,12 @@ static void set_frequencies(struct work *w)
 	}
 }
 
+static struct frequency_estimate count_of(const struct work *w, uint32_t block)
+{
+	static const struct frequency_estimate none = {0, 0, 0, FREQUENCY_LOW};
+	return w->frequency ? w->frequency->block_count[block] : none;
+}
+
 static void set_sites(struct work *w)
 {
 	double cycles = w->all->basis.cycles_per_sample;
@@ -126,11 +132,15 @@ static void set_sites(struct work *w)
 				   w->edge_count, w->samples,  w->all->skid};
 	charge_samples(&q, w->charged, w->fresh);
 	for (uint32_t b = 0; b < w->f->block_count; b++) {
-		double count = w->block_count[b];
+		struct frequency_estimate e = count_of(w, b);
+		double count = w->block_count[b], doubt = 1;
+		if (e.confidence == FREQUENCY_LOW && count > 0)
+			doubt = fmax(1, fmax(e.high / count, e.low > 0 ? count / e.low : 1));
 		for (uint32_t k = 0; k < w->f->blocks[b].instruction_count && count > 0; k++) {
 			uint32_t i = w->f->blocks[b].first_instruction + k;
-			w->sites[i] = (struct culprit_site){count, w->charged[i] * cycles / count,
-							    w->fresh[i] * cycles / count};
+			w->sites[i] =
+				(struct culprit_site){count, doubt, w->charged[i] * cycles / count,
+						      w->fresh[i] * cycles / count};
 		}
 	}
 }
@@ -220,12 +230,6 @@ static int find_culprits(struct work *w, struct culprit_list *lists)
 		.footprint = w->image->footprint,
 	};
 	return culprits_find(&v, w->result->memory, lists);
-}
-
-static struct frequency_estimate count_of(const struct work *w, uint32_t block)
-{
-	static const struct frequency_estimate none = {0, 0, 0, FREQUENCY_LOW};
-	return w->frequency ? w->frequency->block_count[block] : none;
 }
 
 static void fill_instructions(struct work *w, const struct culprit_list *lists)

@@ -4,10 +4,12 @@
  * of code that holds them all can only miss when something else ran in between.
  */
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include "analyze/insight_state.h"
 
-#define USED_SHARE 0.99
+#define USED_SHARE   0.99
+#define UNSEEN_SHARE 0.05 /* of samples in places hit once, from which on many were missed */
 
 struct visit {
 	uint64_t place;
@@ -90,6 +92,27 @@ static int add_function(struct visits *v, const struct frequency_function *q, un
 	return err;
 }
 
+/*
+ * The places of 1 << shift bytes that samples hit, with those that they have missed: Chao (1984),
+ * from how many were hit once and twice. Where few samples are of places hit once, none are
+ * missing that matter (Good 1953), and 0 is returned.
+ */
+static double unseen(const struct insight_image *image, unsigned shift)
+{
+	double seen = 0, once = 0, twice = 0;
+	for (size_t i = 0; i < image->sample_count;) {
+		uint64_t place = image->samples[i].offset >> shift, count = 0;
+		for (; i < image->sample_count && image->samples[i].offset >> shift == place; i++)
+			count += image->samples[i].count;
+		seen++;
+		once += count == 1;
+		twice += count == 2;
+	}
+	if (once < UNSEEN_SHARE * (double)image->total)
+		return 0;
+	return seen + once * (once - 1) / (2 * (twice + 1));
+}
+
 int insight_footprints(struct insights *all)
 {
 	size_t count;
@@ -109,9 +132,9 @@ int insight_footprints(struct insights *all)
 			break;
 		}
 		join(&v, 6);
-		image->footprint.code_lines = used(&v, scratch);
+		image->footprint.code_lines = fmax(used(&v, scratch), unseen(image, 6));
 		join(&v, 6);
-		image->footprint.code_pages = used(&v, scratch);
+		image->footprint.code_pages = fmax(used(&v, scratch), unseen(image, 12));
 		image->footprint.known = v.count > 0;
 		free(scratch);
 		all->basis.footprint.code_lines += image->footprint.code_lines;

@@ -161,7 +161,7 @@ static void lab_run(struct lab *l, double cycles_per_sample)
 				   l->samples, {.back = 1}};
 	charge_samples(&c, l->charged, l->fresh);
 	for (uint32_t i = 0; i < f->instruction_count; i++)
-		l->sites[i] = (struct culprit_site){1e6, l->charged[i] * cycles_per_sample / 1e6,
+		l->sites[i] = (struct culprit_site){1e6, 1, l->charged[i] * cycles_per_sample / 1e6,
 						    l->fresh[i] * cycles_per_sample / 1e6};
 	struct culprit_view v = {.function = f,
 				 .operands = l->operands,
