@@ -15,7 +15,7 @@ KNOWN_CASE static void known_front_end(uint64_t rounds)
 			 "xchg %%ax, %%ax\n\t"
 			 "xchg %%ax, %%ax\n\t"
 			 "xchg %%ax, %%ax\n\t"
-			 "addw $0x1234, %%cx\n\t"
+			 "testw $0x1234, %%si\n\t"
 			 "xchg %%ax, %%ax\n\t"
 			 "nop\n\t"
 			 "nop\n\t"
@@ -24,23 +24,24 @@ KNOWN_CASE static void known_front_end(uint64_t rounds)
 			 "jnz 1b\n\t"
 			 : "+r"(rounds)
 			 :
-			 : "rcx", "cc");
+			 : "cc");
 }
 
 /*
- * Jumps from line to line in an order without a pattern, each once a round: block number i goes on
- * with (1229 i + 77) mod N, which visits all. 32768 lines are 2 MB, in 512 pages.
+ * Jumps from line to line, all 64 of a page in an order without a pattern (line k goes on with
+ * (13 k + 7) mod 64) and then the next page: 32768 lines are 2 MB, whose 512 pages change seldom.
  */
 KNOWN_CASE static void known_icache(uint64_t rounds)
 {
-	rounds *= 2;
-	__asm__ volatile(".p2align 6\n\t"
+	__asm__ volatile(".p2align 12\n\t"
 			 "1:\n\t"
 			 ".set known_i, 0\n\t"
 			 ".rept 32768\n\t"
-			 ".set known_next, (1229 * known_i + 77) %% 32768\n\t" BLAME "decq %0\n\t"
-			 "jz 2f\n\t"
-			 "jmp 1b + 64 * known_next\n\t"
+			 ".set known_line, (13 * (known_i & 63) + 7) & 63\n\t"
+			 ".set known_page, (known_i >> 6) - (known_line == 0)\n\t"
+			 ".set known_next, ((known_page & 511) << 6) + known_line\n\t" BLAME
+			 "decq %0\n\t"
+			 "jz 2f\n\t" BLAME "jmp 1b + 64 * known_next\n\t"
 			 ".p2align 6, 0x90\n\t"
 			 ".set known_i, known_i + 1\n\t"
 			 ".endr\n\t"
@@ -50,7 +51,7 @@ KNOWN_CASE static void known_icache(uint64_t rounds)
 			 : "cc");
 }
 
-/* The same, with each line in a page of its own: 4096 pages, whose lines are 256 KB. */
+/* Jumps to lines in pages of their own, with no pattern: 4096 pages, whose lines are 256 KB. */
 KNOWN_CASE static void known_itlb(uint64_t rounds)
 {
 	__asm__ volatile(".p2align 12\n\t"
@@ -58,7 +59,7 @@ KNOWN_CASE static void known_itlb(uint64_t rounds)
 			 ".set known_i, 0\n\t"
 			 ".rept 4096\n\t"
 			 ".set known_next, (1229 * known_i + 77) %% 4096\n\t" BLAME "decq %0\n\t"
-			 "jz 2f\n\t"
+			 "jz 2f\n\t" BLAME
 			 "jmp 1b + 4096 * known_next + 64 * (known_next %% 61)\n\t"
 			 ".set known_i, known_i + 1\n\t"
 			 ".org 1b + 4096 * known_i + 64 * (known_i %% 61), 0x90\n\t"
