@@ -92,9 +92,9 @@ def write(path, data):
 
 
 def make_text(size):
-    """Header files one after the other: text with structure, on every machine with a compiler."""
+    """The kernel's header files one after the other: text with structure, wherever a compiler is."""
     parts, have = [], 0
-    for path in sorted(glob.glob("/usr/include/linux/*.h") + glob.glob("/usr/include/*.h")):
+    for path in sorted(glob.glob("/usr/include/linux/**/*.h", recursive=True)):
         with open(path, "rb") as file:
             parts.append(file.read())
         have += len(parts[-1])
@@ -168,7 +168,7 @@ def make_source(path):
 def make_inputs(work):
     """Fills the folder; what is there already stays."""
     os.makedirs(work, exist_ok=True)
-    made = os.path.join(work, "made-1")
+    made = os.path.join(work, "made-2")
     if os.path.exists(made):
         return
     text = make_text(3 << 20)

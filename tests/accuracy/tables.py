@@ -1,12 +1,17 @@
 # SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
 """Prints what was measured as tables in Markdown."""
+import os
+import platform
+import subprocess
+import time
+
 import score
 
 LABEL = {"relative": "whole program", "median": "whole program, best scale given",
          "function": "within each function", "absolute": "absolute counts", "edges": "edges",
          "edges absolute": "edges, absolute"}
 SOURCES = (("many", "samples"), ("many", "samples/instruction"), ("many", "classic"),
-           ("many", "ours"), ("many+edges", "ours"), ("one", "classic"), ("one", "ours"),
+           ("many", "ours"), ("many+edges", "ours"), ("one", "ours"),
            ("one+edges", "ours"))
 
 
@@ -116,7 +121,7 @@ def print_programs(results):
                   number(100 * with_edges.get("strange", 0) / max(1, with_edges.get("samples", 1)),
                          1), number(with_edges.get("seconds", float("nan")), 1)]
         rows.append(cells)
-    print("### Each program (six seconds)\n")
+    print("### Each program (five seconds)\n")
     print("E: with edge samples, N: without, C: `--classic`, 1: one second with edge samples. In percent of "
           "samples (edges: of executions) within 10 or 25%. Then, with edge samples: all "
           "instructions, estimate over truth less one; percent of samples whose true count is "
@@ -159,7 +164,23 @@ def print_misses(rows, points):
     print(f"{points} procedures in all: those that hold 99.9% of the samples of their program.\n")
 
 
-def print_all(results, known_rows, misses_rows, points):
+def print_machine(rate):
+    model = "unknown"
+    with open("/proc/cpuinfo", encoding="utf-8") as file:
+        for line in file:
+            if line.startswith("model name"):
+                model = line.split(":", 1)[1].strip()
+                break
+    commit = subprocess.run(["git", "-C", os.path.dirname(os.path.abspath(__file__)), "rev-parse",
+                             "--short", "HEAD"], stdout=subprocess.PIPE,
+                            stderr=subprocess.DEVNULL).stdout.decode().strip()
+    print(f"Measured on {time.strftime('%Y-%m-%d', time.gmtime())} at commit {commit or 'unknown'}: "
+          f"{model}, {os.cpu_count()} CPUs, Linux {platform.release()}, cpu-clock:u at {rate} "
+          f"samples a second; load average at the end {os.getloadavg()[0]:.1f}.\n")
+
+
+def print_all(results, known_rows, misses_rows, points, rate):
+    print_machine(rate)
     if results:
         print_overall(results)
         print_histograms(results)
