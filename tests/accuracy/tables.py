@@ -179,15 +179,9 @@ def print_machine(rate):
           f"samples a second; load average at the end {os.getloadavg()[0]:.1f}.\n")
 
 
-def print_all(results, known_rows, misses_rows, points, rate):
-    print_machine(rate)
-    if results:
-        print_overall(results)
-        print_histograms(results)
-        print_confidence(results)
-        print_programs(results)
-        print_causes(results)
-    if misses_rows:
-        print_misses(misses_rows, points)
-    if known_rows:
-        print_known(known_rows)
+def print_frequencies(results):
+    print_overall(results)
+    print_histograms(results)
+    print_confidence(results)
+    print_programs(results)
+    print_causes(results)
