@@ -18,6 +18,10 @@ struct evidence_block {
 	/* Windows only, for evidence_build: arrivals at the start, at its instructions, and those
 	 * weighted by the share of the block that they passed. */
 	double head, inside, passed;
+	/* For the crowding of samples: sum of n log n over instructions with n samples, and how
+	 * many instructions these are. */
+	double entropy_sum;
+	uint32_t sampled;
 };
 
 struct evidence_way {
@@ -31,6 +35,12 @@ struct evidence_function {
 	uint32_t first_block, first_edge; /* in blocks and ways */
 	uint64_t samples;
 	double unexplained; /* arrivals at its entry from code that is not in the graph */
+	/*
+	 * How far samples crowd on few of a block's instructions, in blocks that have enough: 0
+	 * when the processor takes them evenly, large when it waits for a few of them. The sum over
+	 * crowding_samples of them of Kullback and Leibler's divergence from an even spread.
+	 */
+	double crowding, crowding_samples;
 };
 
 #define EVIDENCE_NO_EDGE UINT32_MAX

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include "analyze/evidence_place.h"
 
@@ -56,14 +57,21 @@ static struct evidence_block *block_of(struct evidence *e, const struct place *p
 static void place_samples(struct evidence *e, uint32_t image)
 {
 	const struct evidence_image *m = &e->images[image];
+	struct evidence_block *block;
 	struct place p = {0};
 
 	for (size_t i = 0; i < m->sample_count; i++) {
+		if (!m->samples[i].count)
+			continue;
 		e->totals.samples += m->samples[i].count;
 		if (!find_place(e, image, m->samples[i].offset, p.function, &p))
 			continue;
 		e->totals.samples_placed += m->samples[i].count;
-		block_of(e, &p)->samples += m->samples[i].count;
+		block = block_of(e, &p);
+		block->samples += m->samples[i].count;
+		block->entropy_sum +=
+			(double)m->samples[i].count * log((double)m->samples[i].count);
+		block->sampled++;
 		e->functions[p.function].samples += m->samples[i].count;
 	}
 	for (size_t i = 0; i < m->executed_count; i++) {
@@ -223,6 +231,24 @@ static void pass_on(struct evidence *e, const struct evidence_function *f)
 	}
 }
 
+#define CROWDING_LEAST 8 /* samples of a block */
+
+static void find_crowding(const struct evidence *e, struct evidence_function *f)
+{
+	for (uint32_t b = 0; b < f->function->block_count; b++) {
+		const struct evidence_block *block = &e->blocks[f->first_block + b];
+		const double n = (double)block->samples;
+
+		if (block->samples < CROWDING_LEAST)
+			continue;
+		f->crowding_samples += n;
+		/* Less what chance makes of an even spread. */
+		f->crowding += block->entropy_sum - n * log(n) +
+			       n * log(f->function->blocks[b].instruction_count) -
+			       (block->sampled - 1.0) / 2;
+	}
+}
+
 /* Calls that the code fixes, seen or not. */
 static int add_fixed_calls(struct evidence *e, uint32_t caller)
 {
@@ -294,6 +320,7 @@ int evidence_place_all(struct evidence *e)
 	}
 	for (uint32_t i = 0; i < e->function_count && !error; i++) {
 		pass_on(e, &e->functions[i]);
+		find_crowding(e, &e->functions[i]);
 		error = add_fixed_calls(e, i);
 	}
 	if (!error)

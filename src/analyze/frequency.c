@@ -14,8 +14,18 @@
 #define Z90		 1.645	       /* 90% of a normal distribution */
 #define HIGH_DEVIATION	 (0.15 / Z90)  /* 90% within 15% */
 #define MEDIUM_DEVIATION (0.405 / Z90) /* 90% within 50%: log 1.5 */
-#define STALL_FACTOR	 2.0	       /* cycles over those of the best case */
-#define STALL_DEVIATION	 0.6	       /* of its logarithm, between programs */
+/*
+ * Cycles over those of the best case, as a logarithm: of 16 programs the median and the deviation
+ * between them; and what both are when it is known how far samples crowd on few instructions.
+ */
+#define STALL_MEDIAN	     0.61
+#define STALL_DEVIATION	     0.5
+#define STALL_BASE	     (-0.73)
+#define STALL_CROWDING	     1.37
+#define STALL_CROWDED	     0.3 /* deviation */
+#define STALL_CROWDING_LEAST 0.5 /* beyond these nothing was measured */
+#define STALL_CROWDING_MOST  2.0
+#define STALL_SAMPLES_LEAST  200
 
 struct frequency {
 	struct frequency_function *functions;
@@ -52,12 +62,29 @@ static double total_instructions(const struct evidence *e, const struct frequenc
 	return total;
 }
 
+/* Cycles over those of the best case. */
+static double stall_factor(const struct evidence *e, double *ret_deviation)
+{
+	double crowding = 0, samples = 0;
+
+	for (size_t i = 0; i < e->function_count; i++) {
+		crowding += e->functions[i].crowding;
+		samples += e->functions[i].crowding_samples;
+	}
+	*ret_deviation = STALL_DEVIATION;
+	if (samples < STALL_SAMPLES_LEAST)
+		return exp(STALL_MEDIAN);
+	*ret_deviation = STALL_CROWDED;
+	crowding = fmin(fmax(crowding / samples, STALL_CROWDING_LEAST), STALL_CROWDING_MOST);
+	return exp(STALL_BASE + STALL_CROWDING * crowding);
+}
+
 /* Instructions executed, absolute; ret_deviation of its logarithm. */
 static double absolute_instructions(const struct evidence *e, const struct frequency_options *o,
 				    const struct frequency_guesses *g, double total,
 				    double *ret_deviation)
 {
-	double executed = 0, samples = 0, best = 0;
+	double executed = 0, samples = 0, best = 0, stall;
 
 	for (size_t i = 0; i < e->block_count; i++) {
 		executed += e->blocks[i].executed;
@@ -68,9 +95,11 @@ static double absolute_instructions(const struct evidence *e, const struct frequ
 		*ret_deviation = 1 / sqrt(executed);
 		return executed * o->instructions_per_sample;
 	}
-	*ret_deviation = o->cycles_per_sample > 0 ? STALL_DEVIATION : FREQUENCY_UNKNOWN;
 	samples *= o->cycles_per_sample > 0 ? o->cycles_per_sample : 1;
-	return best > 0 ? samples / STALL_FACTOR / (best / total) : 0;
+	stall = stall_factor(e, ret_deviation);
+	if (!(o->cycles_per_sample > 0))
+		*ret_deviation = FREQUENCY_UNKNOWN;
+	return best > 0 ? samples / stall / (best / total) : 0;
 }
 
 static double widen(double deviation)

@@ -15,13 +15,15 @@
 #define RATIO_BIAS                                                                    \
 	0.05 /* of a branch's ratio, beside the noise: windows start where it is slow \
 	      */
-#define CALL_SIGMA     0.03 /* a function is entered as often as it is called */
-#define UNSEEN_SIGMA   0.5  /* the same when no call was seen, only calls in the code */
-#define REGION_SIGMA   0.7  /* visits per execution: between functions, they go with the CPI */
-#define PLACE_SIGMA    0.7  /* and between places of one */
-#define VISIT_NOISE    3.0  /* variance of visits over visits: several come from one window */
-#define TIME_SIGMA     1.2  /* samples per execution over the best case, where no window passed */
-#define RECORDED_SIGMA 0.03 /* of branch records of the hardware */
+#define CALL_SIGMA	 0.15 /* a function is entered as often as it is called */
+#define UNSEEN_SIGMA	 0.5  /* the same when no call was seen, only calls in the code */
+#define REGION_SIGMA	 0.7  /* visits per execution: between functions, they go with the CPI */
+#define PLACE_SIGMA	 0.7  /* and between places of one */
+#define VISIT_NOISE	 3.0  /* variance of visits over visits: several come from one window */
+#define TIME_SIGMA	 1.2  /* samples per execution over the best case, where no window passed */
+#define CROWDING	 1.0  /* cycles per instruction, over the crowding of samples */
+#define CROWDING_SAMPLES 30   /* that make it half known */
+#define RECORDED_SIGMA	 0.03 /* of branch records of the hardware */
 
 /* What ties functions: the more, the better the estimate and the larger the work. */
 enum flow_ties { TIES_NONE, TIES_SEEN, TIES_ALL };
@@ -34,6 +36,7 @@ struct flow {
 	size_t term_room;
 	double scale;		     /* visits for a sample a cycle of cost */
 	uint32_t recorded, executed; /* unknowns: their scales; UINT32_MAX: there are none */
+	double crowding;	     /* mean of the samples */
 	double *sums;		     /* by unknown: visits, samples, ... of its blocks */
 	enum flow_ties ties;
 };
@@ -217,6 +220,14 @@ static int add_calls(struct flow *w)
 	return error;
 }
 
+/* What the crowding of a function's samples says of its cycles per instruction, as a logarithm. */
+static double slowness(const struct flow *w, const struct evidence_function *f)
+{
+	const double n = f->crowding_samples;
+
+	return n > 0 ? CROWDING * (f->crowding / n - w->crowding) * n / (n + CROWDING_SAMPLES) : 0;
+}
+
 /*
  * How often the windows visit a place, over how often it runs, is the time spent shortly before it:
  * not known, but alike within a function. Where none passed, the same of samples.
@@ -241,7 +252,7 @@ static void add_visits(struct flow *w, const struct evidence_function *f, bool *
 		visits += blocks[b].visits;
 	}
 	region = logsum_variable(w->m, 0);
-	logsum_equation(w->m, region, NULL, 0, 0, REGION_SIGMA);
+	logsum_equation(w->m, region, NULL, 0, -slowness(w, f), REGION_SIGMA);
 	for (uint32_t b = 0; b < c->block_count; b++) {
 		const double *sum = w->sums + (size_t)unknown[b] * 4;
 		struct logsum_term t = {region, 0};
@@ -289,11 +300,13 @@ static void add_hardware(struct flow *w, const struct evidence_function *f)
 /* Visits for a sample a cycle: so that both tell the same frequency, by and large. */
 static void find_scales(struct flow *w)
 {
-	double visits = 0, time = 0, recorded = 0, executed = 0;
+	double visits = 0, time = 0, recorded = 0, executed = 0, crowded = 0;
 
 	for (size_t i = 0; i < w->e->function_count; i++) {
 		const struct evidence_function *f = &w->e->functions[i];
 
+		w->crowding += f->crowding;
+		crowded += f->crowding_samples;
 		for (uint32_t b = 0; b < f->function->block_count; b++) {
 			const struct evidence_block *block = &w->e->blocks[f->first_block + b];
 
@@ -306,6 +319,7 @@ static void find_scales(struct flow *w)
 	}
 	for (size_t i = 0; i < w->e->way_count; i++)
 		recorded += w->e->ways[i].recorded;
+	w->crowding /= fmax(crowded, 1);
 	w->scale = visits > 0 && time > 0 ? visits / time : 1;
 	w->recorded = recorded > 0 ? logsum_variable(w->m, 0) : UINT32_MAX;
 	w->executed = executed > 0 ? logsum_variable(w->m, 0) : UINT32_MAX;
