@@ -59,7 +59,8 @@ static double total_instructions(const struct evidence *e, const struct frequenc
 			total += exp(g->blocks[f->first_block + b].log) *
 				 f->function->blocks[b].instruction_count;
 	}
-	return total;
+	/* Nothing ran that is known: all values are 0. */
+	return total > 0 ? total : 1;
 }
 
 /* Cycles over those of the best case. */

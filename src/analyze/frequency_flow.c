@@ -9,12 +9,10 @@
  * What each rests on, and how far it is trusted, in units of log frequency; the values were found
  * against exact counts (doc/analysis.md).
  */
-#define ROUNDS	   10
-#define SUM_SIGMA  0.01 /* what enters a block leaves it */
-#define HOLE_SIGMA 0.1	/* the same where the graph misses edges */
-#define RATIO_BIAS                                                                    \
-	0.05 /* of a branch's ratio, beside the noise: windows start where it is slow \
-	      */
+#define ROUNDS		 8
+#define SUM_SIGMA	 0.01 /* what enters a block leaves it */
+#define HOLE_SIGMA	 0.1  /* the same where the graph misses edges */
+#define RATIO_BIAS	 0.05 /* of a branch's ratio, beside the noise */
 #define CALL_SIGMA	 0.15 /* a function is entered as often as it is called */
 #define UNSEEN_SIGMA	 0.5  /* the same when no call was seen, only calls in the code */
 #define REGION_SIGMA	 0.7  /* visits per execution: between functions, they go with the CPI */
@@ -241,10 +239,11 @@ static void add_visits(struct flow *w, const struct evidence_function *f, bool *
 	uint32_t region;
 
 	for (uint32_t b = 0; b < c->block_count; b++) {
-		double *sum = w->sums + (size_t)unknown[b] * 4;
+		double *sum;
 
 		if (unknown[b] == FLOW_NONE)
 			continue;
+		sum = w->sums + (size_t)unknown[b] * 4;
 		sum[0] += blocks[b].visits;
 		sum[1]++;
 		sum[2] += (double)blocks[b].samples;
@@ -254,12 +253,13 @@ static void add_visits(struct flow *w, const struct evidence_function *f, bool *
 	region = logsum_variable(w->m, 0);
 	logsum_equation(w->m, region, NULL, 0, -slowness(w, f), REGION_SIGMA);
 	for (uint32_t b = 0; b < c->block_count; b++) {
-		const double *sum = w->sums + (size_t)unknown[b] * 4;
+		const double *sum;
 		struct logsum_term t = {region, 0};
 		double sigma;
 
 		if (unknown[b] == FLOW_NONE || taken[unknown[b]])
 			continue;
+		sum = w->sums + (size_t)unknown[b] * 4;
 		taken[unknown[b]] = true;
 		if (visits >= FLOW_SEEN_LEAST) {
 			t.offset = log(fmax(sum[0], FLOW_LEAST) / sum[1]);

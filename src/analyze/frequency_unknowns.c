@@ -122,12 +122,17 @@ static void number(struct sets *s, struct logsum *m, const struct evidence *e,
 		   const struct evidence_function *f, struct flow_unknowns *u)
 {
 	const uint32_t blocks = f->function->block_count;
-	double visits = 0;
+	double visits = 0, hardware = 0;
 	bool all;
 
-	for (uint32_t k = 0; k < blocks; k++)
+	for (uint32_t k = 0; k < blocks; k++) {
 		visits += e->blocks[f->first_block + k].visits;
-	all = visits < FLOW_SEEN_LEAST && f->samples >= FLOW_SAMPLES_LEAST;
+		hardware += e->blocks[f->first_block + k].executed;
+	}
+	for (uint32_t k = 0; k < f->function->edge_count; k++)
+		hardware += e->ways[f->first_edge + k].recorded;
+	/* Branch records have taken branches only: what they lack may have run. */
+	all = hardware > 0 || (visits < FLOW_SEEN_LEAST && f->samples >= FLOW_SAMPLES_LEAST);
 	for (uint32_t k = 0; k < blocks + f->function->edge_count; k++) {
 		const uint32_t root = sets_root(s, k);
 		const double mean = s->visits[root] / fmax(s->weight[root], 1);

@@ -261,6 +261,7 @@ struct rows {
 	size_t sample_count, edge_count;
 	uint64_t truth[CODE_MAX], total;
 	uint64_t time[CODE_MAX], pair[CODE_MAX][CODE_MAX], ends[CODE_MAX];
+	uint64_t jumps[CODE_MAX][CODE_MAX]; /* taken ones, of the whole run */
 };
 
 /* Time passes in proportion to an instruction's cost, which differs tenfold. */
@@ -274,6 +275,7 @@ static void run(struct rows *r, const struct program *p, const uint64_t *at, siz
 	struct walker w = {.p = p, .at = at, .pc = BASE + 11};
 	double clock = 0, next = 200 * uniform();
 	size_t taken_windows = 0;
+	uint64_t here, next_pc;
 
 	memset(r, 0, sizeof(*r));
 	w.pc = p->extents[1].start;
@@ -295,7 +297,10 @@ static void run(struct rows *r, const struct program *p, const uint64_t *at, siz
 			}
 			r->ends[ahead.pc - BASE]++;
 		}
-		step(&w);
+		here = w.pc;
+		next_pc = w.pc + instruction(p, w.pc)->size;
+		if (step(&w) && w.pc != next_pc)
+			r->jumps[here - BASE][w.pc - BASE]++;
 	}
 	for (uint64_t i = 0; i < CODE_MAX; i++) {
 		if (r->time[i]) {
@@ -401,6 +406,62 @@ static void test_windows(void **unused)
 	free(r);
 }
 
+/* Branch records have taken branches only, and `instructions` samples tell the absolute scale. */
+static void test_hardware(void **unused)
+{
+	static struct evidence_edge edges[CODE_MAX];
+	static struct evidence_sample executed[CODE_MAX];
+	const struct frequency_options options = {.cycles_per_sample = 1e6,
+						  .instructions_per_sample = 50};
+	struct evidence_image image = {
+		.edges = edges, .executed = executed, .kind = EVIDENCE_HARDWARE};
+	struct rows *r = malloc(sizeof(*r));
+	struct score records = {0}, both = {0};
+	uint64_t at[BRANCHES];
+	struct frequency *f;
+	struct program p;
+
+	(void)unused;
+	make_program(&p, at);
+	state = 9;
+	run(r, &p, at, 5000);
+	image.cfg = p.image;
+	for (uint64_t i = 0; i < CODE_MAX; i++) {
+		for (uint64_t j = 0; j < CODE_MAX; j++) {
+			if (r->jumps[i][j])
+				edges[image.edge_count++] = (struct evidence_edge){
+					BASE + i, BASE + j, r->jumps[i][j] / 20, 0, 0};
+		}
+	}
+	for (int pass = 0; pass < 2; pass++) {
+		struct evidence *e;
+
+		for (uint64_t i = 0; pass && i < CODE_MAX; i++) {
+			if (r->truth[i])
+				executed[image.executed_count++] =
+					(struct evidence_sample){BASE + i, r->truth[i] / 50};
+		}
+		assert_int_equal(evidence_new(&e, NULL), 0);
+		assert_int_equal(evidence_add_image(e, &image, NULL), 0);
+		assert_int_equal(evidence_build(e, NULL), 0);
+		assert_int_equal(frequency_new(e, &options, &f, NULL), 0);
+		judge(r, f, pass ? &both : &records);
+		if (pass) {
+			const struct frequency_estimate all = frequency_instructions(f);
+
+			assert_true(fabs(all.value / (double)r->total - 1) < 0.02);
+			assert_int_equal(all.confidence, FREQUENCY_HIGH);
+		}
+		frequency_free(f);
+		evidence_free(e);
+	}
+	assert_true(records.worst < 0.06);
+	assert_true(both.worst < 0.06);
+	assert_true(both.high > both.all / 2 && both.high_right == both.high);
+	cfg_image_free(p.image);
+	free(r);
+}
+
 /* ---- nothing, and cpi.h ---- */
 
 static void test_empty(void **unused)
@@ -449,8 +510,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_sparse),	cmocka_unit_test(test_logsum),
-		cmocka_unit_test(test_windows), cmocka_unit_test(test_empty),
-		cmocka_unit_test(test_cpi),
+		cmocka_unit_test(test_windows), cmocka_unit_test(test_hardware),
+		cmocka_unit_test(test_empty),	cmocka_unit_test(test_cpi),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
