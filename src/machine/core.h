@@ -59,6 +59,7 @@ struct machine_core {
 	 * the cache of decoded operations uop_cache_width operations; a loop that fits loop_buffer
 	 * operations (0: none) needs neither. */
 	uint8_t fetch_bytes, decode_width, uop_cache_width;
+	uint8_t uop_cache_cycles; /* for a group of that width when it goes straight on; 0: one */
 	uint16_t uop_cache_size, loop_buffer;
 	uint8_t taken_cycles;	  /* from one taken branch to the next that can be fetched */
 	uint8_t front_end_stages; /* cycles from fetch to issue */

@@ -259,16 +259,24 @@ static void correct_gather(const struct machine_model *m, const struct machine_f
 	c->microcoded = true;
 }
 
-/* What a newer core than LLVM's model does in other times. */
+/* What a newer core than LLVM's model does in other times; and on Zen the way between general and
+ * vector registers, which LLVM takes for a move like any. */
 static void correct_latency(const struct machine_model *m, const struct machine_form *f,
 			    struct machine_cost *c)
 {
-	if (!is_vector_form(f) || !c->work_uses)
+	if (!is_vector_form(f))
+		return;
+	enum machine_work kind = machine_find_work(m, f);
+	if (is_amd(m->core) && !(f->traits & (MACHINE_LOADS | MACHINE_STORES)) &&
+	    (kind == MACHINE_WORK_TO_VECTOR || kind == MACHINE_WORK_FROM_VECTOR)) {
+		c->latency = m->core->work[kind].latency_cycles;
+		return;
+	}
+	if (!c->work_uses)
 		return;
 	if (m->core->vector_integer_cycles && c->latency == 1)
 		c->latency = m->core->vector_integer_cycles;
-	if (m->core->vector_add_cycles && c->latency &&
-	    machine_find_work(m, f) == MACHINE_WORK_FP_ADD)
+	if (m->core->vector_add_cycles && c->latency && kind == MACHINE_WORK_FP_ADD)
 		c->latency = m->core->vector_add_cycles;
 }
 

@@ -151,6 +151,11 @@ static void begin_fetch_group(struct machine_simulator *s, uint64_t cycle)
 	s->fetch_bytes = s->core->fetch_bytes;
 }
 
+static unsigned group_cycles(const struct machine_simulator *s)
+{
+	return s->decoding || !s->core->uop_cache_cycles ? 1 : s->core->uop_cache_cycles;
+}
+
 /* Whether the window of an address is in the cache of decoded operations; it is afterwards. */
 static bool probe_window(struct machine_simulator *s, uint64_t address)
 {
@@ -161,15 +166,17 @@ static bool probe_window(struct machine_simulator *s, uint64_t address)
 	return hit;
 }
 
-/* A new line of code: its cache, and the cache of decoded operations. */
+/* A new line of code: its cache, and the cache of decoded operations, of which no group spans two
+ * lines. */
 static void enter_line(struct machine_simulator *s, uint64_t address)
 {
 	unsigned extra = 0;
+	bool jumped = s->fetch_line == UNKNOWN;
 	s->fetch_line = address >> 6;
 	if (s->plugins.fetch)
 		extra = s->plugins.fetch(s->plugins.arg, address, s->fetch_cycle);
 	bool decoding = !probe_window(s, address);
-	if (decoding == s->decoding && !extra)
+	if (decoding == s->decoding && !extra && (jumped || decoding))
 		return; /* what the group before waited for stays its blame */
 	s->decoding = decoding;
 	begin_fetch_group(s, s->fetch_cycle + 1 + extra);
@@ -189,14 +196,14 @@ static uint64_t fetch(struct machine_simulator *s, const struct machine_instruct
 		enter_line(s, in->address);
 	int need = s->decoding ? !(in->traits & MACHINE_FUSED) : (int)slots;
 	if (s->fetch_room < need || (s->decoding && s->fetch_bytes < in->size)) {
-		begin_fetch_group(s, s->fetch_cycle + 1);
+		begin_fetch_group(s, s->fetch_cycle + group_cycles(s));
 		if (s->fetch_blame.bound != MACHINE_BOUND_FRONT_END)
 			blame(&s->fetch_blame, MACHINE_BOUND_FRONT_END, MACHINE_NO_CAUSE);
 	}
 	/* More operations than a group holds: as many whole groups as they need. */
 	while (need > s->fetch_room) {
 		need -= s->fetch_room;
-		begin_fetch_group(s, s->fetch_cycle + 1);
+		begin_fetch_group(s, s->fetch_cycle + group_cycles(s));
 	}
 	s->fetch_room -= need;
 	s->fetch_bytes -= in->size;
@@ -297,7 +304,7 @@ static uint64_t forward(struct machine_simulator *s, const struct machine_instru
 		return data;
 	bool whole = address >= from->address &&
 		     address + in->memory_bytes <= from->address + from->bytes;
-	bool renamed = whole && core->renames_memory &&
+	bool renamed = whole && core->renames_memory && !(in->traits & MACHINE_VECTOR_LOAD) &&
 		       (in->index == ISA_REG_NONE || core->renames_indexed);
 	uint64_t ready = renamed ? from->source
 			 : whole ? from->data + core->store_forward_cycles

@@ -39,23 +39,23 @@ enum {
 			"fp2", "fp3", "fpstore"                                                 \
 	}
 
-#define ZEN_WORK(alus, shift, branch, mul, load, fp_add_cycles)                                  \
-	{                                                                                        \
-		[MACHINE_WORK_ALU] = {alus, 1}, [MACHINE_WORK_SHIFT] = {shift, 1},               \
-		[MACHINE_WORK_BRANCH] = {branch, 1}, [MACHINE_WORK_BRANCH_TAKEN] = {BR, 1},      \
-		[MACHINE_WORK_LEA_SLOW] = {alus, 2}, [MACHINE_WORK_MUL] = {mul, 3},              \
-		[MACHINE_WORK_DIV] = {A2, 10, 6}, [MACHINE_WORK_BITS] = {ALUS, 1},               \
-		[MACHINE_WORK_LOAD] = {load, 4}, [MACHINE_WORK_STORE_ADDRESS] = {G1 | G2, 1},    \
-		[MACHINE_WORK_STORE_DATA] = {0, 1}, /* no port of its own */                     \
-			[MACHINE_WORK_VECTOR_ALU] = {F0 | F1 | F2 | F3, 1},                      \
-		[MACHINE_WORK_VECTOR_SHIFT] = {F1 | F2, 1},                                      \
-		[MACHINE_WORK_VECTOR_MUL] = {F0 | F3, 3}, [MACHINE_WORK_SHUFFLE] = {F1 | F2, 1}, \
-		[MACHINE_WORK_FP_ADD] = {F2 | F3, fp_add_cycles},                                \
-		[MACHINE_WORK_FP_MUL] = {F0 | F1, 4}, [MACHINE_WORK_FP_DIV] = {F1, 13, 5},       \
-		[MACHINE_WORK_CONVERT] = {F2 | F3, 4}, [MACHINE_WORK_TO_VECTOR] = {FS, 1},       \
-		[MACHINE_WORK_FROM_VECTOR] = {FS, 1},                                            \
+#define ZEN_WORK(alus, shift, branch, mul, load, fp_add_cycles, to_vector, from_vector)            \
+	{                                                                                          \
+		[MACHINE_WORK_ALU] = {alus, 1}, [MACHINE_WORK_SHIFT] = {shift, 1},                 \
+		[MACHINE_WORK_BRANCH] = {branch, 1}, [MACHINE_WORK_BRANCH_TAKEN] = {BR, 1},        \
+		[MACHINE_WORK_LEA_SLOW] = {alus, 2}, [MACHINE_WORK_MUL] = {mul, 3},                \
+		[MACHINE_WORK_DIV] = {A2, 10, 6}, [MACHINE_WORK_BITS] = {ALUS, 1},                 \
+		[MACHINE_WORK_LOAD] = {load, 4}, [MACHINE_WORK_STORE_ADDRESS] = {G1 | G2, 1},      \
+		[MACHINE_WORK_STORE_DATA] = {0, 1}, /* no port of its own */                       \
+			[MACHINE_WORK_VECTOR_ALU] = {F0 | F1 | F2 | F3, 1},                        \
+		[MACHINE_WORK_VECTOR_SHIFT] = {F1 | F2, 1},                                        \
+		[MACHINE_WORK_VECTOR_MUL] = {F0 | F3, 3}, [MACHINE_WORK_SHUFFLE] = {F1 | F2, 1},   \
+		[MACHINE_WORK_FP_ADD] = {F2 | F3, fp_add_cycles},                                  \
+		[MACHINE_WORK_FP_MUL] = {F0 | F1, 4}, [MACHINE_WORK_FP_DIV] = {F1, 13, 5},         \
+		[MACHINE_WORK_CONVERT] = {F2 | F3, 4}, [MACHINE_WORK_TO_VECTOR] = {FS, to_vector}, \
+		[MACHINE_WORK_FROM_VECTOR] = {FS, from_vector},                                    \
 	}
-#define ZEN_WORK_OLD ZEN_WORK(ALUS, A1 | A2, A0 | BR, A1, AGUS, 3)
+#define ZEN_WORK_OLD ZEN_WORK(ALUS, A1 | A2, A0 | BR, A1, AGUS, 3, 3, 3)
 
 const struct machine_core machine_core_zen2 = {
 	.name = "zen2",
@@ -138,8 +138,9 @@ const struct machine_core machine_core_zen5 = {
 	.name = "zen5",
 	.title = "AMD Zen 5",
 	.llvm_cpu = "znver4",
-	.llvm_older = "zen4", /* LLVM 19 knows the name znver5, but gives it this model */
-	.uop_cache_width = 6, /* of each of two pipes; a loop gets one (measured) */
+	.llvm_older = "zen4",  /* LLVM 19 knows the name znver5, but gives it this model */
+	.uop_cache_width = 12, /* measured: 12 at once after a jump, then 6 a cycle */
+	.uop_cache_cycles = 2,
 	.uop_cache_size = 6144,
 	.issue_width = 8,
 	.reorder_buffer = 448,
@@ -161,5 +162,6 @@ const struct machine_core machine_core_zen5 = {
 	ZEN,
 	.ports = {"alu0", "alu1", "alu2", "alu3", "branch", "agu0", "agu1", "agu2", "fp0", "fp1",
 		  "fp2", "fp3", "fpstore", "alu4", "alu5", "agu3"},
-	.work = ZEN_WORK(ALUS | A4 | A5, A1 | A2 | A4, A0 | A3 | BR, A0 | A1 | A4, AGUS | G3, 2),
+	.work = ZEN_WORK(ALUS | A4 | A5, A1 | A2 | A4, A0 | A3 | BR, A0 | A1 | A4, AGUS | G3, 2, 5,
+			 4),
 };
