@@ -3,7 +3,7 @@
  * Simulated cycles a round of blocks of machine code, one in hex a line on stdin, and, with --time,
  * measured ones beside them (in units of a chain of additions). For machine_blocks.py.
  *
- *     bench-machine-blocks [--core CORE] [--builtin] [--time] <BLOCKS
+ *     machine-blocks [--core CORE] [--builtin] [--time] <BLOCKS
  *
  * Timed blocks must run in a loop: they may use the caller-saved registers, and memory from 0 to
  * 2047 bytes past rsi and r9, which hold the address of a buffer of zeros.
@@ -67,11 +67,11 @@ static uint8_t *load_code(const struct block *b)
 {
 	static uint8_t *page;
 	static const uint8_t start[] = {
-		0xc5, 0xf8, 0x77, /* vzeroupper: old halves of registers are a dependency */
-		0x49, 0x89, 0xf1,	   /* mov %rsi,%r9 */
-		0xb8, 3,    0,	  0, 0,	   /* mov $3,%eax */
-		0xb9, 5,    0,	  0, 0,	   /* mov $5,%ecx */
-		0xba, 7,    0,	  0, 0,	   /* mov $7,%edx */
+		0xc5, 0xf8, 0x77,	/* vzeroupper: old halves of registers are a dependency */
+		0x49, 0x89, 0xf1,	/* mov %rsi,%r9 */
+		0xb8, 3,    0,	  0, 0, /* mov $3,%eax */
+		0xb9, 5,    0,	  0, 0, /* mov $5,%ecx */
+		0xba, 7,    0,	  0, 0, /* mov $7,%edx */
 		0x41, 0xb8, 9,	  0, 0, 0, /* mov $9,%r8d */
 		0x41, 0xba, 11,	  0, 0, 0, /* mov $11,%r10d */
 		0x41, 0xbb, 13,	  0, 0, 0, /* mov $13,%r11d */

@@ -190,12 +190,17 @@ static void add_phase(struct machine_model *m, const struct machine_form *f,
 	}
 }
 
-/* The latency of the work alone: LLVM's has the load in it. */
+#define STORE_WORK_MAX 3
+
+/* The latency of the work alone: LLVM's has the load in it, and on some models the store. */
 static uint16_t work_latency(const struct machine_model *m, const struct machine_form *f,
 			     const struct llvm_costs_form *form, const struct machine_cost *c)
 {
+	bool stores = f->traits & MACHINE_STORES;
 	if (!(f->traits & MACHINE_LOADS))
-		return form->latency;
+		return stores && !c->work_uses			  ? 0
+		       : stores && form->latency > STORE_WORK_MAX ? STORE_WORK_MAX
+								  : form->latency;
 	unsigned load = form->input_advance		  ? form->input_advance
 			: f->traits & MACHINE_VECTOR_LOAD ? m->vector_load_cycles
 							  : m->load_cycles;

@@ -51,7 +51,7 @@ struct machine_simulator {
 	uint64_t sequence;
 	struct result registers[MACHINE_REG_COUNT];
 
-	uint64_t fetch_cycle, fetch_floor, fetch_line;
+	uint64_t fetch_cycle, fetch_floor, fetch_line, fetch_next;
 	int fetch_room, fetch_bytes;
 	bool decoding;
 	struct blame fetch_blame;
@@ -192,6 +192,9 @@ static uint64_t fetch(struct machine_simulator *s, const struct machine_instruct
 		begin_fetch_group(s, queue);
 	if (s->fetch_floor > s->fetch_cycle)
 		begin_fetch_group(s, s->fetch_floor); /* after a misprediction: its blame stays */
+	if (in->address != s->fetch_next) /* a jump, or the end of a list that is run again */
+		s->fetch_line = UNKNOWN;
+	s->fetch_next = in->address + in->size;
 	if (in->address >> 6 != s->fetch_line)
 		enter_line(s, in->address);
 	int need = s->decoding ? !(in->traits & MACHINE_FUSED) : (int)slots;
@@ -426,7 +429,6 @@ static void redirect(struct machine_simulator *s, const struct machine_instructi
 	uint64_t next = x ? x->next : 0;
 	bool taken = next ? next != in->address + in->size : !(in->traits & MACHINE_CONDITIONAL);
 	if (taken) {
-		s->fetch_line = UNKNOWN;
 		begin_fetch_group(s, s->fetch_cycle + s->core->taken_cycles);
 		blame(&s->fetch_blame, MACHINE_BOUND_FRONT_END, MACHINE_NO_CAUSE);
 	}
