@@ -132,8 +132,16 @@ struct {
 
 struct interpret;
 
+/*
+ * Reading memory of a device may do something. Whether this address and the size after it are in a
+ * mapping that is none.
+ */
+__attribute__((noinline)) int may_read(__u64 address, __u32 size);
+
 static __always_inline int host_read(void *to, __u32 size, __u64 address)
 {
+	if (!may_read(address, size))
+		return -1;
 	return bpf_probe_read_user(to, size, (const void *)address);
 }
 
@@ -141,6 +149,8 @@ static __always_inline int host_read(void *to, __u32 size, __u64 address)
 static __always_inline int host_read_word(__u64 to[2], __u32 size, __u64 address)
 {
 	asm volatile("%0 &= 15" : "+r"(size));
+	if (!may_read(address, size))
+		return -1;
 	return bpf_probe_read_user(to, size, (const void *)address);
 }
 
@@ -178,6 +188,15 @@ __u32 files_generation;
 
 #define FOUND 4
 
+/* Mappings that are no device's, of the process in the state that found it. */
+#define READABLE 8
+struct readable {
+	__u64 begin[READABLE], end[READABLE];
+	__u64 mm, sequence;
+	__u32 process;
+	__u32 next;
+};
+
 /* Of a CPU. An interrupt may come within another (NMI): then the second does without. */
 struct scratch {
 	struct interpret s;
@@ -185,6 +204,7 @@ struct scratch {
 	struct found found[FOUND];
 	__u32 found_next;
 	__u32 busy;
+	struct readable readable;
 };
 
 struct {
@@ -279,7 +299,9 @@ static __always_inline __u64 modified(struct inode *inode)
 	return (__u64)t.tv_sec << 30 ^ (__u64)t.tv_nsec;
 }
 
-#define VM_EXEC 4
+#define VM_EXEC	  0x4
+#define VM_PFNMAP 0x400
+#define VM_IO	  0x4000
 
 INTERPRET_FUNCTION int find_in_kernel(struct interpret *s)
 {
@@ -367,6 +389,52 @@ INTERPRET_FUNCTION int host_find(struct interpret *s)
 		f->mapping = s->mapping;
 	}
 	return end;
+}
+
+/* Forgets what another process, or another state of this one, may read. */
+static __always_inline void begin_reading(struct scratch *scratch, struct task_struct *task)
+{
+	struct readable *r = &scratch->readable;
+	__u64 mm = 0, sequence = 0;
+	bool tells = mappings_state(task, &mm, &sequence);
+
+	if (tells && r->mm == mm && r->sequence == sequence &&
+	    r->process == scratch->s.window.process)
+		return;
+	__builtin_memset(r, 0, sizeof(*r));
+	r->mm = mm;
+	r->sequence = sequence;
+	r->process = scratch->s.window.process;
+}
+
+int may_read(__u64 address, __u32 size)
+{
+	__u32 zero = 0;
+	struct scratch *scratch = bpf_map_lookup_elem(&scratches, &zero);
+
+	if (!scratch)
+		return 0;
+
+	struct readable *r = &scratch->readable;
+
+	for (int i = 0; i < READABLE; i++)
+		if (address >= r->begin[i] && address + size <= r->end[i])
+			return 1;
+
+	struct vm_area_struct *area = find_area((void *)bpf_get_current_task_btf(), address);
+
+	if (!area)
+		return 0;
+
+	__u64 begin = BPF_CORE_READ(area, vm_start), end = BPF_CORE_READ(area, vm_end);
+	__u32 place = r->next++ & (READABLE - 1);
+
+	if (address < begin || address + size > end || address + size < address ||
+	    BPF_CORE_READ(area, vm_flags) & (VM_IO | VM_PFNMAP))
+		return 0;
+	r->begin[place] = begin;
+	r->end[place] = end;
+	return 1;
 }
 
 static __always_inline void read_registers(struct interpret *s, bpf_user_pt_regs_t *r)
@@ -461,6 +529,7 @@ int interpret(struct bpf_perf_event_data *ctx)
 	interpret_begin(loop.s);
 	loop.s->window.time_ns = begin_ns;
 	loop.s->window.process = process_of(task);
+	begin_reading(scratch, task);
 	loop.end = interpret_arrive(loop.s);
 	loop.s->window.start = interpret_place(loop.s);
 	if (loop.end == 0)

@@ -131,7 +131,7 @@ INTERPRET_FUNCTION int interpret_wide_operand(struct interpret *s)
 	if (m->mode & (MICRO_B_MEMORY | MICRO_TO_MEMORY))
 		interpret_address(s);
 	if (m->mode & MICRO_B_MEMORY) {
-		if (m->op == MICRO_V_BROADCAST)
+		if (m->op == MICRO_V_BROADCAST || m->op == MICRO_V_PAIR)
 			width = micro_source_width(m);
 		s->wide_known =
 			s->address_known && interpret_load_wide(s, s->address, width) ? ~0ull : 0;
@@ -271,6 +271,35 @@ static inline void interpret_broadcast(struct interpret *s, wire_u64 value, wire
 			s->vector[micro_dst(m)][i] = value;
 	interpret_clear_upper(s, micro_dst(m), words);
 	interpret_set_vector_known(s, micro_dst(m), micro_width(m), known);
+}
+
+/* A word that a pair is made of, and which of its bytes are known. */
+static inline wire_u64 interpret_pick(const struct interpret *s, wire_u32 pick, wire_u64 *known)
+{
+	wire_u32 i = pick & 1, a = micro_a(&s->micro);
+
+	*known = (pick & 2 ? s->wide_known : s->vector_known[a]) >> 8 * i & 0xff;
+	return pick & 2 ? s->wide[i] : s->vector[a][i];
+}
+
+/* Shuffles of halves. */
+INTERPRET_FUNCTION int interpret_pair(struct interpret *s)
+{
+	if (!s)
+		return 0;
+
+	const struct wire_micro *m = &s->micro;
+	wire_u32 dst = micro_dst(m);
+	wire_u64 low_known, high_known;
+	wire_u64 low = interpret_pick(s, m->imm & 3, &low_known);
+	wire_u64 high = interpret_pick(s, m->imm >> 2 & 3, &high_known);
+
+	s->vector[dst][0] = low;
+	s->vector[dst][1] = high;
+	interpret_clear_upper(s, dst, 2);
+	interpret_set_vector_known(s, dst, 4, 0);
+	s->vector_known[dst] |= low_known | high_known << 8;
+	return 0;
 }
 
 /* Between vectors and general registers. */
@@ -534,6 +563,8 @@ static inline int interpret_vectors(struct interpret *s)
 					    interpret_all_known(s->wide_known, micro_width(m)));
 	if (op == MICRO_V_BROADCAST)
 		return interpret_transport(s);
+	if (op == MICRO_V_PAIR)
+		return interpret_pair(s);
 	if (op == MICRO_V_MASK || op == MICRO_V_TEST)
 		return interpret_reduce(s);
 	if (op == MICRO_V_COMPARE || op == MICRO_V_TEST_MASK)

@@ -102,10 +102,11 @@ enum wire_micro_op {
 	MICRO_V_SUB,
 	MICRO_V_BROADCAST,
 	MICRO_V_BROADCAST_GPR,
-	MICRO_V_MASK,		/* pmovmskb */
-	MICRO_V_TEST,		/* ptest */
-	MICRO_V_COMPARE,	/* to a mask; imm: predicate, MICRO_SIGNED */
-	MICRO_V_TEST_MASK,	/* to a mask; imm 1: vptestnm */
+	MICRO_V_PAIR,	   /* dst's two words; imm: two bits each: 0 and 1 of a, 2 and 3 of b */
+	MICRO_V_MASK,	   /* pmovmskb */
+	MICRO_V_TEST,	   /* ptest */
+	MICRO_V_COMPARE,   /* to a mask; imm: predicate, MICRO_SIGNED */
+	MICRO_V_TEST_MASK, /* to a mask; imm 1: vptestnm */
 	MICRO_V_COMPARE_SCALAR, /* ucomis */
 	MICRO_K_FROM_GPR,
 	MICRO_K_TO_GPR,

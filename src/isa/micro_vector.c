@@ -9,6 +9,7 @@ enum form {
 	FORM_TERNARY, /* and the table, an immediate */
 	FORM_COMPARE, /* to a mask register; by an immediate */
 	FORM_BROADCAST,
+	FORM_PAIR, /* halves of the two last operands to the first; constant: which */
 	FORM_TEST, /* the first with the second, to flags */
 	FORM_MASK, /* of the second to a general register */
 	FORM_UPPER,
@@ -33,6 +34,9 @@ struct rule {
 #define MASKED(op, form, name, constant)                                                \
 	[X(name##B)] = {op, form, 0, constant}, [X(name##W)] = {op, form, 1, constant}, \
 	[X(name##D)] = {op, form, 2, constant}, [X(name##Q)] = {op, form, 3, constant}
+
+/* Halves of operands. */
+enum { A0, A1, B0, B1 };
 
 static const struct rule rules[ZYDIS_MNEMONIC_MAX_VALUE + 1] = {
 	BOTH(MOVDQA, MICRO_V_MOVE, FORM_MOVE),
@@ -73,6 +77,16 @@ static const struct rule rules[ZYDIS_MNEMONIC_MAX_VALUE + 1] = {
 	MASKED(MICRO_V_TEST_MASK, FORM_BINARY, VPTESTM, 0),
 	MASKED(MICRO_V_TEST_MASK, FORM_BINARY, VPTESTNM, 1),
 	MASKED(MICRO_V_BROADCAST, FORM_BROADCAST, VPBROADCAST, 0),
+	BOTH(PUNPCKLQDQ, MICRO_V_PAIR, FORM_PAIR, 4, A0 | B0 << 2),
+	BOTH(PUNPCKHQDQ, MICRO_V_PAIR, FORM_PAIR, 4, A1 | B1 << 2),
+	BOTH(UNPCKLPD, MICRO_V_PAIR, FORM_PAIR, 4, A0 | B0 << 2),
+	BOTH(UNPCKHPD, MICRO_V_PAIR, FORM_PAIR, 4, A1 | B1 << 2),
+	BOTH(MOVLHPS, MICRO_V_PAIR, FORM_PAIR, 4, A0 | B0 << 2),
+	BOTH(MOVHLPS, MICRO_V_PAIR, FORM_PAIR, 4, B1 | A1 << 2),
+	BOTH(MOVHPS, MICRO_V_PAIR, FORM_PAIR, 3, A0 | B0 << 2),
+	BOTH(MOVHPD, MICRO_V_PAIR, FORM_PAIR, 3, A0 | B0 << 2),
+	BOTH(MOVLPS, MICRO_V_PAIR, FORM_PAIR, 3, B0 | A1 << 2),
+	BOTH(MOVLPD, MICRO_V_PAIR, FORM_PAIR, 3, B0 | A1 << 2),
 	BOTH(PMOVMSKB, MICRO_V_MASK, FORM_MASK),
 	BOTH(PTEST, MICRO_V_TEST, FORM_TEST, 4),
 	BOTH(UCOMISS, MICRO_V_COMPARE_SCALAR, FORM_TEST, 2),
@@ -164,13 +178,38 @@ static bool set_scalar(struct micro_build *m, unsigned width)
 		return set_number(m, MICRO_DST, gpr_of(to)) &&
 		       set_number(m, MICRO_B, vector_of(from));
 	}
-	if (merges && !is_memory(to) && !is_memory(from))
-		return false;
+	if (merges && !is_memory(to) && !is_memory(from)) {
+		m->micro.op = MICRO_V_PAIR;
+		m->micro.imm = B0 | A1 << 2;
+		micro_set_widths(m, 4, 4);
+		return width == 3 && set_number(m, MICRO_DST, vector_of(to)) &&
+		       set_number(m, MICRO_A, vector_of(to)) &&
+		       set_number(m, MICRO_B, vector_of(from));
+	}
 	return set_move(m,
 			is_memory(from) || is_memory(to)
 				? micro_log_width(is_memory(to) ? to->size : from->size)
 				: width,
 			0);
+}
+
+/* Of 16 bytes, without a mask; one operand may be eight bytes of memory. */
+static bool set_pair(struct micro_build *m, struct rule rule, unsigned width)
+{
+	unsigned first = m->count - 2;
+
+	micro_set_widths(m, 4, rule.element);
+	if (is_memory(m->operand[0])) {
+		bool low = m->z.mnemonic == ZYDIS_MNEMONIC_MOVLPS ||
+			   m->z.mnemonic == ZYDIS_MNEMONIC_VMOVLPS ||
+			   m->z.mnemonic == ZYDIS_MNEMONIC_MOVLPD ||
+			   m->z.mnemonic == ZYDIS_MNEMONIC_VMOVLPD;
+		return low && set_move(m, 3, 0);
+	}
+	return width == 4 && (m->count == 2 || m->count == 3) &&
+	       set_number(m, MICRO_DST, vector_of(m->operand[0])) &&
+	       set_number(m, MICRO_A, vector_of(m->operand[first])) &&
+	       set_b(m, m->operand[first + 1]);
 }
 
 /* Of registers with themselves, where that has one result whatever they have. */
@@ -317,6 +356,8 @@ static bool set_operands(struct micro_build *m, struct rule rule, unsigned width
 		return set_immediate(m, rule, width);
 	case FORM_BROADCAST:
 		return set_broadcast(m, rule, width);
+	case FORM_PAIR:
+		return m->count >= 2 && set_pair(m, rule, width);
 	case FORM_TEST:
 	case FORM_MASK:
 		return m->count == 2 && set_reduction(m, rule, width);

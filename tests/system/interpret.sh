@@ -59,4 +59,24 @@ if "$build/tests/system/native-random" "$((n * 5))" 2>err; then pass "single ins
 	fail "single instructions with random operands" "$(head -60 err)"
 fi
 tail -1 err | sed "s/^/# /"
+
+# In the kernel: memory of devices is not read, for reading it may do something.
+device=$build/tests/system/device
+# unknown ARGUMENT: percentage of windows that ended at a value that is not known.
+unknown() {
+	"$culprit" record --edges --budget 60 -F 2000 -o device.db -- "$device" "$@" 2>&1 >/dev/null |
+		sed -n 's/.* windows, .*unknown value \([0-9]*\)%.*/\1/p'
+	rm -rf device.db
+}
+why=
+[ "$(id -u)" = 0 ] && [ -r /sys/kernel/btf/vmlinux ] || why='not root, or no BTF'
+grep -q '\[vvar\]' /proc/self/maps || why='no vDSO'
+if [ -n "$why" ]; then
+	skip 'memory of devices is not read' "$why"
+else
+	memory=$(unknown memory) devices=$(unknown)
+	if [ "${memory:-100}" -lt 30 ] && [ "${devices:-0}" -gt 70 ]; then pass 'memory of devices is not read'; else
+		fail 'memory of devices is not read' "windows that ended at an unknown value: $devices%, of its own memory $memory%"
+	fi
+fi
 tap_end
