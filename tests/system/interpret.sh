@@ -2,7 +2,7 @@
 # shellcheck shell=bash
 # timeout: 240
 # The interpreter of edge samples takes the path that the processor takes: real programs, and single
-# instructions with random operands. INTERPRET_INSTRUCTIONS=60000 compares 420,000.
+# instructions with random operands. INTERPRET_INSTRUCTIONS=60000 compares 300,000.
 . "$(dirname "$0")/../tap.sh"
 native=$build/tests/system/native-path
 n=${INTERPRET_INSTRUCTIONS:-8000}
@@ -36,17 +36,17 @@ cat large.c large.c large.c large.c large.c large.c "$build/culprit" >large
 
 same gzip gzip -9 -c large
 same sqlite3 sqlite3 :memory: 'create table t(a, b, c);
-with recursive n(i) as (select 1 union all select i + 1 from n where i < 300000)
+with recursive n(i) as (select 1 union all select i + 1 from n where i < 1000000)
 insert into t select i, (i * 7919) % 100003, "text" || i from n; create index x on t(b);
 select count(*), sum(length(c)) from t where b in (select a from t where a % 3 = 0);
 select c from t order by b desc limit 5;'
-same perl perl -e 'my %h; for my $i (1 .. 400000) { my $k = "key" . ($i * 7919 % 10007);
+same perl perl -e 'my %h; for my $i (1 .. 4000000) { my $k = "key" . ($i * 7919 % 10007);
 $h{$k} .= chr(65 + $i % 26); if ($h{$k} =~ /(AB+C|X[YZ])/) { $h{$k} = lc $1 } }
 print join(",", sort { $a cmp $b } map { length } values %h), "\n"'
 same python3 "$(readlink -f /usr/bin/python3)" -c '
 import json, re
 d = {}
-for i in range(300000):
+for i in range(3000000):
     d.setdefault("k%d" % (i * 7919 % 5003), []).append(i * 1.5)
 print(len(json.dumps(d)), sum(1 for k in d if re.match("k[1-3]+", k)), sum(sum(v) for v in d.values()))'
 same cc1 "$(gcc -print-prog-name=cc1)" -O2 -quiet large.c -o /dev/null
