@@ -12,7 +12,8 @@
  * the window writes goes to an overlay of 128 words, which its reads see; memory is never written.
  *
  * The includer is the host. Before including this, it defines INTERPRET_FUNCTION, which for the
- * kernel makes a function of its own for the verifier, so that paths do not multiply, and:
+ * kernel makes a function of its own for the verifier, so that paths do not multiply (without it
+ * there are only the types), and:
  *   int host_read(void *to, wire_u32 size, wire_u64 address)     0, or not resident
  *   int host_read_word(wire_u64 to[2], wire_u32 size, wire_u64 address)   the same, up to 8 bytes
  *   const struct wire_strip *host_strip(struct wire_strip_key *)

@@ -4,6 +4,9 @@
 
 /* Part of interpret.h: memory as the window sees it, which is what it wrote itself before all else.
  */
+#include "interpret.h"
+
+#ifdef INTERPRET_FUNCTION
 
 /* The set of an aligned word; the high part keeps the frames of a deep stack apart. */
 static inline wire_u32 interpret_set(wire_u64 word)
@@ -185,4 +188,5 @@ static inline void interpret_address(struct interpret *s)
 	s->address_known = interpret_is_known(s, base) & interpret_is_known(s, index);
 }
 
+#endif
 #endif

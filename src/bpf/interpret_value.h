@@ -3,6 +3,9 @@
 #define CULPRIT_BPF_INTERPRET_VALUE_H
 
 /* Part of interpret.h: integer registers, flags and arithmetic. */
+#include "interpret.h"
+
+#ifdef INTERPRET_FUNCTION
 
 /* An operation's effect on the flags. */
 struct interpret_flags {
@@ -696,4 +699,5 @@ static inline int interpret_value(struct interpret *s)
 	return interpret_write(s);
 }
 
+#endif
 #endif

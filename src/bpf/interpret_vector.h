@@ -7,6 +7,9 @@
  * vectors and masks, and scalar comparisons of floating point. Elements are worked on in words,
  * with top = the highest bit of each element.
  */
+#include "interpret.h"
+
+#ifdef INTERPRET_FUNCTION
 
 static inline wire_u64 interpret_tops(wire_u32 element)
 {
@@ -574,4 +577,5 @@ static inline int interpret_vectors(struct interpret *s)
 	return interpret_elements(s);
 }
 
+#endif
 #endif

@@ -3,6 +3,9 @@
 #define CULPRIT_BPF_INTERPRET_WINDOW_H
 
 /* Part of interpret.h: transfers of control, and the window as a whole. */
+#include "interpret.h"
+
+#ifdef INTERPRET_FUNCTION
 
 #define FLAG_DIRECTION 0x400u
 
@@ -296,4 +299,5 @@ static inline void interpret_begin(struct interpret *s)
 	s->window.end_reason = WIRE_END_FULL;
 }
 
+#endif
 #endif
