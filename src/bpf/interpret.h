@@ -162,6 +162,8 @@ static inline wire_u32 interpret_is_known(const struct interpret *s, wire_u32 n)
 }
 
 #include "interpret_memory.h"
+#include "interpret_register.h"
+#include "interpret_arithmetic.h"
 #include "interpret_value.h"
 #include "interpret_vector.h"
 #include "interpret_window.h"
