@@ -300,9 +300,9 @@ static void told_keep(void *arg, const char *what)
 
 static void told_show(const struct told *told, pack_damage_fn *damage, void *arg)
 {
-	const char *at = (const char *)told->texts.data, *end = at + told->texts.size;
+	const char *at = (const char *)told->texts.data, *end = at ? at + told->texts.size : at;
 
-	for (; at && at < end; at += strlen(at) + 1)
+	for (; at < end; at += strlen(at) + 1)
 		damage(arg, at);
 }
 
