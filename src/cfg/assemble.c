@@ -183,8 +183,13 @@ static int add_jump_edges(struct assembly *a, uint32_t from, const struct build_
 	if (!jump || jump->target_count == 0)
 		return add_edge(a, from, CFG_OUTSIDE, CFG_MISSING);
 	int err = 0;
-	for (uint32_t t = 0; t < jump->target_count && !err; t++)
-		err = add_edge_to(a, from, jump->targets[t], CFG_INDIRECT);
+	for (uint32_t t = 0; t < jump->target_count && !err; t++) {
+		const uint64_t target = jump->targets[t];
+		/* Entries may be whole functions, after tail calls were optimized. */
+		err = build_classify(a->b, target, false) == WAY_LEAVES
+			      ? add_edge(a, from, CFG_OUTSIDE, CFG_TAIL)
+			      : add_edge_to(a, from, target, CFG_INDIRECT);
+	}
 	return err;
 }
 

@@ -91,7 +91,7 @@ struct cfg_function {
 	uint64_t low, high;	  /* of all ranges */
 	struct cfg_range *ranges; /* the code that was reached, by address */
 	uint32_t range_count;
-	uint32_t entry_block;
+	uint32_t entry_block; /* CFG_OUTSIDE: there is no instruction at the entry */
 	struct isa_instruction *instructions; /* may overlap each other, in hand-written code */
 	uint32_t instruction_count;
 	struct cfg_block *blocks;

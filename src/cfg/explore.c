@@ -218,8 +218,8 @@ static int direct_jump(struct cfg_builder *b, const struct isa_instruction *in, 
 
 static int indirect_jump(struct cfg_builder *b, const struct isa_instruction *in, uint32_t *flags)
 {
-	/* The GOT's words are functions of other images. */
-	if (in->data != ISA_NO_ADDRESS && cfg_external_word(b->image, in->data)) {
+	/* Through one fixed word: the GOT's, or a pointer to a function. */
+	if (in->data != ISA_NO_ADDRESS) {
 		*flags |= BUILD_TAIL;
 		return 0;
 	}

@@ -271,46 +271,16 @@ static int function_from(struct cfg_image *image, uint64_t entry, const struct c
 	return 0;
 }
 
-/* The place that a split-off part jumps back into: control can only have come from there. */
-static const struct cfg_place *guess_owner(struct cfg_image *image, const struct cfg_place *part)
-{
-	size_t size = 0;
-	const uint8_t *code = cfg_code_at(image, part->start, &size);
-	if (size > part->end - part->start)
-		size = (size_t)(part->end - part->start);
-	for (size_t at = 0; at < size;) {
-		struct isa_instruction in;
-		isa_decode(image->decoder, code + at, size - at, part->start + at, &in);
-		at += in.size;
-		if (!in.valid || in.target == ISA_NO_ADDRESS || in.branch == ISA_BRANCH_CALL)
-			continue;
-		const struct cfg_place *to = cfg_place_at(image, in.target);
-		if (to && to != part && !to->part && in.target != to->start)
-			return to;
-	}
-	return NULL;
-}
-
 /* The entry of the function whose code the address most likely is. */
-static int owner_entry(struct cfg_image *image, const struct cfg_place *place, uint64_t *ret)
+static void owner_entry(struct cfg_image *image, const struct cfg_place *place, uint64_t *ret)
 {
-	const struct cfg_function *f;
 	*ret = place->start;
-	if (!place->part && !(place->name && strstr(place->name, ".cold")))
-		return 0;
-	const struct cfg_place *owner =
-		place->owner == UINT32_MAX ? guess_owner(image, place) : NULL;
-	if (owner) {
-		int err = function_from(image, owner->start, &f);
-		if (err < 0)
-			return err;
-	}
-	if (place->owner == UINT32_MAX) /* once is enough */
-		image->places[place - image->places].owner = (uint32_t)(place - image->places);
-	/* Building the owner tells whether it is: then it has adopted the place. */
+	if (!cfg_place_is_part(place))
+		return;
+	if (!image->owners_made)
+		cfg_find_owners(image);
 	if (place->owner != UINT32_MAX)
 		*ret = image->places[place->owner].start;
-	return 0;
 }
 
 /* Code that nothing tells of but calls: the last entry before the address, in the same gap. */
@@ -338,6 +308,6 @@ int cfg_image_function(struct cfg_image *image, uint64_t address, const struct c
 		return function_from(image, address, ret);
 	if (!place)
 		return function_from(image, gap_entry(image, address), ret);
-	int err = owner_entry(image, place, &entry);
-	return err < 0 ? err : function_from(image, entry, ret);
+	owner_entry(image, place, &entry);
+	return function_from(image, entry, ret);
 }

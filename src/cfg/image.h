@@ -33,13 +33,19 @@ struct cfg_image {
 	struct cfg_builder *builder;
 	uint64_t *references; /* sorted; cfg_next_reference() */
 	size_t reference_count;
-	bool references_made;
+	bool references_made, owners_made;
 	uint64_t foreign_budget; /* instructions that functions may still share with others */
 };
 
 /* The most functions of an image: more are not told apart. */
 #define CFG_FUNCTIONS_MAX (16u << 20)
 
+/* True for what was split off a function: by its frame, or its name. */
+bool cfg_place_is_part(const struct cfg_place *place);
+/*
+ * Finds out of which function each part was split off: the one that jumps there. (references.c)
+ */
+void cfg_find_owners(struct cfg_image *image);
 /* The place that has the address, NULL when none does. */
 const struct cfg_place *cfg_place_at(const struct cfg_image *image, uint64_t address);
 /* The first place that starts after the address, NULL when none does. */

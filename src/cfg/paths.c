@@ -25,6 +25,7 @@ struct path {
 	struct table_shape *shapes;
 	unsigned shape_count;
 	bool complete;
+	bool limited; /* some way is longer than a search may be */
 };
 
 enum verdict { PATH_DONE, PATH_EXTEND, PATH_FAIL };
@@ -115,10 +116,23 @@ static bool constant_at_start(struct table_search *t, uint32_t block, unsigned r
 	return found;
 }
 
+enum { CONSTANT_UNKNOWN, CONSTANT_YES, CONSTANT_NO };
+
+/* The same, asked once for each block and register. */
 static bool first_constant(void *arg, unsigned reg, uint64_t *ret)
 {
 	const struct path *p = arg;
-	return constant_at_start(p->t, p->blocks[p->length - 1], reg, ret);
+	const uint32_t block = p->blocks[p->length - 1];
+	const size_t key = (size_t)block * 16 + reg;
+	uint8_t *known = &p->t->constant[key];
+	if (*known == CONSTANT_YES)
+		return map64_get(p->t->constants, key, ret) == 0;
+	if (*known == CONSTANT_UNKNOWN) {
+		*known = constant_at_start(p->t, block, reg, ret) ? CONSTANT_YES : CONSTANT_NO;
+		if (*known == CONSTANT_YES && map64_put(p->t->constants, key, *ret) < 0)
+			*known = CONSTANT_NO;
+	}
+	return *known == CONSTANT_YES;
 }
 
 /* ---- one path ---- */
@@ -129,8 +143,10 @@ static bool execute_block(struct path *p, uint32_t block, struct isa_instruction
 {
 	const struct cfg_block *b = &p->t->f->blocks[block];
 	for (uint32_t i = 0; i < b->instruction_count; i++) {
-		if (p->t->budget == 0 || ++p->steps > PATH_STEPS_MAX)
+		if (p->t->budget == 0 || ++p->steps > PATH_STEPS_MAX) {
+			p->limited = true;
 			return false;
+		}
 		p->t->budget--;
 		if (!table_decode(p->t, b->first_instruction + i, ret_last, ret_operands))
 			return false;
@@ -156,31 +172,36 @@ static enum verdict find_shape(const struct symbolic *s, struct value target,
 {
 	const struct symbol *y = &s->symbols[target.symbol];
 	const enum verdict no = target.symbol && y->first ? PATH_EXTEND : PATH_FAIL;
-	if (s->overflow || !target.symbol || target.scale != 1)
+	if (!target.symbol) { /* the compiler knows the way: one entry, or a label */
+		*ret = (struct table_shape){
+			.base = target.offset, .bytes = 1, .strength = STRENGTH_COMPARED};
+		return PATH_DONE;
+	}
+	if (s->overflow || target.scale != 1)
 		return s->overflow ? PATH_FAIL : no;
-	*ret = (struct table_shape){.base = target.offset, .bytes = 8};
+	struct table_shape shape = {.base = target.offset, .bytes = 8};
 	if (y->kind == SYMBOL_EXTEND && y->imm == 32 && y->arg.symbol && y->arg.scale == 1 &&
 	    y->arg.offset == 0) {
 		y = &s->symbols[y->arg.symbol];
-		ret->bytes = 4;
+		shape.bytes = 4;
 	}
-	if (y->kind != SYMBOL_LOAD || y->bytes != ret->bytes || (ret->bytes == 8 && ret->base))
+	if (y->kind != SYMBOL_LOAD || y->bytes != shape.bytes || (shape.bytes == 8 && shape.base))
 		return no;
 	const struct value index = y->arg;
-	if (!index.symbol || index.scale < ret->bytes || index.scale > 64)
+	if (!index.symbol || index.scale < shape.bytes || index.scale > 64)
 		return no;
 	const struct range r = symbolic_range(s, (struct value){index.symbol, 1, 0});
-	ret->scale = index.scale;
-	ret->offset = index.offset;
-	ret->low = r.strength ? r.low : 0;
-	ret->high = r.high;
-	ret->strength = (uint8_t)r.strength;
+	shape.scale = index.scale;
+	shape.offset = index.offset;
+	shape.low = r.strength ? r.low : 0;
+	shape.high = r.high;
+	shape.strength = (uint8_t)r.strength;
 	/* The table must be data, at least its start. */
-	if (!cfg_data_at(s->image, ret->offset + ret->scale * ret->low, ret->bytes))
+	if (!cfg_data_at(s->image, shape.offset + shape.scale * shape.low, shape.bytes))
 		return no;
-	if (r.strength != STRENGTH_COMPARED && s->symbols[index.symbol].first)
-		return PATH_EXTEND;
-	return PATH_DONE;
+	*ret = shape;
+	return r.strength != STRENGTH_COMPARED && s->symbols[index.symbol].first ? PATH_EXTEND
+										 : PATH_DONE;
 }
 
 static enum verdict execute_path(struct path *p, struct table_shape *ret)
@@ -230,7 +251,7 @@ static void give_up(struct path *p, const struct table_shape *shape)
 {
 	if (shape->bytes)
 		add_shape(p, shape);
-	else
+	else if (!p->limited)
 		p->complete = false;
 }
 
@@ -268,6 +289,7 @@ static void follow_path(struct path *p)
 		add_shape(p, &shape);
 		return;
 	}
+	p->limited |= p->length == PATH_BLOCKS_MAX;
 	if (p->length == PATH_BLOCKS_MAX || head->pred_count == 0 ||
 	    (head->flags & (CFG_BLOCK_ENTRY | CFG_BLOCK_LANDING))) {
 		give_up(p, &shape);
@@ -279,6 +301,7 @@ static void follow_path(struct path *p)
 		if (f->edges[edge].from == CFG_OUTSIDE)
 			continue;
 		if (p->steps > PATH_STEPS_MAX || p->t->budget == 0) {
+			p->limited = true;
 			give_up(p, &shape);
 			return;
 		}
@@ -301,5 +324,14 @@ unsigned table_find_shapes(struct table_search *t, struct build_jump *jump, uint
 	jump->check_count = 0;
 	follow_path(&p);
 	*ret_complete = p.complete;
+	for (unsigned i = 0; p.limited && i < p.shape_count; i++)
+		if (shapes[i].bytes > 1) { /* what is not seen may go further */
+			shapes[i].strength = STRENGTH_NONE;
+			shapes[i].high = UINT64_MAX;
+		}
+	if (p.limited && p.shape_count == 0)
+		*ret_complete = false;
+	if (t->budget == 0)
+		jump->check_count = BUILD_CHECKS_MAX + 1; /* no answer that lasts */
 	return p.shape_count;
 }

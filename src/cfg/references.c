@@ -58,3 +58,46 @@ uint64_t cfg_next_reference(struct cfg_image *image, uint64_t address)
 	}
 	return low < image->reference_count ? image->references[low] : UINT64_MAX;
 }
+
+bool cfg_place_is_part(const struct cfg_place *place)
+{
+	return place->part || (place->name && strstr(place->name, ".cold"));
+}
+
+/* A jump from one place to the start of a part: that is its function, or one more part of it. */
+static void note_jump(struct cfg_image *image, uint64_t from, uint64_t target)
+{
+	const struct cfg_place *to = cfg_place_at(image, target);
+	if (!to || to->start != target || to->owner != UINT32_MAX || !cfg_place_is_part(to))
+		return;
+	const struct cfg_place *by = cfg_place_at(image, from);
+	if (by && by != to && !cfg_place_is_part(by) &&
+	    (to->part || cfg_name_is_part_of(to->name, by->name)))
+		image->places[to - image->places].owner = (uint32_t)(by - image->places);
+}
+
+/* As with the references: jmp and jcc with 32-bit displacements, by their bytes. */
+void cfg_find_owners(struct cfg_image *image)
+{
+	struct map64 *starts = map64_new(CFG_FUNCTIONS_MAX);
+	uint64_t known;
+	image->owners_made = true;
+	for (size_t i = 0; starts && i < image->place_count; i++)
+		if (cfg_place_is_part(&image->places[i]) &&
+		    map64_put(starts, image->places[i].start, i) < 0)
+			break;
+	for (size_t i = 0; starts && map64_count(starts) && i < image->source->code_count; i++) {
+		const struct cfg_bytes *code = &image->source->code[i];
+		for (size_t at = 1; at + 5 <= code->size; at++) {
+			const uint8_t *p = code->data + at;
+			int32_t displacement;
+			if (p[0] != 0xe9 && !((p[0] & 0xf0) == 0x80 && p[-1] == 0x0f))
+				continue;
+			memcpy(&displacement, p + 1, sizeof(displacement));
+			uint64_t to = code->address + at + 5 + (uint64_t)(int64_t)displacement;
+			if (map64_get(starts, to, &known) == 0)
+				note_jump(image, code->address + at, to);
+		}
+	}
+	map64_free(starts);
+}

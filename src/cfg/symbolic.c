@@ -652,6 +652,22 @@ static void limit_unsigned(struct symbol *y, unsigned condition, uint64_t c)
 	}
 }
 
+/* symbol + offset <= right is -offset <= symbol <= right - offset, unless that wraps. */
+static void limit_sum(struct symbol *y, uint64_t offset, unsigned condition, uint64_t right,
+		      unsigned bits)
+{
+	if ((condition != BELOW && condition != BELOW_EQUAL) || bits < 64)
+		return;
+	if (condition == BELOW && right-- == 0)
+		return;
+	const uint64_t low = -offset, high = right - offset;
+	if (low > high)
+		return;
+	limit_low(y, low);
+	limit_high(y, high);
+	y->compared = true;
+}
+
 void symbolic_branch(struct symbolic *s, unsigned condition, bool taken)
 {
 	const struct value v = s->flags_left;
@@ -664,17 +680,12 @@ void symbolic_branch(struct symbolic *s, unsigned condition, bool taken)
 	const bool small = symbolic_range(s, v).high <= half;
 	if (s->flags_zero_only && (c & ~1u) != EQUAL && (c & ~1u) != SIGN)
 		return;
-	if (v.offset) { /* symbol + offset against right: moved to the other side, if it does not
-			   wrap */
-		if (!(v.offset >> 63) || right > UINT64_MAX / 2 || s->flags_bits < 64)
-			return;
-		if (c == BELOW || c == BELOW_EQUAL)
-			limit_low(y, -v.offset);
-		right -= v.offset;
+	if (v.offset) {
+		limit_sum(y, v.offset, c, right, s->flags_bits);
+		return;
 	}
 	if (c == SIGN + 1 || (c == LESS + 1 && right == 0)) { /* not negative */
-		if (!v.offset)
-			limit_high(y, half);
+		limit_high(y, half);
 	} else if (c >= LESS) {
 		if (!small || right > half) /* signed and unsigned differ */
 			return;

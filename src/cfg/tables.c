@@ -31,7 +31,9 @@ static int start_search(struct table_search *t)
 	t->visited = calloc(f->block_count + 1, sizeof(*t->visited));
 	t->work = calloc(f->block_count + 1, sizeof(*t->work));
 	t->symbolic = malloc(sizeof(*t->symbolic));
-	if (!t->writes || !t->visited || !t->work || !t->symbolic)
+	t->constant = calloc(f->block_count + 1, 16);
+	t->constants = map64_new(SIZE_MAX);
+	if (!t->writes || !t->visited || !t->work || !t->symbolic || !t->constant || !t->constants)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < f->instruction_count; i++) {
 		struct isa_instruction in;
@@ -50,6 +52,8 @@ static void end_search(struct table_search *t)
 	free(t->writes);
 	free(t->entry_height);
 	free(t->starts);
+	free(t->constant);
+	map64_free(t->constants);
 	free(t->visited);
 	free(t->work);
 	free(t->symbolic);
@@ -71,6 +75,10 @@ static int compare_u64(const void *pa, const void *pb)
 static bool read_entry(const struct table_search *t, const struct table_shape *s, uint64_t index,
 		       uint64_t *ret)
 {
+	if (s->bytes == 1) {
+		*ret = s->base;
+		return true;
+	}
 	const uint8_t *data = cfg_data_at(t->b->image, s->offset + s->scale * index, s->bytes);
 	if (!data)
 		return false;
@@ -144,6 +152,7 @@ static int read_table(struct table_search *t, const struct table_shape *s, struc
 {
 	const bool proven = s->strength == STRENGTH_COMPARED;
 	const size_t first = to->count;
+	size_t size;
 	*ret = READ_ALL;
 	if (proven && s->high - s->low >= ENTRIES_MAX) {
 		*ret = READ_NOTHING;
@@ -152,7 +161,8 @@ static int read_table(struct table_search *t, const struct table_shape *s, struc
 	for (uint64_t i = s->low; i <= s->high && i - s->low < ENTRIES_MAX; i++) {
 		uint64_t target;
 		if (!read_entry(t, s, i, &target) ||
-		    !(proven ? is_plausible(t, target) : is_likely(t, s, i, target))) {
+		    !(proven ? cfg_code_at(t->b->image, target, &size) != NULL
+			     : is_likely(t, s, i, target))) {
 			*ret = to->count > first ? READ_SOME : READ_NOTHING;
 			break;
 		}
@@ -162,7 +172,7 @@ static int read_table(struct table_search *t, const struct table_shape *s, struc
 		if (i == UINT64_MAX)
 			break;
 	}
-	if (*ret == READ_ALL && s->strength == STRENGTH_NONE)
+	if (*ret == READ_ALL && s->strength == STRENGTH_NONE && s->bytes > 1)
 		*ret = READ_SOME;
 	return 0;
 }

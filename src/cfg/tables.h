@@ -14,6 +14,8 @@ struct table_search {
 	bool *entry_height; /* of each block: at its end the stack is as the caller left it */
 	uint32_t *visited;  /* of each block: the number of the walk that saw it last */
 	uint32_t walk;
+	uint8_t *constant; /* of each block and register: whether it is constant at its start */
+	struct map64 *constants; /* and what it is */
 	uint8_t *starts; /* a bit for each byte of the place: an instruction of the linear sweep */
 	uint32_t *work;	 /* room for each block */
 	size_t budget;	 /* instructions that may still be looked at */
@@ -28,8 +30,8 @@ bool table_decode(const struct table_search *t, uint32_t index, struct isa_instr
 int table_at_entry_height(struct table_search *t, uint32_t block, bool *ret);
 
 /*
- * What a jump's target is read from: entries of bytes bytes (4: sign-extended, added to base; 8)
- * at scale * i + offset, for i from low to high.
+ * What a jump's target is read from. bytes 1: it is base itself. Else entries of bytes bytes (4:
+ * sign-extended, added to base; 8) at scale * i + offset, for i from low to high.
  */
 struct table_shape {
 	uint64_t base, scale, offset, low, high;

@@ -68,7 +68,9 @@ static inline void cfg_check_function(const struct cfg_function *f)
 		why += f->why[i];
 	CFG_CHECK(f, f->complete == (why == 0));
 	CFG_CHECK(f, !missing || !f->complete);
-	if (f->block_count)
+	if (f->entry_block == CFG_OUTSIDE)
+		CFG_CHECK(f, entered == 0 && !f->complete);
+	else
 		CFG_CHECK(f, entered == 1 && f->blocks[f->entry_block].start == f->entry);
 }
 

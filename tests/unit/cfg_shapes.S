@@ -332,11 +332,6 @@ shape_fallen:
 	ret
 	END split
 
-	SHAPE split_cold
-	mov $3, %eax
-	jmp .Lback
-	END split_cold
-
 	SHAPE lands
 	push %rbx
 	call shape_straight
@@ -368,6 +363,12 @@ shape_lands_pad:
 	syscall
 	ret
 	END loops
+	.fill 256, 1, 0xcc /* far, as linkers place it */
+	SHAPE split_cold
+	mov $3, %eax
+	jmp .Lback
+	END split_cold
+
 	.globl shapes_code_end
 	.hidden shapes_code_end
 shapes_code_end:
