@@ -96,11 +96,14 @@ static uint64_t after_call(struct search *s, const struct isa_instruction *in, b
 static uint64_t go_to(struct search *s, uint64_t target, bool *found)
 {
 	const struct cfg_place *to = cfg_place_at(s->image, target);
-	if (to == s->place || !to || target != to->start || to->part)
+	if (to == s->place)
 		return target;
-	if (s->place && cfg_name_is_part_of(to->name, s->place->name))
+	if (to && target == to->start &&
+	    (to->part || (s->place && cfg_name_is_part_of(to->name, s->place->name))))
 		return target;
-	if (known(s, target) == RETURNS || cfg_name_is_return(to->name))
+	/* Another function, or code that it shares with this one: settled once for all. */
+	if (known(s, target) == RETURNS ||
+	    (to && target == to->start && cfg_name_is_return(to->name)))
 		*found = true;
 	else if (known(s, target) != NEVER && !push_call(s, ISA_NO_ADDRESS, target))
 		*found = true;
