@@ -69,6 +69,8 @@ int cfg_image_add_entry(struct cfg_image *image, uint64_t entry);
 bool cfg_name_never_returns(const char *name);
 /* True when b is the name of a part of the function a: "a.cold", "a.cold.1", "a.part"... */
 bool cfg_name_is_part_of(const char *part, const char *whole);
+/* The kernel's stand-ins for indirect calls and jumps: retpolines. */
+bool cfg_name_is_indirect(const char *name);
 /* The kernel's stand-in for a return instruction. */
 bool cfg_name_is_return(const char *name);
 

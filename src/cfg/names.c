@@ -141,6 +141,11 @@ bool cfg_name_is_part_of(const char *part, const char *whole)
 	return strncmp(part, whole, size) == 0 && strncmp(part + size, ".cold", 5) == 0;
 }
 
+bool cfg_name_is_indirect(const char *name)
+{
+	return name && strncmp(name, "__x86_indirect_", 15) == 0;
+}
+
 bool cfg_name_is_return(const char *name)
 {
 	return name &&

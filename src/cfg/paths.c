@@ -11,8 +11,8 @@
 #define PATH_BLOCKS_MAX 24
 #define PATH_STEPS_MAX	6000 /* instructions executed for one jump */
 /* The same where the table is known and only its bounds are missing: they are near, or nowhere. */
-#define BOUND_BLOCKS_MAX 8
-#define BOUND_STEPS_MAX	 1500
+#define BOUND_BLOCKS_MAX 6
+#define BOUND_STEPS_MAX	 800
 #define CONST_BLOCKS_MAX 4096 /* looked at for one register's definitions */
 
 struct path {
@@ -143,11 +143,12 @@ static bool execute_block(struct path *p, uint32_t block, struct isa_instruction
 {
 	const struct cfg_block *b = &p->t->f->blocks[block];
 	for (uint32_t i = 0; i < b->instruction_count; i++) {
-		if (p->t->budget == 0 || ++p->steps > PATH_STEPS_MAX) {
+		/* The jump's own block is looked at in any case. */
+		if ((p->t->budget == 0 && p->length > 1) || ++p->steps > PATH_STEPS_MAX) {
 			p->limited = true;
 			return false;
 		}
-		p->t->budget--;
+		p->t->budget -= p->t->budget != 0;
 		if (!table_decode(p->t, b->first_instruction + i, ret_last, ret_operands))
 			return false;
 		if (i + 1 < b->instruction_count)

@@ -80,6 +80,10 @@ static uint64_t after_call(struct search *s, const struct isa_instruction *in, b
 			in->data != ISA_NO_ADDRESS ? cfg_external_word(s->image, in->data) : NULL;
 		return cfg_name_never_returns(name) ? ISA_NO_ADDRESS : next;
 	}
+	/* Into the middle of its own function: a jump that leaves a return address behind. */
+	if (s->place && in->target > s->place->start && in->target < s->place->end &&
+	    !push_work(s, in->target))
+		*found = true;
 	switch (known(s, in->target)) {
 	case RETURNS:
 		return next;
@@ -236,6 +240,10 @@ static bool settle(struct cfg_image *image, uint64_t entry, unsigned depth)
 	if (cfg_name_never_returns(name)) {
 		map64_put(image->returns, entry, NEVER);
 		return false;
+	}
+	if (cfg_name_is_indirect(name)) { /* returns through what its code does not show */
+		map64_put(image->returns, entry, RETURNS);
+		return true;
 	}
 	struct search s = {.image = image, .depth = depth, .place = place};
 	bool returns = true;

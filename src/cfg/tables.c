@@ -147,17 +147,28 @@ static bool is_likely(struct table_search *t, const struct table_shape *s, uint6
 
 enum reading { READ_ALL, READ_SOME, READ_NOTHING };
 
+/*
+ * A comparison may bound more than the table has: of what the compiler knew not to come. Then
+ * another object begins within.
+ */
+static bool is_proven(struct table_search *t, const struct table_shape *s)
+{
+	if (s->bytes == 1)
+		return true;
+	if (s->strength != STRENGTH_COMPARED || s->high - s->low >= ENTRIES_MAX)
+		return false;
+	const uint64_t first = s->offset + s->scale * s->low;
+	const uint64_t size = s->scale * (s->high - s->low) + s->bytes;
+	return cfg_next_reference(t->b->image, first) - first >= size;
+}
+
 static int read_table(struct table_search *t, const struct table_shape *s, struct target_list *to,
 		      enum reading *ret)
 {
-	const bool proven = s->strength == STRENGTH_COMPARED;
+	const bool proven = is_proven(t, s);
 	const size_t first = to->count;
 	size_t size;
 	*ret = READ_ALL;
-	if (proven && s->high - s->low >= ENTRIES_MAX) {
-		*ret = READ_NOTHING;
-		return 0;
-	}
 	for (uint64_t i = s->low; i <= s->high && i - s->low < ENTRIES_MAX; i++) {
 		uint64_t target;
 		if (!read_entry(t, s, i, &target) ||
@@ -172,7 +183,7 @@ static int read_table(struct table_search *t, const struct table_shape *s, struc
 		if (i == UINT64_MAX)
 			break;
 	}
-	if (*ret == READ_ALL && s->strength == STRENGTH_NONE && s->bytes > 1)
+	if (*ret == READ_ALL && !proven && s->strength != STRENGTH_WIDTH)
 		*ret = READ_SOME;
 	return 0;
 }
@@ -198,7 +209,7 @@ static int read_shapes(struct table_search *t, struct build_jump *jump,
 	jump->why = CFG_WHY_INDIRECT;
 	for (unsigned i = 0; i < count; i++) {
 		enum reading reading;
-		const bool proven = shapes[i].strength == STRENGTH_COMPARED;
+		const bool proven = is_proven(t, &shapes[i]);
 		jump->table = shapes[i].offset + shapes[i].scale * shapes[i].low;
 		int err = read_table(t, &shapes[i], to, &reading);
 		if (err < 0)
