@@ -31,6 +31,11 @@ _culprit() {
 	*,--by)
 		mapfile -t COMPREPLY < <(compgen -W "image function file line loop process subject" -- "$word")
 		return ;;
+	*,--cause)
+		mapfile -t COMPREPLY < <(compgen -W "dcache dtlb icache itlb branch_mispredict store_buffer
+			store_forward divider dependency port front_end lock fence assist page_fault syscall
+			unexplained" -- "$word")
+		return ;;
 	*,--epoch)
 		mapfile -t COMPREPLY < <(compgen -W "last all" -- "$word")
 		return ;;

@@ -24,6 +24,13 @@ int calc_form_function(struct calc_form *c, const struct insight *i)
 	return c->json ? calc_json_function(c, i) : calc_text_function(c, i);
 }
 
+bool calc_form_wants(const struct calc_form *c, const struct insight *i,
+		     const struct insight_block *b)
+{
+	return c->block_percent <= 0 ||
+	       (b->charged > 0 && 100 * b->charged >= c->block_percent * (double)i->samples);
+}
+
 int calc_form_end(struct calc_form *c)
 {
 	int err = c->functions == 0 ? begin(c) : 0;

@@ -19,6 +19,9 @@ struct calc_form {
 };
 
 int calc_form_function(struct calc_form *c, const struct insight *i); /* 0 or -ENOMEM */
+/* False for a block whose share of the function is below the cutoff. */
+bool calc_form_wants(const struct calc_form *c, const struct insight *i,
+		     const struct insight_block *b);
 /* After the last one. */
 int calc_form_end(struct calc_form *c);
 

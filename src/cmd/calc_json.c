@@ -160,12 +160,20 @@ int calc_json_function(struct calc_form *c, const struct insight *i)
 {
 	json_t *one = json_function(c, i);
 	json_t *blocks = json_array(), *instructions = json_array(), *edges = json_array();
-	for (size_t b = 0; b < i->block_count && !c->brief; b++)
-		json_array_append_new(blocks, json_block(&i->blocks[b]));
-	for (size_t n = 0; n < i->instruction_count && !c->brief; n++)
-		json_array_append_new(instructions, json_instruction(i, &i->instructions[n]));
+	for (size_t b = 0; b < i->block_count && !c->brief; b++) {
+		const struct insight_block *block = &i->blocks[b];
+		if (!calc_form_wants(c, i, block))
+			continue;
+		json_array_append_new(blocks, json_block(block));
+		for (uint32_t n = 0; n < block->instruction_count; n++)
+			json_array_append_new(
+				instructions,
+				json_instruction(i,
+						 &i->instructions[block->first_instruction + n]));
+	}
 	for (size_t e = 0; e < i->edge_count && !c->brief; e++)
-		json_array_append_new(edges, json_edge(&i->edges[e]));
+		if (c->block_percent <= 0 || i->edges[e].count.value > 0)
+			json_array_append_new(edges, json_edge(&i->edges[e]));
 	if (json_object_set_new(one, "blocks", blocks) |
 	    json_object_set_new(one, "instructions", instructions) |
 	    json_object_set_new(one, "edges", edges)) {

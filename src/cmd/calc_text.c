@@ -226,8 +226,7 @@ int calc_text_function(struct calc_form *c, const struct insight *i)
 	if (c->brief)
 		return 0;
 	for (size_t b = 0; b < i->block_count; b++) {
-		if (100 * i->blocks[b].charged < c->block_percent * (double)i->samples ||
-		    (i->blocks[b].charged <= 0 && c->block_percent > 0)) {
+		if (!calc_form_wants(c, i, &i->blocks[b])) {
 			hidden++;
 			hidden_samples += i->blocks[b].charged;
 			continue;

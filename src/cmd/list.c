@@ -9,13 +9,14 @@
 
 /* culprit list: one function's instructions and source lines with their samples. */
 
-enum { LIST_INTEL = REPORT_OPTION_END };
+enum { LIST_INTEL = REPORT_OPTION_END, LIST_NO_CPI };
 
 static const struct cmd_option options[] = {
 	REPORT_DB_OPTION,
 	{"asm", 'A', NULL, "instructions only"},
 	{"source", 'S', NULL, "source lines only, each once"},
 	{"intel", LIST_INTEL, NULL, "Intel's syntax instead of AT&T's"},
+	{"no-cpi", LIST_NO_CPI, NULL, "samples only, without executions and CPI: quicker"},
 	REPORT_SELECTION_OPTIONS,
 	REPORT_FORM_OPTIONS,
 	{NULL},
@@ -36,6 +37,7 @@ struct list {
 	struct report_options report;
 	enum listing_form form;
 	enum isa_syntax syntax;
+	bool no_cpi;
 	struct pick pick;
 };
 
@@ -48,6 +50,9 @@ static int take_option(void *arg, int value, const char *text, struct diag *diag
 		if (l->form != LISTING_BOTH)
 			return diag_fail(diag, EINVAL, "one of --asm and --source, once");
 		l->form = value == 'A' ? LISTING_ASSEMBLY : LISTING_BY_LINE;
+		return 0;
+	case LIST_NO_CPI:
+		l->no_cpi = true;
 		return 0;
 	case LIST_INTEL:
 		l->syntax = ISA_SYNTAX_INTEL;
@@ -111,14 +116,14 @@ static void describe_function(const struct query *q, const struct function_hit *
 
 static int print_listing(const struct list *l, const struct query *q,
 			 const struct function_hit *hit, const struct listing *listing,
-			 struct diag *diag)
+			 const struct insight *insight, struct diag *diag)
 {
 	struct report_header h = {0};
 	struct table *t = NULL;
 	int err = pick_describe(&l->pick, &h);
 	if (!err) {
 		describe_function(q, hit, listing, &h);
-		err = list_table_make(q, hit, listing, l->report.format, &t);
+		err = list_table_make(q, hit, listing, insight, l->report.format, &t);
 	}
 	if (err < 0)
 		diag_fail(diag, -err, "out of memory");
@@ -127,6 +132,22 @@ static int print_listing(const struct list *l, const struct query *q,
 	table_free(t);
 	report_header_free(&h);
 	return err;
+}
+
+/* Executions and cycles. A listing stands without them: no time was sampled, no code is at hand. */
+static int find_insight(const struct list *l, struct insights **ret_all, struct insight **ret)
+{
+	struct insights_request request = {.query = l->pick.query,
+					   .reader = l->pick.reader,
+					   .finder = l->pick.finder,
+					   .method = FREQUENCY_FLOW};
+	if (l->no_cpi || l->form == LISTING_BY_LINE)
+		return 0;
+	int err = insights_new(&request, ret_all, NULL);
+	if (!err)
+		err = insight_new(*ret_all, l->pick.hit->image, l->pick.hit->start, INSIGHT_NO_TEXT,
+				  ret, NULL);
+	return err == -ENOMEM ? err : 0;
 }
 
 static int show_function(const struct list *l, const struct query *q,
@@ -143,13 +164,19 @@ static int show_function(const struct list *l, const struct query *q,
 		.syntax = l->syntax,
 	};
 	struct listing *listing = NULL;
+	struct insights *all = NULL;
+	struct insight *insight = NULL;
 	int err = collect_samples(q, hit, &request);
+	if (!err)
+		err = find_insight(l, &all, &insight);
 	if (err < 0)
 		diag_fail(diag, -err, "out of memory");
 	else
 		err = listing_new(&request, &listing, diag);
 	if (!err)
-		err = print_listing(l, q, hit, listing, diag);
+		err = print_listing(l, q, hit, listing, insight, diag);
+	insight_free(insight);
+	insights_free(all);
 	listing_free(listing);
 	free((void *)request.offsets);
 	free((void *)request.counts);

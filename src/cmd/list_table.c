@@ -9,6 +9,7 @@
 struct columns {
 	int samples, percent, address, kind, line, text, function, file, image, build_id;
 	int events; /* the first of the group */
+	int frequency, cpi, confidence;
 };
 
 static double share(uint64_t part, uint64_t whole)
@@ -69,9 +70,34 @@ static int set_instruction(struct table *t, const struct columns *c, const struc
 	return err;
 }
 
+static int compare_address(const void *key, const void *element)
+{
+	uint64_t address = *(const uint64_t *)key;
+	const struct insight_instruction *in = element;
+	return (address > in->address) - (address < in->address);
+}
+
+/* Executions and cycles of an instruction that ran. */
+static int set_insight(struct table *t, const struct columns *c, const struct insight *i,
+		       uint64_t address)
+{
+	static const char *const names[] = {"low", "medium", "high"};
+	const struct insight_instruction *in = bsearch(
+		&address, i->instructions, i->instruction_count, sizeof(*in), compare_address);
+	if (!in)
+		return 0;
+	const struct frequency_estimate *count = &i->blocks[in->block].count;
+	if (count->value <= 0)
+		return 0;
+	table_set_count(t, c->frequency, (uint64_t)count->value);
+	if (in->cpi.value >= 0.005)
+		table_set_real(t, c->cpi, in->cpi.value);
+	return set_text(t, c->confidence, names[count->confidence]);
+}
+
 static int add_row(struct table *t, const struct query *q, const struct columns *c,
-		   const struct function_hit *hit, const struct listing_row *row, bool for_people,
-		   bool indent, bool changes_line)
+		   const struct function_hit *hit, const struct listing_row *row,
+		   const struct insight *i, bool for_people, bool indent, bool changes_line)
 {
 	bool source = row->kind == LISTING_SOURCE;
 	if (row->kind == LISTING_FILE && !for_people)
@@ -85,6 +111,8 @@ static int add_row(struct table *t, const struct query *q, const struct columns 
 		err = set_instruction(t, c, row, indent && for_people);
 	else
 		err = set_text(t, c->text, row->text);
+	if (!err && i && row->kind == LISTING_INSTRUCTION)
+		err = set_insight(t, c, i, row->address);
 	if (!err)
 		err = set_text(t, c->kind, source ? "source" : "instruction");
 	if (row->line && (source || !for_people || (!indent && changes_line)))
@@ -95,7 +123,7 @@ static int add_row(struct table *t, const struct query *q, const struct columns 
 }
 
 int list_table_make(const struct query *q, const struct function_hit *hit, const struct listing *l,
-		    enum table_format format, struct table **ret)
+		    const struct insight *insight, enum table_format format, struct table **ret)
 {
 	struct table *t = table_new("list");
 	struct columns c = {0};
@@ -110,6 +138,12 @@ int list_table_make(const struct query *q, const struct function_hit *hit, const
 		lines |= rows[i].line != 0;
 	}
 	add_counts(t, q, &c);
+	if (insight) {
+		c.frequency = table_add_column(t, TABLE_COUNT, "frequency",
+					       addresses ? "executions" : NULL);
+		c.cpi = table_add_column(t, TABLE_REAL, "cpi", addresses ? "CPI" : NULL);
+		c.confidence = table_add_column(t, TABLE_NAME, "confidence", NULL);
+	}
 	c.kind = table_add_column(t, TABLE_NAME, "kind", NULL);
 	c.address = table_add_column(t, TABLE_ADDRESS, "address", addresses ? "address" : NULL);
 	c.line = table_add_column(t, TABLE_COUNT, "line", lines ? "line" : NULL);
@@ -118,7 +152,7 @@ int list_table_make(const struct query *q, const struct function_hit *hit, const
 	c.file = table_add_column(t, TABLE_NAME, "file", NULL);
 	int err = 0;
 	for (size_t i = 0; i < count && !err; i++)
-		err = add_row(t, q, &c, hit, &rows[i], format == TABLE_TEXT, sources,
+		err = add_row(t, q, &c, hit, &rows[i], insight, format == TABLE_TEXT, sources,
 			      i == 0 || rows[i].line != rows[i - 1].line);
 	if (err < 0) {
 		table_free(t);

@@ -1,0 +1,113 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
+# culprit calc, stalls and summary: of samples that are made up, the cycles, culprits and blame.
+. "$(dirname "$0")/../tap.sh"
+
+machine=0123456789abcdef0123456789abcdef
+cat >p.c <<'C'
+#define KEEP __attribute__((noinline, noclone))
+KEEP void chase(void **p, long n)
+{
+	__asm__ volatile("1: mov (%0), %0\n add $1, %%r8\n lea 3(%%r8), %%r9\n dec %1\n jnz 1b"
+			 : "+r"(p), "+r"(n) : : "r8", "r9", "memory");
+}
+KEEP void locked(long *p, long n)
+{
+	__asm__ volatile("1: lock addq $1, (%0)\n add $1, %%r8\n dec %1\n jnz 1b"
+			 : : "r"(p), "r"(n) : "r8", "memory");
+}
+int main(int argc, char **argv)
+{
+	void *self = &self;
+	long word = 0;
+	chase(&self, argc);
+	locked(&word, argc);
+	return (int)word - argc + !argv;
+}
+C
+build_id() { readelf -n "$1" | awk '/Build ID/ { print $3 }'; }
+# The address of the first instruction like this, and of the one after it.
+code() { objdump -d p | awk '/^[0-9a-f]+ <(chase|locked)>:/ { on = 1 } /^$/ { on = 0 } on'; }
+at() { code | awk -v what="$1" '$0 ~ what { sub(":", "", $1); print "0x" $1; exit }'; }
+after() { code | awk -v what="$1" 'f { sub(":", "", $1); print "0x" $1; exit } $0 ~ what { f = 1 }'; }
+sample() { # ADDRESS COUNT [EVENT]
+	printf 'sample\t1\t%s\t%s\t%s\t1000000\t%d\t%d\tcomm=p\n' "$(build_id p)" "$PWD/p" \
+		"${3:-cpu-clock}" "$(($1))" "$2"
+}
+# json EXPRESSION: evaluates it over the object d of out.
+json() { python3 -c "import json; d = json.load(open('out')); assert ($1), d"; }
+
+check "compile" gcc -O1 -g p.c -o p
+load='mov +[(]%r..[)],%r'
+{
+	printf 'epoch\t100\t200\n'
+	sample "$(after "$load")" 9000
+	sample "$(after 'lock addq')" 3000
+	sample "$(at 'lock addq')" 20
+} >samples
+check "make a database" bash -c "'$build/tests/cli/mkdb' db $machine <samples"
+
+check_status "calc" 0 "$culprit" calc -i db chase
+check_match "says which core's model" out '^note: core: .*costs from '
+check_match "and that there are no edges" out 'from samples alone'
+check_match "a block with its best case" out 'Best-case .*CPI'
+check_match "a bubble with a letter and cycles" out ' d[a-zA-Z]* +\.\.\. +[0-9.]+cy'
+check_match "that is explained" out '\(d = D-cache miss'
+check_match "the load is to blame" out "$(printf '%x' "$(at "$load")") .*mov .* d:$(printf '%x' "$(at "$load")")"
+check_match "a summary in ranges" out 'D-cache miss +[0-9.]+% to +[0-9.]+%'
+
+check_status "calc as JSON" 0 "$culprit" calc -i db --json chase
+check "the stalled instruction names the load" json "[i for i in d['functions'][0]['instructions']
+	if int(i['address'], 16) == $(at "$load") and i['culprits'][0]['cause'] == 'dcache'
+	and int(i['culprits'][0]['blame'], 16) == $(at "$load") and i['charged'] == 9000
+	and i['samples'] == 0 and int(i['sampled'], 16) == $(after "$load")]"
+check "samples stay where they were taken" json "[i for i in d['functions'][0]['instructions']
+	if int(i['address'], 16) == $(after "$load") and i['samples'] == 9000 and i['charged'] == 0]"
+check "every range holds what is likely" json "all(c['low'] <= c['likely'] + 1e-6
+	and c['likely'] <= c['high'] + 1e-6 for i in d['functions'][0]['instructions']
+	for c in i['culprits'])"
+check "cycles add up to a hundred" json "abs(sum(d['functions'][0]['summary_likely'].values())
+	+ d['functions'][0]['summary']['execution'][0] - 100) < 0.5"
+
+check_status "a whole image" 0 "$culprit" calc -i db --json --image '*/p' --cutoff 100
+check "has all its functions" json "[f['name'] for f in d['functions']] == ['chase', 'locked']"
+check "its lock is named" json "[i for i in d['functions'][1]['instructions']
+	if i['culprits'] and i['culprits'][0]['cause'] == 'lock']"
+check_status "down to a cutoff" 0 "$culprit" calc -i db --json --image '*/p' --cutoff 50 --brief
+check "only what is needed for it" json "len(d['functions']) == 1
+	and d['functions'][0]['instructions'] == []"
+check_status "the rule of DCPI" 0 "$culprit" calc -i db --classic chase
+check_match "says so" out 'by the rule of DCPI'
+
+check_status "stalls" 0 "$culprit" stalls -i db --json
+check "the worst first" json "d['rows'][0]['function'] == 'chase' and d['rows'][0]['cause'] == 'dcache'
+	and int(d['rows'][0]['blame'], 16) == $(at "$load") and d['rows'][0]['file'].endswith('p.c')"
+check_status "stalls of one cause" 0 "$culprit" stalls -i db --json --cause lock
+check "are of it alone" json "{r['function'] for r in d['rows']} == {'locked'}"
+check_status "so many" 0 "$culprit" stalls -i db --csv -n 1
+check "and no more" [ "$(wc -l <out)" = 2 ]
+
+check_status "summary" 0 "$culprit" summary -i db --json
+check "adds up" json "abs(sum(r['percent'] for r in d['rows'] if r['kind'] != 'gain') - 100) < 0.5"
+check_status "by one cause" 0 "$culprit" summary -i db --json --cause dcache
+check "ranks functions" json "d['rows'][0]['function'] == 'chase'"
+
+check_status "a cause that there is not" 2 "$culprit" stalls -i db --cause wind
+check_status "a cutoff that is none" 2 "$culprit" calc -i db --cutoff 101
+check_status "no such function" 1 "$culprit" calc -i db nothing
+check_status "two functions" 2 "$culprit" calc -i db chase locked
+{
+	printf 'epoch\t300\t400\n'
+	sample "$(at "$load")" 10 cache-misses
+} >others
+check "make another" bash -c "'$build/tests/cli/mkdb' other $machine <others"
+check_status "without time there are no cycles" 1 "$culprit" calc -i other chase
+check_match "and it says so" err 'no event here tells time'
+
+rm -rf db/$machine/images
+sed -i 's/add \$1, %%r8/add $2, %%r8/' p.c
+gcc -O1 p.c -o p
+check_status "another build at the same path" 1 "$culprit" calc -i db --image '*/p' 0x1139
+check_match "is refused" err 'another build|no samples'
+
+tap_end
