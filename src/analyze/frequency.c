@@ -11,9 +11,9 @@
  */
 #define DEVIATION_FACTOR 1.6
 #define DEVIATION_LEAST	 0.05
-#define Z90		 1.645	       /* 90% of a normal distribution */
-#define HIGH_DEVIATION	 (0.15 / Z90)  /* 90% within 15% */
-#define MEDIUM_DEVIATION (0.405 / Z90) /* 90% within 50%: log 1.5 */
+#define Z90		 1.645	      /* 90% of a normal distribution */
+#define HIGH_DEVIATION	 (0.15 / Z90) /* 90% within 15% */
+#define MEDIUM_DEVIATION 0.3	      /* 90% within 50%: from -0.69 to 0.41 */
 /*
  * Cycles over those of the best case, as a logarithm: of 16 programs the median and the deviation
  * between them; and what both are when it is known how far samples crowd on few instructions.
