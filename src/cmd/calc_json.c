@@ -110,6 +110,8 @@ static json_t *json_block(const struct insight_block *b)
 	set_estimate(one, "cpi", &cpi);
 	set_estimate(one, "frequency", &b->count);
 	set_estimate(one, "relative", &b->relative);
+	json_object_set_new(one, "relative_confidence",
+			    json_string(insights_confidence(b->relative.confidence)));
 	return one;
 }
 

@@ -181,6 +181,7 @@ def coverage(truth, samples, estimates, runs):
 
 def within_functions(truth, rows, estimates):
     histogram, weights = Histogram(), {}
+    sure = estimates.relative or estimates.frequency  # whose confidence does not hang on the scale
     for key, offset, number, _ in rows:
         weights.setdefault(key, {})[offset] = number
     for key, offsets in estimates.functions:
@@ -193,6 +194,7 @@ def within_functions(truth, rows, estimates):
         true = sum(counts.get(o, 0) for o in offsets)
         for offset in hit:
             frequency, confidence = have.get(offset, (0.0, "none"))
+            confidence = sure.get(key, {}).get(offset, (0.0, confidence))[1]
             scale = true / said if said > 0 else 0.0
             histogram.add(frequency * scale / counts[offset] - 1, seen.pop(offset), confidence)
     for offsets in weights.values():
