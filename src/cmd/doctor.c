@@ -21,7 +21,8 @@ struct doctor {
 
 static const struct cmd_option options[] = {
 	{"json", OPTION_JSON, NULL, "print JSON"},
-	{"measure", OPTION_MEASURE, NULL, "also measure what a sample costs and where it lands (1 s)"},
+	{"measure", OPTION_MEASURE, NULL,
+	 "also measure what a sample costs and where it lands (1 s)"},
 	{"events", OPTION_EVENTS, NULL, "list every event name, and whether it works here"},
 	{"budget", OPTION_BUDGET, "PERCENT", "slowdown that --measure plans for (default 1)"},
 	{0},
