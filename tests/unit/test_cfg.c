@@ -8,7 +8,9 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include "cfg/cfg.h"
+#include <link.h>
+#include "cfg/open.h"
+#include "image/worker.h"
 #include "cfg_check.h"
 
 extern const uint8_t shapes_code[], shapes_code_end[], shapes_data[], shapes_data_end[];
@@ -208,6 +210,39 @@ static void test_walk(void **state)
 	assert_int_equal(cfg_image_function(fixture->image, 0x10, &f), -ENOENT);
 }
 
+static int find_base(struct dl_phdr_info *info, size_t size, void *arg)
+{
+	(void)size;
+	*(uint64_t *)arg = info->dlpi_addr;
+	return 1; /* the program comes first */
+}
+
+/* The same functions out of this program's file: its code, its relocated tables, its symbols. */
+static void test_file(void **state)
+{
+	(void)state;
+	struct cfg_image *image;
+	struct diag diag = {""};
+	uint64_t base = 0;
+	dl_iterate_phdr(find_base, &base);
+	if (cfg_image_open_file("/proc/self/exe", &image, &diag) < 0)
+		fail_msg("%s", diag.text);
+	for (size_t i = 0; i < WANTED_COUNT; i++) {
+		const struct wanted *w = &wanted[i];
+		const struct cfg_function *f;
+		if (!w->proven)
+			continue;
+		assert_int_equal(cfg_image_function(image, address(w->start) - base, &f), 0);
+		cfg_check_function(f);
+		if (f->block_count != w->blocks || count_edges(f, CFG_INDIRECT) != w->indirect ||
+		    !f->complete || f->tables_proven != w->proven)
+			fail_msg("%s: %u blocks, %u indirect, %u proven", w->name, f->block_count,
+				 count_edges(f, CFG_INDIRECT), f->tables_proven);
+	}
+	cfg_image_free(image);
+	assert_true(cfg_image_open_file("/dev/null", &image, &diag) < 0);
+}
+
 static int image_of(struct cfg_source *s, struct cfg_bytes *code, struct cfg_image **ret)
 {
 	*s = (struct cfg_source){.machine = EM_X86_64, .bits = 64, .code = code, .code_count = 1};
@@ -282,16 +317,18 @@ static void test_shared(void **state)
 	free(code);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_shapes, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_order, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_parts, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_walk, setup, teardown),
+		cmocka_unit_test(test_file),
 		cmocka_unit_test(test_large),
 		cmocka_unit_test(test_shared),
 	};
+	image_worker_dispatch(argc, argv);
 	cmocka_set_message_output(CM_OUTPUT_TAP);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
