@@ -243,12 +243,13 @@ static void slow_down_large_loops(struct work *w)
 			for (uint32_t k = 0; k < block->instruction_count; k++) {
 				uint32_t i = block->first_instruction + k;
 				struct machine_head *h = &w->result->heads[i];
-				if (w->q->loops->innermost[b] != l || h->stall_cycles > 0)
+				double late = h->slots * pace;
+				if (w->q->loops->innermost[b] != l || h->stall_cycles >= late)
 					continue;
-				h->stall_cycles = h->slots * pace;
+				w->result->expected[i] += late - h->stall_cycles;
+				h->stall_cycles = late;
 				h->bound = MACHINE_BOUND_FRONT_END;
 				h->cause = -1;
-				w->result->expected[i] += h->stall_cycles;
 			}
 		}
 	}

@@ -13,6 +13,7 @@
 #define INNOCENT_SHARE 0.25
 /* The most that the front end or ports make of one instruction. */
 #define EVEN_CYCLES 4
+#define EVEN_BINS   32
 
 static const struct {
 	const char *name, *title;
@@ -285,17 +286,15 @@ static double find_scale(const struct culprit_view *v, const struct cfg_block *b
 	return fmin(fmax(1, cycles / best), site->doubt);
 }
 
-/* Even samples, and what would make them so: the width, or a port that most need. */
-static void account_throughput(const struct culprit_view *v, const struct cfg_block *block,
-			       struct block_account *a)
+/* The pressure on the width and on the ports. */
+static void account_ports(const struct culprit_view *v, const struct cfg_block *block,
+			  struct block_account *a)
 {
-	double ports[MACHINE_PORTS_MAX] = {0}, slots = 0, cycles = 0, apart = 0, best = 0, off = 0;
+	double ports[MACHINE_PORTS_MAX] = {0}, slots = 0;
 	for (uint32_t k = 0; k < block->instruction_count; k++) {
 		uint32_t i = block->first_instruction + k;
 		const struct machine_cost *cost = machine_cost_of(v->model, &v->prepared[i]);
 		slots += v->heads[i].slots;
-		cycles += v->sites[i].cycles;
-		best += v->expected[i];
 		for (unsigned u = 0; u < uses_of(cost); u++) {
 			double share = (double)cost->uses[u].cycles /
 				       __builtin_popcountll(cost->uses[u].ports | 1);
@@ -309,13 +308,36 @@ static void account_throughput(const struct culprit_view *v, const struct cfg_bl
 			a->busiest = p;
 	a->port = ports[a->busiest];
 	a->width = slots / v->limits.issue_width;
-	for (uint32_t k = 0; k < block->instruction_count && cycles > 0 && slots > 0; k++) {
+}
+
+/* How the samples compare with an even spread, and with the model's. In at most EVEN_BINS parts of
+ * the block: a large one has less than a sample for each instruction. */
+static void account_evenness(const struct culprit_view *v, const struct cfg_block *block,
+			     struct block_account *a)
+{
+	struct {
+		double cycles, slots, best;
+	} bins[EVEN_BINS] = {{0}}, all = {0};
+	uint32_t n = block->instruction_count;
+	double apart = 0, off = 0;
+	for (uint32_t k = 0; k < n; k++) {
 		uint32_t i = block->first_instruction + k;
-		apart += fabs(v->sites[i].cycles / cycles - v->heads[i].slots / slots) / 2;
-		off += best > 0 ? fabs(v->sites[i].cycles / cycles - v->expected[i] / best) / 2 : 0;
+		uint32_t bin = n <= EVEN_BINS ? k : (uint32_t)((uint64_t)k * EVEN_BINS / n);
+		bins[bin].cycles += v->sites[i].cycles;
+		bins[bin].slots += v->heads[i].slots;
+		bins[bin].best += v->expected[i];
+		all.cycles += v->sites[i].cycles;
+		all.slots += v->heads[i].slots;
+		all.best += v->expected[i];
 	}
+	if (n < 4 || all.cycles <= 0 || all.slots <= 0 || all.best <= 0)
+		return;
+	for (uint32_t b = 0; b < EVEN_BINS; b++) {
+		apart += fabs(bins[b].cycles / all.cycles - bins[b].slots / all.slots) / 2;
+		off += fabs(bins[b].cycles / all.cycles - bins[b].best / all.best) / 2;
+	}
+	a->evenness = 1 - apart;
 	a->likeness = 1 - off;
-	a->evenness = cycles > 0 && block->instruction_count >= 4 ? 1 - apart : 0;
 }
 
 /*
@@ -340,7 +362,8 @@ static struct block_account account_block(const struct culprit_view *v,
 			a.slowest = i;
 		}
 	}
-	account_throughput(v, block, &a);
+	account_ports(v, block, &a);
+	account_evenness(v, block, &a);
 	return a;
 }
 
@@ -363,12 +386,13 @@ static void suspect_throughput(struct culprit_case *c, const struct block_accoun
 {
 	double even = (a->evenness - 0.5) * 2;
 	bool ports = a->port > a->width;
+	/* Of a block that is even as a whole, what one of its instructions has is chance. */
+	double bound = even > 0.5 ? c->cycles : EVEN_CYCLES;
 	if (even <= 0)
 		return;
-	culprit_suspect(c, CULPRIT_PORT, EVEN_CYCLES, even * (ports ? 1 : 0.05),
+	culprit_suspect(c, CULPRIT_PORT, bound, even * (ports ? 1 : 0.05),
 			port_user(c->view, c->at, a->busiest));
-	culprit_suspect(c, CULPRIT_FRONT_END, EVEN_CYCLES, even * (ports ? 0.2 : 1),
-			ISA_NO_ADDRESS);
+	culprit_suspect(c, CULPRIT_FRONT_END, bound, even * (ports ? 0.2 : 1), ISA_NO_ADDRESS);
 }
 
 static uint32_t add_static(const struct culprit_view *v, const struct block_account *a, uint32_t at,
