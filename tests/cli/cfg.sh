@@ -80,13 +80,13 @@ check_match "has Intel's syntax" out 'add eax, 0x0?1'
 check_status "cfg --json" 0 "$culprit" cfg -i db nest --json
 check "has blocks and edges" json '[r["start"] for r in rows if r["kind"] == "block"] == ["'"$(hex nest)"'", "'"$(hex outer)"'", "'"$(hex inner)"'", "'"$(hex latch)"'", "'"$(hex out)"'"] and sorted(r["kind"] for r in rows if r["start"] is None) == ["enter", "fall-through", "fall-through", "fall-through", "fall-through", "return", "taken", "taken"]'
 check "with samples and loops" json '[(r["samples"], r["depth"]) for r in rows if r["kind"] == "block"] == [(0, None), (3, 1), (80, 2), (7, 1), (0, None)]'
-# What enters each block leaves it.
+# What enters each block leaves it, as nearly as the iterative estimate is a flow.
 check "with frequencies that add up" python3 -c 'import json
 rows = json.load(open("out"))["rows"]
 for b in [r for r in rows if r["kind"] == "block"]:
     into = sum(r["frequency"] for r in rows if r["to"] == b["start"])
     out = sum(r["frequency"] for r in rows if r["from"] == b["start"])
-    assert abs(into - b["frequency"]) < 1e-6 * into and abs(out - b["frequency"]) < 1e-6 * out, (b, into, out)
+    assert abs(into - b["frequency"]) < 1e-3 * into and abs(out - b["frequency"]) < 1e-3 * out, (b, into, out)
     assert b["frequency"] > 0, b'
 check_status "cfg by address" 0 "$culprit" cfg -i db "$(at main)" --image nest
 check_match "is the function there" out '^	label="main, '

@@ -66,7 +66,7 @@ check_status "both at once, one to stdout" 0 "$culprit" export -i db --bolt-fdat
 check "are the same" cmp pre pre2
 check "as each alone" cmp out fdata
 
-# The counts are a flow: what enters the head of the loop leaves it.
+# What enters the head of the loop leaves it, as nearly as the iterative estimate is a flow.
 check "counts add up" python3 -c '
 import sys
 head, even, odd, back = (int(a, 16) for a in sys.argv[1:])
@@ -75,8 +75,8 @@ for line in open("pre"):
     kind, a, b, count = line.split()[:4]
     b = int(b, 16)
     if b in into: into[b] += int(count)
-assert into[head] > 0 and abs(into[head] - into[even]) <= 1e-6 * into[head] + 2, into
-assert into[odd] <= into[head], into' "$(at head)" "$(at even)" "$(at odd)" "$(at back)"
+assert into[head] > 0 and abs(into[head] - into[even]) <= 1e-3 * into[head] + 2, into
+assert into[odd] <= 1.001 * into[head] + 2, into' "$(at head)" "$(at even)" "$(at odd)" "$(at back)"
 
 if [ -x /usr/lib/llvm-16/bin/llvm-bolt ]; then
 	gcc -Wl,--build-id,-q p.s -o q
