@@ -433,5 +433,7 @@ int frequency_flow(const struct evidence *e, struct frequency_guesses *g)
 
 	for (int ties = TIES_ALL; ties >= TIES_NONE && error == -E2BIG; ties--)
 		error = flow_try(e, g, (enum flow_ties)ties);
-	return error;
+	/* One function alone may be too much, as an interpreter's loop in which every operation may
+	 * follow every other: then the rule that needs no elimination. */
+	return error == -E2BIG ? frequency_classic(e, g) : error;
 }
