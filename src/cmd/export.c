@@ -238,7 +238,7 @@ static int run(struct export *e, struct diag *diag)
 	for (size_t i = 0; i < sizeof(e->files) / sizeof(e->files[0]); i++)
 		any |= e->files[i] != NULL;
 	if (!any)
-		return diag_fail(diag, EINVAL, "export what? (see: culprit export --help)");
+		return diag_fail(diag, EINVAL, "export what?");
 	r = insights_open(&e->session, diag);
 	if (r && r != -ENODATA)
 		return r;
