@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include "image/layout_wire.h"
 
@@ -60,9 +61,19 @@ static int read_part(int fd, uint8_t *data, uint64_t size, uint64_t offset)
 	return 0;
 }
 
+/* No more than the file has, whatever its headers say. */
+static uint64_t size_there(const struct wire_part *p, uint64_t file_bytes)
+{
+	uint64_t left = file_bytes > p->offset ? file_bytes - p->offset : 0;
+	return p->size < left ? p->size : left;
+}
+
 static int load_parts(struct image_layout *l, const struct wire_part *parts, size_t count, int fd)
 {
 	uint64_t total = 0;
+	struct stat st;
+	if (fstat(fd, &st))
+		return -errno;
 	if (count && !(l->parts = calloc(count, sizeof(*l->parts))))
 		return -ENOMEM;
 	for (size_t i = 0; i < count; i++) {
@@ -70,18 +81,21 @@ static int load_parts(struct image_layout *l, const struct wire_part *parts, siz
 		if (!p->size || p->size > UINT64_MAX - p->address ||
 		    p->offset > (uint64_t)INT64_MAX || p->size > (uint64_t)INT64_MAX - p->offset)
 			return -EBADMSG;
-		total += p->size;
-		if (p->size > IMAGE_LAYOUT_MAX_BYTES || total > IMAGE_LAYOUT_MAX_BYTES)
+		const uint64_t size = size_there(p, (uint64_t)st.st_size);
+		if (!size)
+			continue;
+		total += size;
+		if (size > IMAGE_LAYOUT_MAX_BYTES || total > IMAGE_LAYOUT_MAX_BYTES)
 			return -EFBIG;
 		struct image_layout_part *to = &l->parts[l->part_count];
 		/* Zeroed by the system for free when it is large. */
-		to->data = calloc(1, p->size);
+		to->data = calloc(1, size);
 		if (!to->data)
 			return -ENOMEM;
 		l->part_count++;
 		to->address = p->address;
-		to->size = p->size;
-		int err = read_part(fd, to->data, p->size, p->offset);
+		to->size = size;
+		int err = read_part(fd, to->data, size, p->offset);
 		if (err < 0)
 			return err;
 	}
