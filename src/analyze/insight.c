@@ -17,7 +17,6 @@ struct work {
 	struct insight_image *image;
 	const struct cfg_function *f;
 	const struct frequency_function *frequency; /* NULL: it has no evidence */
-	struct insight_code code;
 	struct cfg_loops *loops;
 	struct best_case *best;
 	struct isa_operands *operands;
@@ -40,7 +39,6 @@ void insight_free(struct insight *i)
 
 static void work_free(struct work *w)
 {
-	insight_code_free(&w->code);
 	cfg_loops_free(w->loops);
 	best_case_free(w->best);
 	free(w->operands);
@@ -77,7 +75,7 @@ static void decode(struct work *w)
 	struct isa_instruction in;
 	for (uint32_t i = 0; i < w->f->instruction_count; i++) {
 		uint64_t address = w->f->instructions[i].address;
-		const uint8_t *code = insight_code_at(&w->code, address);
+		const uint8_t *code = insight_code_at(w->image, address);
 		if (code)
 			isa_decode_operands(w->image->decoder, code, w->f->instructions[i].size,
 					    address, &in, &w->operands[i]);
@@ -369,14 +367,11 @@ static int allocate_result(struct work *w)
 static int analyze(struct work *w, struct diag *diag)
 {
 	struct culprit_list *lists = NULL;
-	int err = insight_code_read(w->all, w->image, w->f, &w->code, diag);
-	if (err)
-		return err;
-	err = cfg_loops_of_function(w->f, &w->loops);
+	int err = cfg_loops_of_function(w->f, &w->loops);
 	if (err == -EINVAL)
 		err = 0;
 	if (!err)
-		err = insight_best_case(w->all, &w->code, w->loops, &w->best);
+		err = insight_best_case(w->all, w->image, w->f, w->loops, &w->best);
 	if (!err)
 		err = work_allocate(w);
 	if (!err)
@@ -417,7 +412,7 @@ static int write_texts(struct work *w, enum insight_text form)
 				  &d, NULL);
 	for (uint32_t i = 0; i < w->f->instruction_count && !err; i++) {
 		const struct isa_instruction *in = &w->f->instructions[i];
-		const uint8_t *code = insight_code_at(&w->code, in->address);
+		const uint8_t *code = insight_code_at(w->image, in->address);
 		if (!code)
 			continue;
 		w->result->instructions[i].text =

@@ -66,26 +66,13 @@ struct insights {
 	struct best_case *cost;
 };
 
-/* insight_function.c: the code of a function, and from it and its blocks' weights the best case. */
-struct insight_code {
-	struct insight_image *image;
-	const struct cfg_function *function;
-	struct {
-		uint64_t start;
-		uint8_t *bytes;
-		size_t size;
-	} * ranges;
-	uint32_t range_count;
-};
-int insight_code_read(struct insights *all, struct insight_image *image,
-		      const struct cfg_function *function, struct insight_code *ret,
-		      struct diag *diag);
-void insight_code_free(struct insight_code *c);
-/* The bytes at an address of it; NULL: not there. A struct insight_code as its argument. */
-const uint8_t *insight_code_at(void *code, uint64_t address);
+/* insight_function.c: the bytes at an address of an image's code; NULL: not there. A struct
+ * insight_image as its argument. */
+const uint8_t *insight_code_at(void *image, uint64_t address);
 /* Best case of a function by where its samples are. loops may be NULL. */
-int insight_best_case(struct insights *all, struct insight_code *code,
-		      const struct cfg_loops *loops, struct best_case **ret);
+int insight_best_case(struct insights *all, struct insight_image *image,
+		      const struct cfg_function *f, const struct cfg_loops *loops,
+		      struct best_case **ret);
 /* Samples of time between two addresses. */
 uint64_t insight_samples_between(const struct insight_image *image, uint64_t start, uint64_t end);
 

@@ -208,22 +208,13 @@ static void find_clock(struct insights *all)
 static double block_cost(void *arg, const struct cfg_function *function, size_t block)
 {
 	struct insights *all = arg;
-	struct insight_code code = {NULL};
 	if (all->cost_function != function) {
 		best_case_free(all->cost);
 		all->cost = NULL;
 		all->cost_function = function;
-		for (size_t i = 0; i < all->image_count && !code.image; i++) {
-			const struct cfg_function *f;
-			struct insight_image *image = &all->images[i];
-			if (image->cfg &&
-			    cfg_image_function(image->cfg, function->entry, &f) == 0 &&
-			    f == function)
-				code.image = image;
-		}
-		if (code.image && !insight_code_read(all, code.image, function, &code, NULL))
-			insight_best_case(all, &code, NULL, &all->cost);
-		insight_code_free(&code);
+		for (size_t i = 0; i < all->image_count && !all->cost; i++)
+			if (all->images[i].cfg && all->images[i].cfg == function->image)
+				insight_best_case(all, &all->images[i], function, NULL, &all->cost);
 	}
 	if (all->cost)
 		return all->cost->block_cycles[block];

@@ -299,6 +299,7 @@ static void fill_preds(struct cfg_function *f)
 
 static void fill_summary(const struct cfg_builder *b, struct cfg_function *f)
 {
+	f->image = b->image;
 	f->entry = b->entry;
 	memcpy(f->why, b->why, sizeof(f->why));
 	for (size_t j = 0; j < b->jump_count; j++) {

@@ -87,6 +87,7 @@ struct cfg_range {
 
 /* Owned by the image, immutable. All lists are in rising order of address. */
 struct cfg_function {
+	const struct cfg_image *image; /* whose it is */
 	uint64_t entry;
 	uint64_t low, high;	  /* of all ranges */
 	struct cfg_range *ranges; /* the code that was reached, by address */
@@ -112,6 +113,9 @@ struct cfg_function {
 	uint32_t tables_inferred; /* whose size follows from where the next one begins, or from the
 				     first entry that leads out of the function */
 };
+
+/* Code at the address, up to the end of its region; NULL when there is none. The image's. */
+const uint8_t *cfg_code_at(const struct cfg_image *image, uint64_t address, size_t *ret_size);
 
 /* source is borrowed, and must stay until the image is freed. 0, -EOPNOTSUPP, -ENOMEM. */
 int cfg_image_new(const struct cfg_source *source, struct cfg_image **ret, struct diag *diag);

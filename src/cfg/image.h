@@ -50,8 +50,6 @@ void cfg_find_owners(struct cfg_image *image);
 const struct cfg_place *cfg_place_at(const struct cfg_image *image, uint64_t address);
 /* The first place that starts after the address, NULL when none does. */
 const struct cfg_place *cfg_place_after(const struct cfg_image *image, uint64_t address);
-/* Code at the address, up to the end of its region; NULL when there is none. */
-const uint8_t *cfg_code_at(const struct cfg_image *image, uint64_t address, size_t *ret_size);
 /* size bytes of constant data, NULL when they are not at hand. */
 const uint8_t *cfg_data_at(const struct cfg_image *image, uint64_t address, size_t size);
 /* The name of the other image's function behind a word, or behind a PLT entry; NULL: none. */
