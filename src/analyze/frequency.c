@@ -33,6 +33,7 @@ struct frequency {
 	const struct evidence *evidence;
 	struct frequency_estimate *block_relative, *block_count, *edge_relative, *edge_count;
 	struct frequency_estimate instructions;
+	bool classic;
 };
 
 static struct frequency_estimate estimate(double value, double deviation)
@@ -115,6 +116,7 @@ static void fill(struct frequency *f, const struct frequency_guesses *g,
 	const double total = total_instructions(e, g);
 	double deviation, all = absolute_instructions(e, o, g, total, &deviation);
 
+	f->classic = g->classic;
 	f->instructions = estimate(all, deviation);
 	for (size_t i = 0; i < e->block_count; i++) {
 		const double value = exp(g->blocks[i].log) / total;
@@ -219,6 +221,11 @@ const struct frequency_function *frequency_functions(const struct frequency *f, 
 {
 	*ret_count = f->function_count;
 	return f->functions;
+}
+
+bool frequency_is_classic(const struct frequency *f)
+{
+	return f->classic;
 }
 
 struct frequency_estimate frequency_instructions(const struct frequency *f)

@@ -62,6 +62,8 @@ const struct frequency_function *frequency_find(const struct frequency *f, uint3
 /* All of them, by image and address. */
 const struct frequency_function *frequency_functions(const struct frequency *f, size_t *ret_count);
 
+/* Whether they are by DCPI's rule: asked for, or because the flow was too large to be solved. */
+bool frequency_is_classic(const struct frequency *f);
 /* Instructions executed in the whole selection, absolute. */
 struct frequency_estimate frequency_instructions(const struct frequency *f);
 

@@ -183,6 +183,7 @@ out:
 
 int frequency_classic(const struct evidence *e, struct frequency_guesses *g)
 {
+	g->classic = true;
 	int error = 0;
 
 	for (size_t i = 0; i < e->function_count && !error; i++)

@@ -2,6 +2,7 @@
 #ifndef CULPRIT_ANALYZE_FREQUENCY_STATE_H
 #define CULPRIT_ANALYZE_FREQUENCY_STATE_H
 
+#include <stdbool.h>
 #include "analyze/evidence_graph.h"
 #include "analyze/frequency.h"
 
@@ -13,6 +14,7 @@ struct frequency_guess {
 
 struct frequency_guesses {
 	struct frequency_guess *blocks, *ways; /* as in the evidence */
+	bool classic;			       /* made by its rule, asked for or not */
 };
 
 /* Of nothing at all. */

@@ -40,7 +40,8 @@ struct insights_basis {
 	double cycles_per_sample;
 	double skid; /* share of samples that are shown one instruction late */
 	bool skid_measured;
-	uint64_t edges, windows;		/* outcomes and windows of edge samples; 0: none */
+	uint64_t edges, windows; /* outcomes and windows of edge samples; 0: none */
+	bool classic;		 /* frequencies are by DCPI's rule, whatever was asked for */
 	struct frequency_estimate instructions; /* executed, of the selection */
 	struct culprit_footprint footprint;
 	uint64_t images_without_code; /* their functions have no rows */

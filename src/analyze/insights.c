@@ -360,6 +360,7 @@ int insights_new(const struct insights_request *r, struct insights **ret, struct
 		return err;
 	}
 	all->basis.instructions = frequency_instructions(all->frequency);
+	all->basis.classic = frequency_is_classic(all->frequency);
 	*ret = all;
 	return 0;
 }

@@ -109,6 +109,9 @@ static void describe_basis(const struct insights_session *s, struct report_heade
 	if (s->classic)
 		report_header_note(h, "frequencies: by the rule of DCPI, from samples alone "
 				      "(--classic)");
+	else if (b->classic)
+		report_header_note(h, "frequencies: by the rule of DCPI, from samples alone: a "
+				      "function is too large for the flow to be solved");
 	else if (b->edges)
 		report_header_note(h,
 				   "frequencies: from samples and %llu branch outcomes in %llu "
