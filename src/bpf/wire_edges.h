@@ -35,6 +35,7 @@
  * window_period samples of user mode of one event (struct wire_cpu); 0: never.
  */
 #include "wire.h"
+#include "wire_file.h"
 #include "wire_micro.h"
 
 /* A strip: a kilobyte of code, in file offsets; operations of the instructions that begin in it. */
@@ -56,14 +57,6 @@ struct wire_strip {
 	wire_u16 rank[WIRE_STRIP_WORDS];   /* starts in the words before */
 	wire_u32 first;			   /* in micros */
 	wire_u32 count;
-};
-
-/* A file and the state of its content, as the kernel has it. Opaque to the collector. */
-struct wire_file {
-	wire_u64 inode;
-	wire_u64 modified; /* seconds and nanoseconds, mixed */
-	wire_u32 device;
-	wire_u32 generation;
 };
 
 /* Offsets in a file from 4 GiB on are not interpreted: no file, for the program. */

@@ -31,6 +31,8 @@ struct frame_walk {
 	size_t cie; /* the last one seen, and what it says of its FDEs; SIZE_MAX: none */
 	uint8_t encoding, lsda_encoding;
 	bool augmented; /* FDEs have augmentation data */
+	bool signal;
+	struct cfi_program program; /* as far as the CIE has it */
 };
 
 /* Operations of call frame programs (DWARF 5, 6.4.2). */
@@ -40,22 +42,6 @@ enum {
 	CFA_DEFINE_OFFSET = 0x0e,
 	CFA_DEFINE_EXPRESSION = 0x0f,
 };
-
-static int64_t cursor_sleb(struct cursor *c)
-{
-	uint64_t v = 0;
-	unsigned shift = 0;
-	uint8_t byte;
-	do {
-		byte = cursor_u8(c);
-		if (shift < 64)
-			v |= (uint64_t)(byte & 0x7f) << shift;
-		shift += 7;
-	} while ((byte & 0x80) && !c->error);
-	if ((byte & 0x40) && shift < 64)
-		v |= UINT64_MAX << shift;
-	return (int64_t)v;
-}
 
 static uint16_t cursor_u16(struct cursor *c)
 {
@@ -72,7 +58,7 @@ static uint64_t read_format(struct cursor *c, uint8_t encoding, unsigned pointer
 	case ENCODE_ULEB:
 		return cursor_varint(c);
 	case ENCODE_SLEB:
-		return (uint64_t)cursor_sleb(c);
+		return (uint64_t)cursor_signed(c);
 	case ENCODE_U16:
 		return cursor_u16(c);
 	case ENCODE_S16:
@@ -106,6 +92,8 @@ static void read_augmentation(struct frame_walk *w, struct cursor *c, const char
 			read_format(c, e, w->pointer_bytes);
 			break;
 		case 'S':
+			w->signal = true;
+			break;
 		case 'B':
 			break;
 		default: /* unknown, and so is what comes after */
@@ -124,19 +112,27 @@ static int read_cie(struct frame_walk *w, struct cursor c, size_t at)
 	cursor_bytes(&c, (size_t)((const char *)end - augmentation) + 1);
 	if (version == 4)
 		cursor_u16(&c); /* sizes of an address and of a segment selector */
-	cursor_varint(&c);
-	cursor_sleb(&c);
-	if (version == 1)
-		cursor_u8(&c);
-	else
-		cursor_varint(&c);
+	w->program.code_align = cursor_varint(&c);
+	w->program.data_align = cursor_signed(&c);
+	w->program.ra_reg = version == 1 ? cursor_u8(&c) : cursor_varint(&c);
+	w->program.fp_reg = w->pointer_bytes == 8 ? 6 : 5; /* rbp, ebp */
 	w->encoding = ENCODE_ABSOLUTE;
 	w->lsda_encoding = ENCODE_OMIT;
+	w->signal = false;
 	w->augmented = augmentation[0] == 'z';
 	if (w->augmented) {
-		cursor_varint(&c);
-		read_augmentation(w, &c, augmentation + 1);
+		uint64_t size = cursor_varint(&c);
+		struct cursor data = c;
+
+		cursor_bytes(&c, size);
+		if (c.error)
+			return c.error;
+		read_augmentation(w, &data, augmentation + 1);
+		if (data.error)
+			return data.error;
 	}
+	w->program.initial = c.at;
+	w->program.initial_size = cursor_left(&c);
 	w->cie = at;
 	return c.error;
 }
@@ -240,6 +236,12 @@ static int show_fde(struct frame_walk *w, struct cursor *c,
 	if (!known || e.size == 0 || e.start == 0)
 		return 0;
 	e.part = cursor_left(c) && begins_within(w, *c);
+	e.signal = w->signal;
+	e.program = w->program;
+	e.program.body = c->at;
+	e.program.body_size = cursor_left(c);
+	e.program.start = e.start;
+	e.program.size = e.size;
 	return f(arg, &e);
 }
 

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include "image/cfi.h"
 
 /* What an FDE says of a piece of code. */
 struct ehframe_entry {
@@ -12,6 +13,8 @@ struct ehframe_entry {
 	uint64_t lsda; /* the address of its exception table, 0: none */
 	bool part;     /* its first frame is not that of a call just made: it is not the start of a
 			  function but a part that was split off */
+	bool signal;   /* the frame that a signal handler returns to */
+	struct cfi_program program; /* borrows from the section */
 };
 
 /*

@@ -11,6 +11,7 @@
 #include "image/layout.h"
 #include "image/lines.h"
 #include "image/symbols.h"
+#include "image/unwind.h"
 #include "util/diag.h"
 
 /*
@@ -71,6 +72,8 @@ int image_worker_code(struct image_worker *w, int fd, uint64_t address, size_t s
 
 /* The layout (image/layout.h) of an ELF file. */
 int image_worker_layout(struct image_worker *w, int fd, struct image_layout **ret,
+			struct diag *diag);
+int image_worker_unwind(struct image_worker *w, int fd, struct image_unwind **ret,
 			struct diag *diag);
 
 #endif

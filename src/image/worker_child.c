@@ -13,6 +13,7 @@
 #include "image/code.h"
 #include "image/jit.h"
 #include "image/starts.h"
+#include "image/unwind.h"
 #include "image/worker_wire.h"
 #include "util/num.h"
 
@@ -169,6 +170,8 @@ static int child_do(const struct child *c, struct buf *out, struct diag *diag)
 		return image_layout_describe(c->files[0], out, diag);
 	case WORKER_STARTS:
 		return do_starts(c, out, diag);
+	case WORKER_UNWIND:
+		return image_unwind_describe(c->files[0], out, diag);
 	case WORKER_CODE:
 		return do_code(c, out, diag);
 	}

@@ -192,3 +192,17 @@ int image_worker_layout(struct image_worker *w, int fd, struct image_layout **re
 	buf_free(&reply);
 	return r;
 }
+
+int image_worker_unwind(struct image_worker *w, int fd, struct image_unwind **ret,
+			struct diag *diag)
+{
+	struct worker_request request = {.kind = WORKER_UNWIND, .file_count = 1};
+	struct buf reply;
+
+	buf_init(&reply, (size_t)worker_memory_bytes(w));
+	int r = worker_call(w, request, &fd, NULL, &reply, diag);
+	if (!r && (r = image_unwind_load(reply.data, reply.size, ret)) == -EBADMSG)
+		r = worker_refuse(w, diag);
+	buf_free(&reply);
+	return r;
+}

@@ -29,6 +29,7 @@ enum worker_kind {
 	WORKER_JITDUMP,
 	WORKER_LAYOUT,
 	WORKER_STARTS,
+	WORKER_UNWIND,
 };
 
 struct worker_request {

@@ -148,6 +148,23 @@ size_t cursor_left(const struct cursor *c)
 	return (size_t)(c->end - c->at);
 }
 
+int64_t cursor_signed(struct cursor *c)
+{
+	uint64_t v = 0;
+	unsigned shift = 0;
+	uint8_t byte;
+
+	do {
+		byte = cursor_u8(c);
+		if (shift < 64)
+			v |= (uint64_t)(byte & 0x7f) << shift;
+		shift += 7;
+	} while ((byte & 0x80) && !c->error);
+	if ((byte & 0x40) && shift < 64)
+		v |= UINT64_MAX << shift;
+	return (int64_t)v;
+}
+
 const void *cursor_bytes(struct cursor *c, size_t size)
 {
 	const uint8_t *at = c->at;

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#ifndef CULPRIT_BPF_WIRE_STACKS_H
+#define CULPRIT_BPF_WIRE_STACKS_H
+
+#include "wire_file.h"
+
+/*
+ * What the unwinder (unwind.bpf.c) and the collector share.
+ *
+ * For a share of the samples the program follows the stack to the thread's start, by tables that the
+ * collector compiled from the images' .eh_frame, and counts (process, event, stack) in a hash map.
+ *
+ * The program itself finds the file that is mapped at an address, as the interpreter does
+ * (wire_edges.h), with the same map of files and slots. A frame is therefore (slot, offset in the
+ * file), and needs no look at the process to be resolved, which may be gone by then. Stacks that met
+ * a file without a slot end with WIRE_STACK_NO_TABLE and name it.
+ *
+ * Maps of the program:
+ *   files    hash   struct wire_file -> u32 slot
+ *   tables   array  slot -> struct wire_unwind_table
+ *   pages    array  u32 row: the first of each 64 KiB of a file's table, and one more at its end
+ *   rows     array  u32, mmap()able: low 16 bits of the file offset from which it holds << 16, number of
+ *                   its rule. Each page's first row has offset 0. Write rows and pages, then the table;
+ *                   rewrite only after the table was cleared and an RCU grace period.
+ *   rules    array  struct wire_unwind_rule, mmap()able; number 0: none
+ *   counts   hash   struct wire_stack_key -> struct wire_stack_count
+ *   stacks   ring   struct wire_stack, cut after its last frame: the first of each key in counts
+ *   stacks_of_cpu   per-CPU array of one struct wire_stack_counters
+ */
+
+/*
+ * How to get from a frame to its caller's, as the in-kernel program does it. Registers have DWARF's
+ * numbers. In the frame that was interrupted all general registers are known; further out only the
+ * stack and the frame pointer are.
+ */
+enum wire_cfa {
+	WIRE_CFA_NONE,	   /* not known here */
+	WIRE_CFA_REGISTER, /* reg + offset */
+	WIRE_CFA_DEREF,	   /* what is in memory at reg + offset, + add */
+	WIRE_CFA_PLT,	   /* reg + offset, + 8 from byte add of a 16-byte stub on */
+};
+
+enum wire_location {
+	WIRE_LOCATION_UNDEFINED, /* of the return address: the thread's first frame */
+	WIRE_LOCATION_SAME,
+	WIRE_LOCATION_AT_CFA,	/* in memory at CFA + offset */
+	WIRE_LOCATION_AT_REGISTER, /* in memory at reg + offset */
+	WIRE_LOCATION_IS_CFA,	/* CFA + offset */
+	WIRE_LOCATION_REGISTER,	/* in reg */
+};
+
+#define WIRE_UNWIND_REGISTERS 16
+#define WIRE_UNWIND_SIGNAL    1 /* the caller was interrupted where its address says, not after a call */
+
+struct wire_unwind_rule {
+	wire_u8 cfa, cfa_reg;
+	wire_u8 fp, fp_reg; /* the caller's frame pointer */
+	wire_u8 ra, ra_reg; /* the return address */
+	wire_u8 flags, unused;
+	wire_i32 cfa_offset, cfa_add;
+	wire_i32 fp_offset, ra_offset;
+};
+
+#define WIRE_UNWIND_PAGE_BITS 16
+
+struct wire_unwind_table {
+	wire_u32 first_page, page_count; /* in pages; 0 pages: none */
+};
+
+/* Frames nearest to the interruption, and to the thread's start, that a record keeps. */
+#define WIRE_STACK_INNER  448
+#define WIRE_STACK_OUTER  64
+#define WIRE_STACK_KERNEL 64
+/* The most that are followed. */
+#define WIRE_STACK_DEPTH 16384
+
+/*
+ * A frame: slot << 32 | offset in its file; or, in memory of no file, WIRE_FRAME_ADDRESS | address;
+ * or an address of the kernel, which has all the highest 8 bits set. Of callers: the last byte of
+ * the call.
+ */
+#define WIRE_FRAME_ADDRESS (1ull << 63)
+
+enum wire_stack_end {
+	WIRE_STACK_COMPLETE,	 /* reached the thread's start */
+	WIRE_STACK_NO_TABLE,	 /* its file is not known yet */
+	WIRE_STACK_NO_RULE,	 /* the file's table has nothing for it */
+	WIRE_STACK_BAD_ADDRESS,	 /* a frame that is not further out than the one before */
+	WIRE_STACK_NOT_CODE,	 /* a return address outside executable memory */
+	WIRE_STACK_NOT_RESIDENT, /* a page of the stack is not in memory */
+	WIRE_STACK_TOO_DEEP,
+	WIRE_STACK_NO_USER, /* a thread of the kernel: complete as it is */
+	WIRE_STACK_ENDS,
+};
+
+struct wire_stack_key {
+	wire_u64 hash[2];
+};
+
+struct wire_stack_count {
+	wire_u32 count;
+	wire_u32 check; /* another hash: differs if two stacks ever got the same key */
+};
+
+/*
+ * Frames of the kernel are frame[0..kernel_count), those of the process begin at
+ * frame[WIRE_STACK_KERNEL], innermost first. Of more than are kept the outermost stand, as in a
+ * ring, at frame[WIRE_STACK_KERNEL + WIRE_STACK_INNER + number % WIRE_STACK_OUTER].
+ */
+struct wire_stack {
+	struct wire_stack_key key;
+	wire_u64 time_ns;
+	wire_u32 process; /* as in struct wire_entry */
+	wire_u16 event;
+	wire_u8 end; /* enum wire_stack_end */
+	wire_u8 kernel_count;
+	wire_u32 followed; /* frames of the process */
+	wire_u32 unused;
+	struct wire_file file; /* of the last frame, with NO_TABLE */
+	wire_u64 address;      /* where it is in the process */
+	wire_u64 file_offset;
+	wire_u64 frame[WIRE_STACK_KERNEL + WIRE_STACK_INNER + WIRE_STACK_OUTER];
+};
+
+struct wire_stack_counters {
+	wire_u64 stacks; /* the sum of ends */
+	wire_u64 frames; /* that were followed */
+	wire_u64 ends[WIRE_STACK_ENDS];
+	wire_u64 lost_full;  /* found counts full */
+	wire_u64 lost_ring;  /* found the ring full: their key counts, but has no frames */
+	wire_u64 collisions; /* of keys: not counted */
+};
+
+#endif

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "image/ehframe.h"
+#include "image/elf_symbols.h"
+#include "image/unwind.h"
+#include "image/unwind_rule.h"
+#include "image/unwind_wire.h"
+#include "util/hash.h"
+
+#define RULES_MAX 65535 /* what a 16-bit number can tell apart */
+
+/* A row of any FDE, before they are brought into order. */
+struct piece {
+	uint64_t start, end;
+	uint32_t rule;
+};
+
+struct describe {
+	struct intern *rules; /* number 0: none */
+	struct piece *pieces;
+	size_t count, room;
+	bool signal; /* of the FDE at hand */
+	uint64_t refused, overlaps, damaged;
+};
+
+static int add_piece(struct describe *d, struct piece piece)
+{
+	if (d->count == d->room) {
+		size_t room = d->room ? 2 * d->room : 1024;
+		struct piece *pieces;
+
+		if (room > 2 * (size_t)IMAGE_UNWIND_ROWS_MAX)
+			return -EFBIG;
+		pieces = reallocarray(d->pieces, room, sizeof(*pieces));
+		if (!pieces)
+			return -ENOMEM;
+		d->pieces = pieces;
+		d->room = room;
+	}
+	d->pieces[d->count++] = piece;
+	return 0;
+}
+
+static int add_row(void *arg, const struct cfi_row *row)
+{
+	struct describe *d = arg;
+	struct wire_unwind_rule rule;
+	struct piece piece = {row->start, row->end, 0};
+	int r = 0;
+
+	if (unwind_rule_from_row(row, d->signal, &rule))
+		r = intern_add(d->rules, &rule, sizeof(rule), &piece.rule);
+	if (r == -ENOMEM)
+		return r;
+	if (r || !piece.rule)
+		d->refused++;
+	return add_piece(d, piece);
+}
+
+static int add_entry(void *arg, const struct ehframe_entry *e)
+{
+	struct describe *d = arg;
+	int r;
+
+	d->signal = e->signal;
+	r = cfi_each_row(&e->program, add_row, d);
+	if (r == -EBADMSG) {
+		d->damaged++;
+		r = 0;
+	}
+	return r;
+}
+
+static int compare_pieces(const void *a, const void *b)
+{
+	const struct piece *p = a, *q = b;
+
+	return p->start < q->start ? -1 : p->start > q->start;
+}
+
+/* The rows as they will be searched: in order, without gaps, each rule once in a run. */
+struct writer {
+	struct buf *out;
+	uint64_t base, count;
+	uint32_t rule;
+};
+
+static int write_row(struct writer *w, uint64_t address, uint32_t rule)
+{
+	struct image_unwind_row row = {(uint32_t)(address - w->base), rule};
+
+	if (w->count && rule == w->rule)
+		return 0;
+	if (address - w->base > UINT32_MAX || w->count >= IMAGE_UNWIND_ROWS_MAX)
+		return -EFBIG;
+	w->rule = rule;
+	w->count++;
+	return buf_append(w->out, &row, sizeof(row));
+}
+
+static int write_rows(struct describe *d, struct writer *w)
+{
+	uint64_t end = 0;
+	int r = 0;
+
+	qsort(d->pieces, d->count, sizeof(*d->pieces), compare_pieces);
+	for (size_t i = 0; i < d->count && !r; i++) {
+		struct piece p = d->pieces[i];
+
+		if (i && p.start < end) {
+			d->overlaps++;
+			p.start = end;
+		}
+		if (p.start >= p.end)
+			continue;
+		if (i && p.start > end)
+			r = write_row(w, end, 0);
+		if (!r)
+			r = write_row(w, p.start, p.rule);
+		end = p.end;
+	}
+	return r ? r : write_row(w, end, 0);
+}
+
+static int append_table(struct describe *d, struct buf *out)
+{
+	struct unwind_wire head = {.base = UINT64_MAX, .rule_count = intern_count(d->rules)};
+	struct buf rows;
+	struct writer w = {.out = &rows};
+	int r;
+
+	for (size_t i = 0; i < d->count; i++)
+		if (d->pieces[i].start < head.base)
+			head.base = d->pieces[i].start;
+	buf_init(&rows, out->max);
+	w.base = head.base;
+	r = write_rows(d, &w);
+	head.row_count = w.count;
+	head.refused = d->refused;
+	head.overlaps = d->overlaps;
+	head.damaged = d->damaged;
+	if (!r)
+		r = buf_append(out, &head, sizeof(head));
+	for (uint32_t i = 0; i < head.rule_count && !r; i++) {
+		size_t size;
+		const void *rule = intern_get(d->rules, i, &size);
+
+		r = buf_append(out, rule, size);
+	}
+	if (!r)
+		r = buf_append(out, rows.data, rows.size);
+	buf_free(&rows);
+	return r;
+}
+
+static int describe_elf(struct describe *d, const struct elf_code *code, struct buf *out)
+{
+	static const struct wire_unwind_rule none;
+	uint64_t address = 0;
+	uint32_t number;
+	Elf_Data *data;
+	int r;
+
+	if (code->header.e_machine != EM_X86_64 || code->header.e_type == ET_REL ||
+	    code->header.e_ident[EI_CLASS] != ELFCLASS64)
+		return -EOPNOTSUPP;
+	data = elf_find_eh_frame(code, 8, &address);
+	if (!data || !data->d_buf)
+		return -ENOENT;
+	r = intern_add(d->rules, &none, sizeof(none), &number);
+	if (!r)
+		r = ehframe_each(data->d_buf, data->d_size, address, 8, add_entry, d);
+	if (r == -EBADMSG) {
+		d->damaged++;
+		r = 0;
+	}
+	if (!r && !d->count)
+		r = -ENOENT;
+	return r ? r : append_table(d, out);
+}
+
+int image_unwind_describe(int fd, struct buf *out, struct diag *diag)
+{
+	struct describe d = {.rules = intern_new(RULES_MAX)};
+	struct elf_code code = {0};
+	Elf *elf = NULL;
+	int r = d.rules ? 0 : -ENOMEM;
+
+	elf_version(EV_CURRENT);
+	if (!r && !(elf = elf_begin(fd, ELF_C_READ_MMAP, NULL)))
+		r = -EBADMSG;
+	if (!r)
+		r = elf_code_init(&code, elf);
+	if (!r)
+		r = describe_elf(&d, &code, out);
+	elf_code_free(&code);
+	elf_end(elf);
+	intern_free(d.rules);
+	free(d.pieces);
+	if (r == -ENOENT)
+		return diag_fail(diag, ENOENT, "there is no .eh_frame");
+	if (r == -EOPNOTSUPP)
+		return diag_fail(diag, EOPNOTSUPP, "stacks are followed on x86-64 only");
+	return r ? diag_fail(diag, -r, "the unwind table of an ELF file: %s", strerror(-r)) : 0;
+}
