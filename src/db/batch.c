@@ -33,6 +33,7 @@ static void batch_drop(struct db_batch *b)
 	intern_free(b->facts);
 	free(b->slots);
 	free(b->edges);
+	db_batch_drop_stacks(b);
 	free(b->paths);
 	free(b->event_list);
 	free(b->counter_list);

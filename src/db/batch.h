@@ -74,6 +74,23 @@ struct db_edge {
 int db_batch_edge(struct db_batch *b, const struct db_edge *edge, uint64_t count, uint64_t windows);
 
 /*
+ * A stack: the frames of one thread, from its start (the outermost) to where it was sampled. The
+ * offset of the last is the sampled instruction's, that of the others the last byte of the call
+ * that is under way. What is known instead of a frame - that and why the outer ones could not be
+ * had, that some in the middle were left out - is a frame too, in an image of kind IMAGE_NOTE.
+ */
+#define DB_STACK_MAX 640
+
+struct db_frame {
+	uint32_t image; /* a number that this batch gave */
+	uint64_t offset;
+};
+
+/* Adds count samples of a stack. 0, -ENOSPC or -ENOMEM (then nothing was added), -EINVAL. */
+int db_batch_stack(struct db_batch *b, uint32_t event, uint32_t subject,
+		   const struct db_frame *frames, uint32_t frame_count, uint64_t count);
+
+/*
  * Adds to a named counter of an event: "samples", "lost.ring", "unknown.process", "enabled_ns",
  * "running_ns", ... Reports show all of them; the names of one meaning are the same everywhere.
  */
@@ -85,6 +102,7 @@ void db_batch_interval(struct db_batch *b, uint64_t start_ns, uint64_t end_ns);
 
 size_t db_batch_rows(const struct db_batch *b);
 size_t db_batch_max_rows(const struct db_batch *b);
-size_t db_batch_edges(const struct db_batch *b); /* distinct ones; at most a quarter of max_rows */
+size_t db_batch_edges(const struct db_batch *b);  /* distinct ones; at most a quarter of max_rows */
+size_t db_batch_stacks(const struct db_batch *b); /* ... a sixteenth */
 
 #endif

@@ -6,7 +6,7 @@
 #include "db/key.h"
 #include "util/hash.h"
 
-/* The inside of a batch, for batch.c, batch_rows.c, batch_edges.c and the writer only. */
+/* The inside of a batch, for batch.c, batch_*.c and the writer only. */
 
 /*
  * The rows are one open-addressing table of 16-byte slots with linear probing, at most 4/5 full. It
@@ -56,6 +56,9 @@ struct db_batch {
 	uint32_t queue_first, queue_count;
 	struct db_batch_edge *edges;
 	size_t edge_room, edge_count;
+	struct intern *stacks; /* NULL before the first */
+	uint64_t *stack_counts;
+	uint32_t stack_room;
 
 	/* One number space each; the arrays beside have room for *_room entries. */
 	struct intern *images, *events, *subjects, *profiles, *counters, *facts;
@@ -80,5 +83,9 @@ int db_batch_each(const struct db_batch *b, int (*f)(void *arg, const struct db_
 		  void *arg);
 int db_batch_each_edge(const struct db_batch *b, int (*f)(void *arg, const struct db_edge_item *e),
 		       void *arg);
+/* ... and each stack, as db_stack_compare. */
+int db_batch_each_stack(const struct db_batch *b,
+			int (*f)(void *arg, const struct db_stack_item *s), void *arg);
+void db_batch_drop_stacks(struct db_batch *b);
 
 #endif

@@ -96,9 +96,26 @@ static int check_edges(const struct catalog_entry *e, const struct edges_chunk *
 	return t->row_count && passes == e->chunk.samples ? 0 : -EBADMSG;
 }
 
+/* The same for stacks. */
+static int check_stacks(const struct catalog_entry *e, const struct stacks_chunk *t)
+{
+	struct stacks_cursor at;
+	struct db_stack_item stack;
+	uint64_t samples = 0;
+	int r;
+
+	stacks_cursor_start(&at, t);
+	while ((r = stacks_cursor_next(&at, &stack)) == 1)
+		samples = num_add_sat(samples, stack.count);
+	if (r < 0)
+		return r;
+	return t->row_count && samples == e->chunk.samples ? 0 : -EBADMSG;
+}
+
 static int check_decode(struct check *c, const struct catalog_entry *e,
 			const struct db_bytes streams[CHUNK_STREAMS_MAX], struct arena *a)
 {
+	struct stacks_chunk stacks;
 	struct edges_chunk edges;
 	struct rows_chunk rows;
 	struct catalog head;
@@ -113,6 +130,9 @@ static int check_decode(struct check *c, const struct catalog_entry *e,
 	case CHUNK_EDGES:
 		r = edges_chunk_open(streams, e->chunk.rows, a, &edges);
 		return r < 0 ? r : check_edges(e, &edges);
+	case CHUNK_STACKS:
+		r = stacks_chunk_open(streams, e->chunk.rows, a, &stacks);
+		return r < 0 ? r : check_stacks(e, &stacks);
 	default:
 		return 0;
 	}
@@ -146,19 +166,23 @@ static int check_chunk(struct check *c, const struct catalog_entry *e)
 /* Adds a chunk to the totals: sound, or -EBADMSG. */
 static void check_count(struct check_totals *t, const struct chunk_header *h, int r)
 {
-	uint64_t *rows = h->type == CHUNK_ROWS ? &t->rows : &t->edges;
-	uint64_t *sum = h->type == CHUNK_ROWS ? &t->samples : &t->passes;
-	uint64_t *lost = h->type == CHUNK_ROWS ? &t->lost_samples : &t->lost_passes;
+	struct {
+		uint64_t *rows, *sum, *lost;
+	} of[] = {
+		[CHUNK_ROWS] = {&t->rows, &t->samples, &t->lost_samples},
+		[CHUNK_EDGES] = {&t->edges, &t->passes, &t->lost_passes},
+		[CHUNK_STACKS] = {&t->stacks, &t->stack_samples, &t->lost_stack_samples},
+	};
 
 	t->chunks++;
 	t->damaged += r == -EBADMSG;
-	if (h->type != CHUNK_ROWS && h->type != CHUNK_EDGES)
+	if (h->type > CHUNK_KNOWN || !of[h->type].rows)
 		return;
 	if (r == 0) {
-		*rows += h->rows;
-		*sum = num_add_sat(*sum, h->samples);
+		*of[h->type].rows += h->rows;
+		*of[h->type].sum = num_add_sat(*of[h->type].sum, h->samples);
 	} else if (r == -EBADMSG) {
-		*lost = num_add_sat(*lost, h->samples);
+		*of[h->type].lost = num_add_sat(*of[h->type].lost, h->samples);
 	}
 }
 

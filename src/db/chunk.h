@@ -16,7 +16,8 @@ enum chunk_type {
 	CHUNK_ROWS,	/* counts by offset: see rows.h */
 	CHUNK_INDEX,	/* the head again, and where every chunk is */
 	CHUNK_EDGES,	/* passes by (from, to): see edges.h */
-	CHUNK_KNOWN = CHUNK_EDGES,
+	CHUNK_STACKS,	/* counts by stack: see stacks.h */
+	CHUNK_KNOWN = CHUNK_STACKS,
 };
 
 #define CHUNK_MAGIC \

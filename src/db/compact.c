@@ -24,7 +24,7 @@ struct compaction {
 	struct epoch epoch;
 	struct merge_input inputs[FAN_IN];
 	struct db_batch *sums; /* counters, facts and events of all inputs; no rows */
-	uint64_t samples, lost_samples, lost_passes;
+	uint64_t samples, lost_samples, lost_passes, lost_stacks;
 	struct diag *diag;
 };
 
@@ -83,12 +83,15 @@ static int inspect(struct compaction *c)
 		c->lost_samples =
 			num_add_sat(c->lost_samples, totals.lost_samples + p->lost_samples);
 		c->lost_passes = num_add_sat(c->lost_passes, totals.lost_passes);
+		c->lost_stacks = num_add_sat(c->lost_stacks, totals.lost_stack_samples);
 		r = sum_catalog(c, &p->catalog, &start_ns, &end_ns);
 	}
 	if (r == 0 && c->lost_samples)
 		r = db_batch_count(c->sums, DB_EVENT_NONE, "lost.damaged", c->lost_samples);
 	if (r == 0 && c->lost_passes)
 		r = db_batch_count(c->sums, DB_EVENT_NONE, "edges.damaged", c->lost_passes);
+	if (r == 0 && c->lost_stacks)
+		r = db_batch_count(c->sums, DB_EVENT_NONE, "stacks.damaged", c->lost_stacks);
 	db_batch_interval(c->sums, start_ns, end_ns);
 	return r;
 }
@@ -101,6 +104,11 @@ static int add_row(void *arg, const struct db_row *row)
 static int add_edge(void *arg, const struct db_edge_item *e)
 {
 	return pack_add_edge(arg, e);
+}
+
+static int add_stack(void *arg, const struct db_stack_item *s)
+{
+	return pack_add_stack(arg, s);
 }
 
 /* Chunks of types that this version does not know go along as they are. */
@@ -144,6 +152,8 @@ static int write_base(struct compaction *c, uint32_t generation)
 	r = merge_rows(c->inputs, c->epoch.pack_count, add_row, out);
 	if (r == 0)
 		r = merge_edges(c->inputs, c->epoch.pack_count, add_edge, out);
+	if (r == 0)
+		r = merge_stacks(c->inputs, c->epoch.pack_count, add_stack, out);
 	if (r == 0)
 		r = carry_unknown(c, out);
 	if (r < 0) {

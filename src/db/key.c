@@ -54,3 +54,24 @@ int db_edge_compare(const struct db_edge_item *a, const struct db_edge_item *b)
 		order = (a->to > b->to) - (a->to < b->to);
 	return order;
 }
+
+int db_frame_compare(const struct db_frame_item *a, const struct db_frame_item *b)
+{
+	int order = a->image == b->image ? 0 : memcmp(a->image, b->image, sizeof(*a->image));
+
+	return order ? order : (a->offset > b->offset) - (a->offset < b->offset);
+}
+
+int db_stack_compare(const struct db_stack_item *a, const struct db_stack_item *b)
+{
+	uint32_t common = a->frame_count < b->frame_count ? a->frame_count : b->frame_count;
+	int order = db_event_compare(a->event, b->event);
+
+	if (order == 0)
+		order = db_bytes_compare(&a->subject, &b->subject);
+	for (uint32_t i = 0; i < common && order == 0; i++)
+		order = db_frame_compare(&a->frames[i], &b->frames[i]);
+	if (order == 0)
+		order = (a->frame_count > b->frame_count) - (a->frame_count < b->frame_count);
+	return order;
+}

@@ -33,6 +33,21 @@ struct db_edge_item {
 	uint64_t from, to, count, windows;
 };
 
+/* A stack: see db_batch_stack of batch.h. Frames from the outermost in. */
+struct db_frame_item {
+	const struct image_id *image;
+	struct db_bytes path;
+	uint64_t offset;
+};
+
+struct db_stack_item {
+	const struct db_event *event;
+	struct db_bytes subject;
+	const struct db_frame_item *frames;
+	uint32_t frame_count;
+	uint64_t count;
+};
+
 struct db_counter {
 	uint32_t event; /* index among the events beside it, or DB_EVENT_NONE */
 	const char *name;
@@ -52,5 +67,10 @@ int db_row_compare_group(const struct db_row *a, const struct db_row *b);
 int db_row_compare(const struct db_row *a, const struct db_row *b);
 /* By (image, event, from, image of to, to). */
 int db_edge_compare(const struct db_edge_item *a, const struct db_edge_item *b);
+
+/* By (image, offset). */
+int db_frame_compare(const struct db_frame_item *a, const struct db_frame_item *b);
+/* By (event, subject, frames), a stack before those that go on from it. */
+int db_stack_compare(const struct db_stack_item *a, const struct db_stack_item *b);
 
 #endif

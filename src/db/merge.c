@@ -10,7 +10,7 @@
 
 struct source;
 
-/* What is merged: rows or edges. */
+/* What is merged: rows, edges or stacks. */
 struct merge_kind {
 	enum chunk_type type;
 	int (*open)(struct source *s, const struct db_bytes streams[CHUNK_STREAMS_MAX],
@@ -39,6 +39,11 @@ struct source {
 			struct edges_cursor cursor;
 			struct db_edge_item at;
 		} edges;
+		struct {
+			struct stacks_chunk chunk;
+			struct stacks_cursor cursor;
+			struct db_stack_item at; /* its frames are the cursor's */
+		} stacks;
 	};
 };
 
@@ -98,6 +103,34 @@ static void edges_add(struct source *to, const struct source *equal)
 
 static const struct merge_kind kind_edges = {CHUNK_EDGES, edges_open, edges_next, edges_compare,
 					     edges_add};
+
+static int stacks_open(struct source *s, const struct db_bytes streams[CHUNK_STREAMS_MAX],
+		       uint32_t row_count)
+{
+	int r = stacks_chunk_open(streams, row_count, s->arena, &s->stacks.chunk);
+
+	if (r == 0)
+		stacks_cursor_start(&s->stacks.cursor, &s->stacks.chunk);
+	return r;
+}
+
+static int stacks_next(struct source *s)
+{
+	return stacks_cursor_next(&s->stacks.cursor, &s->stacks.at);
+}
+
+static int stacks_compare(const struct source *a, const struct source *b)
+{
+	return db_stack_compare(&a->stacks.at, &b->stacks.at);
+}
+
+static void stacks_add(struct source *to, const struct source *equal)
+{
+	to->stacks.at.count = num_add_sat(to->stacks.at.count, equal->stacks.at.count);
+}
+
+static const struct merge_kind kind_stacks = {CHUNK_STACKS, stacks_open, stacks_next,
+					      stacks_compare, stacks_add};
 
 /* A heap of the sources that have a row, the least at [0]; equal rows by order of input. */
 struct heap {
@@ -261,6 +294,7 @@ static int merge(const struct merge_kind *kind, const struct merge_input *inputs
 struct shown {
 	int (*row)(void *arg, const struct db_row *row);
 	int (*edge)(void *arg, const struct db_edge_item *e);
+	int (*stack)(void *arg, const struct db_stack_item *s);
 	void *arg;
 };
 
@@ -278,6 +312,13 @@ static int show_edge(void *arg, const struct source *s)
 	return to->edge(to->arg, &s->edges.at);
 }
 
+static int show_stack(void *arg, const struct source *s)
+{
+	const struct shown *to = arg;
+
+	return to->stack(to->arg, &s->stacks.at);
+}
+
 int merge_rows(const struct merge_input *inputs, size_t count,
 	       int (*f)(void *arg, const struct db_row *row), void *arg)
 {
@@ -292,4 +333,12 @@ int merge_edges(const struct merge_input *inputs, size_t count,
 	struct shown to = {.edge = f, .arg = arg};
 
 	return merge(&kind_edges, inputs, count, show_edge, &to);
+}
+
+int merge_stacks(const struct merge_input *inputs, size_t count,
+		 int (*f)(void *arg, const struct db_stack_item *s), void *arg)
+{
+	struct shown to = {.stack = f, .arg = arg};
+
+	return merge(&kind_stacks, inputs, count, show_stack, &to);
 }

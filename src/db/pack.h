@@ -6,6 +6,7 @@
 #include "db/catalog.h"
 #include "db/edges.h"
 #include "db/rows.h"
+#include "db/stacks.h"
 #include "util/diag.h"
 #include "util/io.h"
 
@@ -49,6 +50,8 @@ int pack_create(const struct io *io, int dirfd, const char *name, const struct c
 int pack_add_row(struct pack_writer *w, const struct db_row *row);
 /* Edges come after the rows. */
 int pack_add_edge(struct pack_writer *w, const struct db_edge_item *e);
+/* ... and stacks after the edges. */
+int pack_add_stack(struct pack_writer *w, const struct db_stack_item *s);
 /* A chunk of another pack as it is; whole is header and payload. */
 int pack_add_chunk(struct pack_writer *w, const struct chunk_header *h, const void *whole);
 /* Writes the rest and makes the pack visible and durable. Frees w in any case. */

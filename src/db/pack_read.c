@@ -45,18 +45,20 @@ static void tell_labels(const struct pack *p, const struct catalog_entry *e, str
 void pack_tell(const struct pack *p, const struct catalog_entry *e, pack_damage_fn *damage,
 	       void *arg, const char *what)
 {
+	static const char *const lost[][2] = {
+		[CHUNK_ROWS] = {"samples in", "rows"},
+		[CHUNK_EDGES] = {"passes over", "edges"},
+		[CHUNK_STACKS] = {"samples of", "stacks"},
+	};
 	struct buf text;
 
 	if (!damage)
 		return;
 	buf_init(&text, 8192);
 	buf_printf(&text, "%s: %s", p->label, what);
-	if (e && (e->chunk.type == CHUNK_ROWS || e->chunk.type == CHUNK_EDGES)) {
-		buf_printf(&text,
-			   e->chunk.type == CHUNK_ROWS
-				   ? "; lost: %" PRIu64 " samples in %" PRIu32 " rows"
-				   : "; lost: %" PRIu64 " passes over %" PRIu32 " edges",
-			   e->chunk.samples, e->chunk.rows);
+	if (e && e->chunk.type <= CHUNK_KNOWN && lost[e->chunk.type][0]) {
+		buf_printf(&text, "; lost: %" PRIu64 " %s %" PRIu32 " %s", e->chunk.samples,
+			   lost[e->chunk.type][0], e->chunk.rows, lost[e->chunk.type][1]);
 		tell_labels(p, e, &text);
 	}
 	buf_append_u8(&text, 0);

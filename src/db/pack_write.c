@@ -17,11 +17,12 @@ struct pack_writer {
 	struct catalog catalog;
 	struct rows_builder *rows;
 	struct edges_builder *edges; /* NULL before the first */
-	struct intern *labels;	     /* names of images, numbered as in the catalog */
-	struct image_id last_image;  /* whose label was added last */
-	struct buf entries;	     /* of struct catalog_entry; labels are indexes until the end */
-	struct buf entry_labels;     /* of uint32_t, of all entries one after the other */
-	uint32_t chunk_labels;	     /* of the chunk being built */
+	struct stacks_builder *stacks;
+	struct intern *labels;	    /* names of images, numbered as in the catalog */
+	struct image_id last_image; /* whose label was added last */
+	struct buf entries;	    /* of struct catalog_entry; labels are indexes until the end */
+	struct buf entry_labels;    /* of uint32_t, of all entries one after the other */
+	uint32_t chunk_labels;	    /* of the chunk being built */
 	struct buf out;
 };
 
@@ -33,6 +34,7 @@ static void writer_free(struct pack_writer *w)
 		w->io->close(w->io->arg, w->fd);
 	rows_builder_free(w->rows);
 	edges_builder_free(w->edges);
+	stacks_builder_free(w->stacks);
 	intern_free(w->labels);
 	buf_free(&w->entries);
 	buf_free(&w->entry_labels);
@@ -167,6 +169,27 @@ static int edges_put(struct pack_writer *w)
 	return r < 0 ? r : chunk_put(w, &h, w->size);
 }
 
+static int stacks_put(struct pack_writer *w)
+{
+	struct chunk_header h;
+	int r;
+
+	if (!w->stacks || !stacks_builder_count(w->stacks))
+		return 0;
+	r = stacks_builder_finish(w->stacks, w->level, &w->out, &h);
+	return r < 0 ? r : chunk_put(w, &h, w->size);
+}
+
+/* What is being built becomes a chunk. */
+static int all_put(struct pack_writer *w)
+{
+	int r = rows_put(w);
+
+	if (r == 0)
+		r = edges_put(w);
+	return r < 0 ? r : stacks_put(w);
+}
+
 /* Notes that the chunk being built holds this image. */
 static int label_add(struct pack_writer *w, const struct image_id *image, struct db_bytes label)
 {
@@ -214,12 +237,26 @@ int pack_add_edge(struct pack_writer *w, const struct db_edge_item *e)
 	return r < 0 ? r : edges_builder_add(w->edges, e);
 }
 
-int pack_add_chunk(struct pack_writer *w, const struct chunk_header *h, const void *whole)
+/* What it holds has no label: a stack goes through many images. */
+int pack_add_stack(struct pack_writer *w, const struct db_stack_item *s)
 {
 	int r = rows_put(w);
 
 	if (r == 0)
 		r = edges_put(w);
+	if (r == 0 && !w->stacks) {
+		w->stacks = stacks_builder_new();
+		r = w->stacks ? 0 : -ENOMEM;
+	}
+	if (r == 0 && !stacks_builder_takes(w->stacks, s))
+		r = stacks_put(w);
+	return r < 0 ? r : stacks_builder_add(w->stacks, s);
+}
+
+int pack_add_chunk(struct pack_writer *w, const struct chunk_header *h, const void *whole)
+{
+	int r = all_put(w);
+
 	if (r == 0)
 		r = buf_append(&w->out, whole, CHUNK_HEADER_SIZE + h->payload_size);
 	return r < 0 ? r : chunk_put(w, h, w->size);
@@ -261,10 +298,8 @@ static int end_put(struct pack_writer *w)
 int pack_finish(struct pack_writer *w, uint64_t *ret_bytes, struct diag *diag)
 {
 	const struct io *io = w->io;
-	int r = rows_put(w), closed;
+	int r = all_put(w), closed;
 
-	if (r == 0)
-		r = edges_put(w);
 	if (r == 0)
 		r = end_put(w);
 	if (r == 0)

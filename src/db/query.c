@@ -252,6 +252,31 @@ static int show_edges(struct query *q, const struct pack *p, const struct catalo
 	return r < 0 && r != -EBADMSG ? r : shown;
 }
 
+static int show_stacks(struct query *q, const struct pack *p, const struct catalog_entry *e,
+		       struct arena *a)
+{
+	struct db_bytes streams[CHUNK_STREAMS_MAX];
+	struct stacks_cursor at;
+	struct db_stack_item s;
+	struct stacks_chunk t;
+	int r = chunk_open(q->whole.data + CHUNK_HEADER_SIZE, e->chunk.payload_size, &q->raw,
+			   streams),
+	    shown = 0;
+
+	if (r == 0)
+		r = stacks_chunk_open(streams, e->chunk.rows, a, &t);
+	if (r == 0)
+		stacks_cursor_start(&at, &t);
+	for (; r >= 0 && shown == 0; shown = q->v->stack(q->v->arg, q->epoch, &s)) {
+		r = stacks_cursor_next(&at, &s);
+		if (r <= 0)
+			break;
+	}
+	if (r == -EBADMSG)
+		tell_undecodable(q, p, e);
+	return r < 0 && r != -EBADMSG ? r : shown;
+}
+
 static int show_chunk(struct query *q, const struct pack *p, const struct catalog_entry *e)
 {
 	struct arena *a;
@@ -262,7 +287,9 @@ static int show_chunk(struct query *q, const struct pack *p, const struct catalo
 	a = arena_new(QUERY_ARENA_MAX);
 	if (!a)
 		return -ENOMEM;
-	r = e->chunk.type == CHUNK_ROWS ? show_rows(q, p, e, a) : show_edges(q, p, e, a);
+	r = e->chunk.type == CHUNK_ROWS	   ? show_rows(q, p, e, a)
+	    : e->chunk.type == CHUNK_EDGES ? show_edges(q, p, e, a)
+					   : show_stacks(q, p, e, a);
 	arena_free(a);
 	return r;
 }
@@ -283,7 +310,8 @@ static int show_pack(struct query *q, const struct pack *p)
 		r = v->fact(v->arg, q->epoch, c->facts[i].name, c->facts[i].value);
 	for (uint32_t i = 0; i < c->entry_count && r == 0; i++)
 		if (c->entries[i].chunk.type == CHUNK_ROWS ||
-		    (c->entries[i].chunk.type == CHUNK_EDGES && v->edges))
+		    (c->entries[i].chunk.type == CHUNK_EDGES && v->edges) ||
+		    (c->entries[i].chunk.type == CHUNK_STACKS && v->stack))
 			r = show_chunk(q, p, &c->entries[i]);
 	return r;
 }

@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include "db/batch.h"
+#include "db/key.h"
 #include "util/diag.h"
 #include "util/identity.h"
 #include "util/io.h"
@@ -70,6 +71,8 @@ struct db_visitor {
 	bool (*want_edges)(void *arg, const struct db_profile *p);
 	int (*edges)(void *arg, const struct db_profile *p, const struct db_edge_row *rows,
 		     size_t n);
+	/* Each stack, rising as db_stack_compare within a file; see db_batch_stack of batch.h. */
+	int (*stack)(void *arg, const char *epoch, const struct db_stack_item *s);
 	/* A counter of an event (NULL: of no event). Shown in parts too: the visitor adds. */
 	int (*counter)(void *arg, const struct db_event *event, const char *name, uint64_t value);
 	/* Oldest first: the last of one name wins. */
@@ -89,6 +92,7 @@ int db_reader_query(struct db_reader *r, const struct db_visitor *v, struct diag
 struct db_verify_totals {
 	uint64_t epochs, files, chunks, rows, samples, bytes, damaged;
 	uint64_t edges, passes; /* rows of edges, and their counts */
+	uint64_t stacks;
 };
 int db_verify(const char *path, const struct io *io, void (*finding)(void *arg, const char *what),
 	      void *arg, struct db_verify_totals *ret, struct diag *diag);

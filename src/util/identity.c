@@ -19,6 +19,7 @@ static const struct {
 	[IMAGE_BPF] = {"bpf", "bpf-"},
 	[IMAGE_JIT] = {"jit", "jit-"},
 	[IMAGE_UNKNOWN] = {"unknown", "unknown-"},
+	[IMAGE_NOTE] = {"note", "note-"},
 };
 
 #define IMAGE_KIND_COUNT (sizeof(image_kinds) / sizeof(image_kinds[0]))

@@ -21,6 +21,7 @@ enum image_kind {
 	IMAGE_BPF,     /* a kernel BPF program or trampoline, id is a hash of its tagged name */
 	IMAGE_JIT,     /* code made at run time by one process, id is a hash of that process */
 	IMAGE_UNKNOWN, /* samples that no mapping explains, kept all the same; offset is the PC */
+	IMAGE_NOTE,    /* no code: what is known of a stack instead of frames; the path says it */
 };
 
 #define IMAGE_ID_MAX 20

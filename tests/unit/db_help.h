@@ -67,7 +67,8 @@ static inline uint64_t help_random(uint64_t *state)
  */
 struct help_digest {
 	uint64_t samples, weighted, counted, facts, damages, rows;
-	uint64_t passes, weighted_edges, edges; /* the part of weighted that is of edges */
+	uint64_t passes, weighted_edges, edges;		 /* the part of weighted that is of edges */
+	uint64_t stack_samples, weighted_stacks, stacks; /* ... that is of stacks */
 	char last_damage[1024];
 };
 
@@ -116,6 +117,23 @@ static inline int help_edges(void *arg, const struct db_profile *p, const struct
 	return 0;
 }
 
+static inline int help_stack(void *arg, const char *epoch, const struct db_stack_item *s)
+{
+	struct help_digest *d = arg;
+	uint64_t key = hash_bytes(s->event->name, strlen(s->event->name));
+
+	(void)epoch;
+	key = hash_u64(key ^ hash_bytes(s->subject.data, s->subject.size));
+	for (uint32_t i = 0; i < s->frame_count; i++)
+		key = hash_u64(key ^ hash_bytes(s->frames[i].image, sizeof(*s->frames[i].image)) ^
+			       hash_u64(s->frames[i].offset));
+	d->weighted += key * s->count;
+	d->weighted_stacks += key * s->count;
+	d->stack_samples += s->count;
+	d->stacks++;
+	return 0;
+}
+
 static inline int help_counter(void *arg, const struct db_event *event, const char *name,
 			       uint64_t value)
 {
@@ -149,6 +167,7 @@ static inline int help_read(const char *db, const struct io *io, const char *epo
 {
 	struct db_visitor v = {.rows = help_rows,
 			       .edges = help_edges,
+			       .stack = help_stack,
 			       .counter = help_counter,
 			       .fact = help_fact,
 			       .damage = help_damage,
@@ -200,8 +219,38 @@ static inline int help_fill_edge(struct db_batch *b, struct help_digest *d, uint
 	return r;
 }
 
+/* Adds a random stack of the image and others, one of few that begin alike. */
+static inline int help_fill_stack(struct db_batch *b, struct help_digest *d, uint64_t *state,
+				  uint32_t image, const struct image_id *id)
+{
+	static const struct db_event event = {"cpu-clock", 1000000, DB_EVENT_USER};
+	static const struct image_id other = {
+		.kind = IMAGE_CONTENT, .size = 20, .bytes = {2, 7, 1}};
+	uint64_t n = help_random(state), count = 1 + (n >> 40) % 20;
+	uint32_t depth = 1 + (uint32_t)n % 12, other_image, event_index, subject;
+	struct db_frame_item items[12];
+	struct db_frame frames[12];
+	struct db_stack_item item = {&event, {"", 0}, items, depth, count};
+	int r = db_batch_event(b, &event, &event_index);
+
+	if (r == 0)
+		r = db_batch_subject(b, "", 0, &subject);
+	if (r == 0)
+		r = db_batch_image(b, &other, "/usr/lib/other", 14, &other_image);
+	for (uint32_t i = 0; i < depth && r == 0; i++) {
+		bool is_other = (n >> (8 + i) & 1) != 0;
+
+		frames[i] = (struct db_frame){is_other ? other_image : image, (n >> (20 + i)) % 3};
+		items[i] =
+			(struct db_frame_item){is_other ? &other : id, {NULL, 0}, frames[i].offset};
+	}
+	if (r == 0)
+		r = db_batch_stack(b, event_index, subject, frames, depth, count);
+	return r < 0 ? r : help_stack(d, "", &item);
+}
+
 /* Adds count random rows, over some images, two events and a few subjects, to batch and digest,
- * and a fourth as many edges. */
+ * and a fourth as many edges and stacks. */
 static inline int help_fill(struct db_batch *b, struct help_digest *d, uint64_t seed,
 			    unsigned count)
 {
@@ -238,6 +287,8 @@ static inline int help_fill(struct db_batch *b, struct help_digest *d, uint64_t 
 			r = db_batch_count(b, event_index, "samples", value);
 		if (r == 0 && i % 4 == 3)
 			r = help_fill_edge(b, d, &state, image_index, &id);
+		if (r == 0 && i % 4 == 1)
+			r = help_fill_stack(b, d, &state, image_index, &id);
 		if (r < 0)
 			return r;
 		p = (struct db_profile){.image = &id,

@@ -224,7 +224,7 @@ static void chunks_that_fall_lose_nothing(void **state)
 {
 	struct help_digest d = {0}, got;
 	struct db_verify_totals totals;
-	struct fixture f = make_batch(1000);
+	struct fixture f = make_batch(4000);
 	struct help_place p;
 	struct db_writer *w;
 	struct diag diag = {0};

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#ifndef CULPRIT_DB_STACKS_H
+#define CULPRIT_DB_STACKS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include "db/chunk.h"
+#include "db/dict.h"
+
+/*
+ * The payload of a stacks chunk. Stacks stand by (event, subject, frames from the outermost in), so
+ * that each is what it has in common with the one before and a few frames more: the calling context
+ * tree in preorder.
+ */
+enum stacks_stream {
+	STACKS_DICT,	    /* images by rising id, events, subjects that the chunk uses */
+	STACKS_GROUPS,	    /* (event, subject): stacks */
+	STACKS_FRAMES,	    /* distinct frames: for each image their number, then rising offsets */
+	STACKS_SHARED,	    /* frames in common with the stack before; the first of a group: 0 */
+	STACKS_FRESH,	    /* further frames, less one */
+	STACKS_STEPS,	    /* ... the number of each */
+	STACKS_COUNTS,	    /* less one: 4 bits, 15 for 15 or more */
+	STACKS_COUNTS_MORE, /* ... and these less 15 */
+	STACKS_STREAMS,
+};
+
+#define STACKS_COUNT_ESCAPE 15
+
+#define STACKS_CHUNK_TARGET 16384u     /* a writer closes a chunk at so many stacks */
+#define STACKS_STEPS_TARGET (1u << 19) /* ... or so many fresh frames */
+#define STACKS_CHUNK_MAX    (1u << 20) /* a reader refuses more */
+#define STACKS_DICT_TARGET  (1u << 20) /* ... or so many bytes of names */
+
+struct stacks_builder;
+
+struct stacks_builder *stacks_builder_new(void);
+void stacks_builder_free(struct stacks_builder *b);
+/* Whether it has room for this stack and it is greater than the one before. */
+bool stacks_builder_takes(const struct stacks_builder *b, const struct db_stack_item *s);
+/* Adds what it takes. Everything is copied. 0 or -ENOMEM. */
+int stacks_builder_add(struct stacks_builder *b, const struct db_stack_item *s);
+uint32_t stacks_builder_count(const struct stacks_builder *b);
+/* Appends the chunk to out and empties the builder. */
+int stacks_builder_finish(struct stacks_builder *b, int zstd_level, struct buf *out,
+			  struct chunk_header *ret);
+
+struct stacks_group {
+	uint32_t event, subject, row_count;
+};
+
+struct stacks_chunk {
+	struct dict_images images;
+	struct db_event *events;
+	struct db_bytes *subjects;
+	struct db_frame_item *frames; /* the distinct ones */
+	struct stacks_group *groups;
+	uint32_t event_count, subject_count, frame_count, group_count, row_count;
+	struct db_bytes streams[STACKS_STREAMS];
+};
+
+/*
+ * Parses what is not stacks. Arrays are from the arena, bytes point into the streams. 0, -EBADMSG,
+ * -ENOMEM.
+ */
+int stacks_chunk_open(const struct db_bytes streams[CHUNK_STREAMS_MAX], uint32_t row_count,
+		      struct arena *a, struct stacks_chunk *ret);
+
+/* Steps through the stacks of a chunk. */
+struct stacks_cursor {
+	const struct stacks_chunk *chunk;
+	struct cursor shared, fresh, steps, counts_more;
+	uint32_t stacks_seen, group, left; /* groups begun; stacks left in the current one */
+	uint32_t depth;
+	struct db_frame_item frames[DB_STACK_MAX]; /* of the current stack */
+	uint32_t numbers[DB_STACK_MAX];
+};
+
+void stacks_cursor_start(struct stacks_cursor *c, const struct stacks_chunk *chunk);
+/* 1 and the stack, greater than the one before, its frames valid until the next call; 0 at the end;
+ * -EBADMSG. */
+int stacks_cursor_next(struct stacks_cursor *c, struct db_stack_item *ret);
+
+#endif

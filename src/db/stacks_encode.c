@@ -1,0 +1,400 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#include "db/stacks.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "db/catalog.h"
+#include "util/num.h"
+
+#define FRAMES_MAX STACKS_STEPS_TARGET + DB_STACK_MAX
+
+/* A frame's key; image is the number in the builder's list. */
+struct build_frame {
+	uint32_t image, unused;
+	uint64_t offset;
+};
+
+struct build_stack {
+	uint32_t shared, fresh;
+	uint64_t count;
+};
+
+struct build_group {
+	uint32_t event, subject, first;
+};
+
+struct build_image {
+	struct image_id id;
+	struct db_bytes path; /* of its own */
+};
+
+struct stacks_builder {
+	struct build_stack *stacks; /* room for STACKS_CHUNK_TARGET, as have the groups */
+	struct build_group *groups;
+	uint32_t *steps; /* numbers of frames; room for FRAMES_MAX */
+	uint32_t stack_count, group_count, step_count;
+	uint64_t samples;
+	/* The last stack: its frames' numbers, and as it is compared. */
+	uint32_t last_numbers[DB_STACK_MAX];
+	struct db_frame_item last_frames[DB_STACK_MAX];
+	struct db_stack_item last;
+	struct db_event last_event;
+	char last_event_name[DB_NAME_MAX + 1];
+	struct intern *images, *events, *subjects, *frames;
+	struct build_image *image_list; /* room for image_room */
+	uint32_t image_room;
+	size_t dict_bytes;
+	struct buf entry; /* of a dictionary, in the making */
+};
+
+static void lists_free(struct stacks_builder *b)
+{
+	for (uint32_t i = 0; b->images && i < intern_count(b->images); i++)
+		free((void *)b->image_list[i].path.data);
+	intern_free(b->images);
+	intern_free(b->events);
+	intern_free(b->subjects);
+	intern_free(b->frames);
+	b->images = b->events = b->subjects = b->frames = NULL;
+}
+
+static int builder_empty(struct stacks_builder *b)
+{
+	lists_free(b);
+	b->images = intern_new(FRAMES_MAX);
+	b->events = intern_new(STACKS_CHUNK_TARGET);
+	b->subjects = intern_new(STACKS_CHUNK_TARGET);
+	b->frames = intern_new(FRAMES_MAX);
+	b->stack_count = b->group_count = b->step_count = 0;
+	b->samples = b->dict_bytes = 0;
+	return b->images && b->events && b->subjects && b->frames ? 0 : -ENOMEM;
+}
+
+struct stacks_builder *stacks_builder_new(void)
+{
+	struct stacks_builder *b = calloc(1, sizeof(*b));
+
+	if (!b)
+		return NULL;
+	buf_init(&b->entry, STACKS_DICT_TARGET);
+	b->stacks = malloc(STACKS_CHUNK_TARGET * sizeof(*b->stacks));
+	b->groups = malloc(STACKS_CHUNK_TARGET * sizeof(*b->groups));
+	b->steps = malloc((FRAMES_MAX) * sizeof(*b->steps));
+	if (builder_empty(b) < 0 || !b->stacks || !b->groups || !b->steps) {
+		stacks_builder_free(b);
+		return NULL;
+	}
+	return b;
+}
+
+void stacks_builder_free(struct stacks_builder *b)
+{
+	if (!b)
+		return;
+	lists_free(b);
+	buf_free(&b->entry);
+	free(b->image_list);
+	free(b->stacks);
+	free(b->groups);
+	free(b->steps);
+	free(b);
+}
+
+uint32_t stacks_builder_count(const struct stacks_builder *b)
+{
+	return b->stack_count;
+}
+
+bool stacks_builder_takes(const struct stacks_builder *b, const struct db_stack_item *s)
+{
+	if (b->stack_count == STACKS_CHUNK_TARGET || b->step_count >= STACKS_STEPS_TARGET ||
+	    b->dict_bytes > STACKS_DICT_TARGET)
+		return false;
+	return !b->stack_count || db_stack_compare(&b->last, s) < 0;
+}
+
+static int image_number(struct stacks_builder *b, const struct db_frame_item *f, uint32_t *ret)
+{
+	uint32_t count = intern_count(b->images), room = b->image_room ? 2 * b->image_room : 64;
+	struct build_image *grown;
+	void *copy;
+	int r;
+
+	if (intern_find(b->images, f->image, sizeof(*f->image), ret) == 0)
+		return 0;
+	if (count == b->image_room) {
+		grown = realloc(b->image_list, room * sizeof(*grown));
+		if (!grown)
+			return -ENOMEM;
+		b->image_list = grown;
+		b->image_room = room;
+	}
+	copy = malloc(f->path.size + 1);
+	r = copy ? intern_add(b->images, f->image, sizeof(*f->image), ret) : -ENOMEM;
+	if (r < 0) {
+		free(copy);
+		return r;
+	}
+	if (f->path.size)
+		memcpy(copy, f->path.data, f->path.size);
+	b->image_list[count] = (struct build_image){*f->image, {copy, f->path.size}};
+	b->dict_bytes += sizeof(*f->image) + f->path.size;
+	return 0;
+}
+
+static int frame_number(struct stacks_builder *b, const struct db_frame_item *f, uint32_t *ret)
+{
+	struct build_frame key = {.offset = f->offset};
+	int r = image_number(b, f, &key.image);
+
+	return r < 0 ? r : intern_add(b->frames, &key, sizeof(key), ret);
+}
+
+static int name_number(struct stacks_builder *b, struct intern *list, const void *data, size_t size,
+		       uint32_t *ret)
+{
+	uint32_t before = intern_count(list);
+	int r = intern_add(list, data, size, ret);
+
+	if (r == 0 && intern_count(list) > before)
+		b->dict_bytes += size;
+	return r;
+}
+
+static int group_find(struct stacks_builder *b, const struct db_stack_item *s)
+{
+	const struct build_group *last = b->groups + b->group_count - 1;
+	uint32_t event, subject;
+	size_t size;
+	int r;
+
+	buf_clear(&b->entry);
+	event_encode(&b->entry, s->event);
+	r = b->entry.error;
+	if (!r)
+		r = name_number(b, b->events, b->entry.data, b->entry.size, &event);
+	if (!r)
+		r = name_number(b, b->subjects, s->subject.data, s->subject.size, &subject);
+	if (r < 0)
+		return r;
+	if (b->group_count && last->event == event && last->subject == subject)
+		return 0;
+	b->groups[b->group_count++] = (struct build_group){event, subject, b->stack_count};
+	snprintf(b->last_event_name, sizeof(b->last_event_name), "%s", s->event->name);
+	b->last_event = (struct db_event){b->last_event_name, s->event->period, s->event->flags};
+	b->last.event = &b->last_event;
+	b->last.subject.data = intern_get(b->subjects, subject, &size);
+	b->last.subject.size = size;
+	b->last.frame_count = 0; /* nothing in common */
+	return 0;
+}
+
+static uint32_t count_shared(const struct stacks_builder *b, const struct db_stack_item *s)
+{
+	uint32_t n = 0;
+
+	while (n < s->frame_count && n < b->last.frame_count &&
+	       db_frame_compare(&s->frames[n], &b->last_frames[n]) == 0)
+		n++;
+	return n;
+}
+
+int stacks_builder_add(struct stacks_builder *b, const struct db_stack_item *s)
+{
+	uint32_t shared, step = b->step_count;
+	int r = group_find(b, s);
+
+	if (r < 0)
+		return r;
+	shared = count_shared(b, s);
+	for (uint32_t i = shared; i < s->frame_count; i++) {
+		struct build_frame key;
+
+		r = frame_number(b, &s->frames[i], &b->last_numbers[i]);
+		if (r < 0)
+			return r;
+		memcpy(&key, intern_get(b->frames, b->last_numbers[i], NULL), sizeof(key));
+		b->steps[step++] = b->last_numbers[i];
+		b->last_frames[i] = (struct db_frame_item){
+			.image = intern_get(b->images, key.image, NULL), .offset = key.offset};
+	}
+	b->last.frames = b->last_frames;
+	b->last.frame_count = s->frame_count;
+	b->stacks[b->stack_count++] =
+		(struct build_stack){shared, s->frame_count - shared, s->count};
+	b->step_count = step;
+	b->samples = num_add_sat(b->samples, s->count);
+	return 0;
+}
+
+static int compare_images(const void *x, const void *y, void *arg)
+{
+	const struct build_image *list = arg;
+
+	return memcmp(&list[*(const uint32_t *)x].id, &list[*(const uint32_t *)y].id,
+		      sizeof(list->id));
+}
+
+struct frame_order {
+	const struct build_frame **keys;
+	const uint32_t *places; /* of images */
+};
+
+static int compare_frames(const void *x, const void *y, void *arg)
+{
+	const struct frame_order *order = arg;
+	const struct build_frame *p = order->keys[*(const uint32_t *)x];
+	const struct build_frame *q = order->keys[*(const uint32_t *)y];
+	uint32_t a = order->places[p->image], b = order->places[q->image];
+
+	if (a != b)
+		return a < b ? -1 : 1;
+	return (p->offset > q->offset) - (p->offset < q->offset);
+}
+
+/* Writes the images by rising id; places: of each in that order. */
+static int images_encode(struct stacks_builder *b, struct buf *out, uint32_t *places)
+{
+	uint32_t count = intern_count(b->images);
+	uint32_t *order = malloc((count + 1) * sizeof(*order));
+
+	if (!order)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < count; i++)
+		order[i] = i;
+	qsort_r(order, count, sizeof(*order), compare_images, b->image_list);
+	buf_append_varint(out, count);
+	for (uint32_t i = 0; i < count; i++) {
+		places[order[i]] = i;
+		dict_image_encode(out, &b->image_list[order[i]].id, &b->image_list[order[i]].path);
+	}
+	free(order);
+	return 0;
+}
+
+/* The frames in order, as runs of one image each; numbers: of each in that order. */
+static void frames_write(const struct frame_order *order, const uint32_t *sorted, uint32_t count,
+			 uint32_t images, struct buf *out, uint32_t *numbers)
+{
+	uint32_t next = 0;
+
+	for (uint32_t image = 0; image < images; image++) {
+		uint32_t end = next;
+		uint64_t offset = 0;
+
+		while (end < count && order->places[order->keys[sorted[end]]->image] == image)
+			end++;
+		buf_append_varint(out, end - next);
+		for (; next < end; next++) {
+			buf_append_varint(out, order->keys[sorted[next]]->offset - offset);
+			offset = order->keys[sorted[next]]->offset;
+			numbers[sorted[next]] = next;
+		}
+	}
+}
+
+static int frames_encode(struct stacks_builder *b, const uint32_t *places, struct buf *out,
+			 uint32_t *numbers)
+{
+	uint32_t count = intern_count(b->frames);
+	const struct build_frame **keys = malloc((count + 1) * sizeof(*keys));
+	uint32_t *sorted = malloc((count + 1) * sizeof(*sorted));
+	struct frame_order order = {keys, places};
+
+	if (keys && sorted) {
+		for (uint32_t i = 0; i < count; i++) {
+			keys[i] = intern_get(b->frames, i, NULL);
+			sorted[i] = i;
+		}
+		qsort_r(sorted, count, sizeof(*sorted), compare_frames, &order);
+		frames_write(&order, sorted, count, intern_count(b->images), out, numbers);
+	}
+	free(keys);
+	free(sorted);
+	return keys && sorted ? 0 : -ENOMEM;
+}
+
+static void names_encode(const struct intern *names, struct buf *out)
+{
+	buf_append_varint(out, intern_count(names));
+	for (uint32_t i = 0; i < intern_count(names); i++) {
+		size_t size;
+		const char *name = intern_get(names, i, &size);
+
+		buf_append_string(out, name, size);
+	}
+}
+
+static void groups_encode(const struct stacks_builder *b, struct buf *out)
+{
+	buf_append_varint(out, b->group_count);
+	for (uint32_t g = 0; g < b->group_count; g++) {
+		uint32_t end = g + 1 < b->group_count ? b->groups[g + 1].first : b->stack_count;
+
+		buf_append_varint(out, b->groups[g].event);
+		buf_append_varint(out, b->groups[g].subject);
+		buf_append_varint(out, end - b->groups[g].first);
+	}
+}
+
+static void stacks_encode(const struct stacks_builder *b, struct buf *streams,
+			  const uint32_t *numbers)
+{
+	struct dict_packed counts = {&streams[STACKS_COUNTS], .bits = 4};
+	uint32_t step = 0;
+
+	for (uint32_t i = 0; i < b->stack_count; i++) {
+		const struct build_stack *s = &b->stacks[i];
+
+		buf_append_varint(&streams[STACKS_SHARED], s->shared);
+		buf_append_varint(&streams[STACKS_FRESH], s->fresh - 1);
+		for (uint32_t n = 0; n < s->fresh; n++)
+			buf_append_varint(&streams[STACKS_STEPS], numbers[b->steps[step++]]);
+		dict_packed_append(&counts, STACKS_COUNT_ESCAPE, &streams[STACKS_COUNTS_MORE],
+				   s->count - 1);
+	}
+}
+
+static int streams_make(struct stacks_builder *b, struct buf *streams)
+{
+	uint32_t *places = malloc((intern_count(b->images) + 1) * sizeof(*places));
+	uint32_t *numbers = malloc((intern_count(b->frames) + 1) * sizeof(*numbers));
+	int r = places && numbers ? 0 : -ENOMEM;
+
+	if (!r)
+		r = images_encode(b, &streams[STACKS_DICT], places);
+	if (!r) {
+		dict_encode(&streams[STACKS_DICT], b->events);
+		names_encode(b->subjects, &streams[STACKS_DICT]);
+		groups_encode(b, &streams[STACKS_GROUPS]);
+		r = frames_encode(b, places, &streams[STACKS_FRAMES], numbers);
+	}
+	if (!r)
+		stacks_encode(b, streams, numbers);
+	free(places);
+	free(numbers);
+	return r;
+}
+
+int stacks_builder_finish(struct stacks_builder *b, int zstd_level, struct buf *out,
+			  struct chunk_header *ret)
+{
+	struct chunk_header h = {CHUNK_STACKS, .rows = b->stack_count, .samples = b->samples};
+	struct buf streams[STACKS_STREAMS];
+	int r, emptied;
+
+	for (unsigned i = 0; i < STACKS_STREAMS; i++)
+		buf_init(&streams[i], CHUNK_RAW_MAX);
+	r = streams_make(b, streams);
+	if (!r)
+		r = chunk_append(out, &h, streams, STACKS_STREAMS, zstd_level);
+	for (unsigned i = 0; i < STACKS_STREAMS; i++)
+		buf_free(&streams[i]);
+	emptied = builder_empty(b);
+	if (r < 0 || emptied < 0)
+		return r < 0 ? r : emptied;
+	*ret = h;
+	return 0;
+}
