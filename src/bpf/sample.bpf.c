@@ -84,13 +84,13 @@ struct {
 	__type(value, struct wire_period);
 } tracepoints SEC(".maps");
 
-/* The interpreter of edge samples, if it runs: interpret.bpf.c. */
+/* The interpreter of edge samples and the unwinder, if they run: interpret.bpf.c, unwind.bpf.c. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PROG_ARRAY);
-	__uint(max_entries, 1);
+	__uint(max_entries, WIRE_FOLLOWERS);
 	__type(key, __u32);
 	__type(value, __u32);
-} interpreters SEC(".maps");
+} followers SEC(".maps");
 
 /* Forks that could not be taken into a full scope map; notices that found the ring full. */
 __u64 scope_refused, notices_lost;
@@ -221,33 +221,42 @@ static __always_inline __u32 mapping_count(const struct task_struct *task)
 	return 0;
 }
 
-/* Whether the interpreter is to follow this sample: one in so many, at random distances. */
-static __always_inline bool window_due(struct wire_cpu *cpu, __u64 pc, __u32 event)
+/* One in so many samples is due, at random distances. */
+static __always_inline bool is_due(__u16 period, __u16 *left)
 {
-	__u32 period = cpu->window_period;
-
-	if (period == 0 || event != cpu->window_event || pc >> 63)
-		return false;
-	if (cpu->window_left > 1) {
-		cpu->window_left--;
+	if (*left > 1) {
+		--*left;
 		return false;
 	}
-	cpu->window_left = 1 + bpf_get_prandom_u32() % (2 * period - 1);
+	*left = 1 + bpf_get_prandom_u32() % (2 * period - 1);
 	return true;
 }
 
+/* Who is to follow this sample. That a stack is taken in place of a window is as random as both. */
+static __always_inline int choose_follower(struct wire_cpu *cpu, __u64 pc, __u32 event)
+{
+	__u16 period = cpu->stack_period;
+
+	if (period && is_due(period, &cpu->stack_left))
+		return WIRE_FOLLOW_STACK;
+	period = cpu->window_period;
+	if (period && event == cpu->window_event && !(pc >> 63) &&
+	    is_due(period, &cpu->window_left))
+		return WIRE_FOLLOW_WINDOW;
+	return WIRE_FOLLOW_NONE;
+}
+
 /*
- * Counts one sample of the current task; returns whether the interpreter is to follow it.
- * only_scope is a constant: even a branch on one that the verifier knows costs the load, and a
+ * Counts one sample of the current task; returns who is to follow it. only_scope is a constant: even a branch on one that the verifier knows costs the load, and a
  * cache line.
  */
-static __always_inline bool take(__u64 pc, __u32 event, bool only_scope)
+static __always_inline int take(__u64 pc, __u32 event, bool only_scope)
 {
 	__u32 cpu_index = bpf_get_smp_processor_id();
 	struct wire_cpu *cpu = bpf_map_lookup_elem(&cpus, &cpu_index);
 
 	if (!cpu)
-		return false;
+		return WIRE_FOLLOW_NONE;
 
 	struct task_struct *task = (void *)bpf_get_current_task_btf();
 	__u64 start = task->group_leader->start_boottime;
@@ -256,16 +265,16 @@ static __always_inline bool take(__u64 pc, __u32 event, bool only_scope)
 	cpu->idle += tgid == 0;
 	if (only_scope && !in_scope(tgid, start)) {
 		cpu->outside++;
-		return false;
+		return WIRE_FOLLOW_NONE;
 	}
 
-	__u32 row = 2 * cpu->slot + (*(volatile __u32 *)&cpu->active & 1);
+	__u32 row = 2 * cpu->slot + (*(volatile __u16 *)&cpu->active & 1);
 	struct wire_table *t = bpf_map_lookup_elem(&tables, &row);
 
 	cpu->samples++;
 	if (!t) {
 		cpu->lost_spill++;
-		return false;
+		return WIRE_FOLLOW_NONE;
 	}
 
 	/* Consecutive generations always differ: exec adds 1, a reused PID has another start. */
@@ -283,22 +292,26 @@ static __always_inline bool take(__u64 pc, __u32 event, bool only_scope)
 		cpu->hits++;
 	else
 		insert(cpu, t, index & (WIRE_BUCKETS - 1), &e);
-	return window_due(cpu, pc, event);
+	return choose_follower(cpu, pc, event);
 }
 
 SEC("perf_event")
 int sample(struct bpf_perf_event_data *ctx)
 {
-	if (take(PT_REGS_IP(&ctx->regs), bpf_get_attach_cookie(ctx), false))
-		bpf_tail_call(ctx, &interpreters, 0);
+	int follower = take(PT_REGS_IP(&ctx->regs), bpf_get_attach_cookie(ctx), false);
+
+	if (follower >= 0)
+		bpf_tail_call(ctx, &followers, follower);
 	return 0;
 }
 
 SEC("perf_event")
 int sample_scoped(struct bpf_perf_event_data *ctx)
 {
-	if (take(PT_REGS_IP(&ctx->regs), bpf_get_attach_cookie(ctx), true))
-		bpf_tail_call(ctx, &interpreters, 0);
+	int follower = take(PT_REGS_IP(&ctx->regs), bpf_get_attach_cookie(ctx), true);
+
+	if (follower >= 0)
+		bpf_tail_call(ctx, &followers, follower);
 	return 0;
 }
 

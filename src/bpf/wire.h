@@ -18,12 +18,14 @@
 typedef __u8 wire_u8;
 typedef __u16 wire_u16;
 typedef __u32 wire_u32;
+typedef __s32 wire_i32;
 typedef __u64 wire_u64;
 #else
 #include <stdint.h>
 typedef uint8_t wire_u8;
 typedef uint16_t wire_u16;
 typedef uint32_t wire_u32;
+typedef int32_t wire_i32;
 typedef uint64_t wire_u64;
 #endif
 
@@ -78,20 +80,28 @@ struct wire_table {
 
 /* A CPU's private state: one cache line, as in the paper's section 4.2.2. */
 struct wire_cpu {
-	wire_u32 active; /* written by the collector only: which of the two tables */
-	wire_u32 slot;	 /* written by the collector only: tables 2 * slot and 2 * slot + 1 */
+	/* Written by the collector only. */
+	wire_u16 active; /* which of the two tables */
+	/* One in so many samples of user mode of that event is followed by the interpreter
+	 * (wire_edges.h), one in so many of all samples by the unwinder (wire_stacks.h); 0: none. */
+	wire_u16 window_event;
+	wire_u32 slot; /* tables 2 * slot and 2 * slot + 1 */
+	wire_u16 window_period, stack_period;
 	/* Written by the program only. */
+	wire_u16 window_left, stack_left;
 	wire_u64 samples; /* of the chosen scope: hits + inserts + lost */
 	wire_u64 hits;
 	wire_u64 evictions;
 	wire_u64 lost_spill; /* samples of evicted entries that found the spill full */
 	wire_u64 outside;    /* interrupts outside the chosen scope */
 	wire_u64 idle;	     /* interrupts of the idle task */
-	/* One in so many samples of user mode of that event is followed by the interpreter
-	 * (wire_edges.h); 0: none. The collector writes period and event, the program the rest. */
-	wire_u16 window_period, window_event;
-	wire_u32 window_left;
 };
+
+/* The longest of these periods: the time to the next is up to twice as long. */
+#define WIRE_FOLLOW_PERIOD_MAX 32767
+
+/* The programs that a sample is handed to, in the order of the map. */
+enum wire_follower { WIRE_FOLLOW_NONE = -1, WIRE_FOLLOW_WINDOW, WIRE_FOLLOW_STACK, WIRE_FOLLOWERS };
 
 /* Of a CPU that has no tables. Twice this and 1 is still no index of one. */
 #define WIRE_NO_SLOT 0x7fffffffu

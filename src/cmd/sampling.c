@@ -96,6 +96,9 @@ int sampling_parse_option(struct sampling_options *o, int option, const char *va
 		o->edges = option == SAMPLING_EDGES ? SESSION_EDGES : SESSION_EDGES_NONE;
 		o->edges_said = true;
 		return 0;
+	case SAMPLING_NO_STACKS:
+		o->no_stacks = true;
+		return 0;
 	default:
 		return diag_fail(diag, EINVAL, "unknown option");
 	}
@@ -123,6 +126,7 @@ void sampling_fill_config(const struct sampling_options *o, struct session_confi
 	config->fixed_periods = o->fixed_periods;
 	config->labels = o->labels;
 	config->edges = o->edges;
+	config->stacks = !o->no_stacks;
 }
 
 static void announce_event(const struct event *e, uint64_t period, const char *why)
@@ -150,6 +154,8 @@ void sampling_announce(const struct sampling_options *o, const struct session *s
 	session_read_status(s, &status);
 	for (size_t i = 0; i < o->event_count; i++)
 		announce_event(&o->events[i], session_period(s, i), i == 0 && o->why ? o->why : "");
+	if (!o->no_stacks && *status.stacks_why)
+		log_notice("no stacks are taken: %s", status.stacks_why);
 	if (o->edges != SESSION_EDGES_NONE && *status.edges_why)
 		log_notice("samples are not followed for edges: %s", status.edges_why);
 	else if (status.edges.period)
@@ -189,6 +195,30 @@ static void summarize_edges(const struct edges_status *e, uint64_t lasted_ns, un
 			windows);
 }
 
+/* How many stacks were taken, and how good they are. */
+static void summarize_stacks(const struct stacks_status *s)
+{
+	static const char *const why[WIRE_STACK_ENDS] = {
+		[WIRE_STACK_NO_TABLE] = "table not there yet",
+		[WIRE_STACK_NO_RULE] = "no unwind rule",
+		[WIRE_STACK_BAD_ADDRESS] = "bad address",
+		[WIRE_STACK_NOT_CODE] = "not code",
+		[WIRE_STACK_NOT_RESIDENT] = "page not resident",
+		[WIRE_STACK_TOO_DEEP] = "too deep",
+	};
+	double all = (double)s->stacks;
+	const char *open = " (";
+
+	fprintf(stderr, "culprit: %llu stacks, %.4g%% of them to their thread's start",
+		(unsigned long long)s->stacks, 100.0 * (double)s->complete / all);
+	for (unsigned i = 0; i < WIRE_STACK_ENDS; i++)
+		if (why[i] && s->ends[i]) {
+			fprintf(stderr, "%s%s %llu", open, why[i], (unsigned long long)s->ends[i]);
+			open = ", ";
+		}
+	fprintf(stderr, "%s\n", *open == ',' ? ")" : "");
+}
+
 void sampling_summarize(const struct session *s, const char *db)
 {
 	struct session_status status;
@@ -202,4 +232,6 @@ void sampling_summarize(const struct session *s, const char *db)
 		100.0 * (double)status.unknown / all, db);
 	if (status.edges.windows && status.started_ns < clock_wall_ns())
 		summarize_edges(&status.edges, clock_wall_ns() - status.started_ns, status.cpus);
+	if (status.stacks.stacks)
+		summarize_stacks(&status.stacks);
 }

@@ -17,7 +17,7 @@ struct sampling_options {
 	size_t event_count;
 	const char *why; /* why the default event is not the first choice; NULL or "" otherwise */
 	double rate_hz, budget_percent;
-	bool per_process, fixed_periods;
+	bool per_process, fixed_periods, no_stacks;
 	bool edges_said; /* edges was asked for, or refused */
 	enum session_edges edges;
 	const char *labels[SUBJECT_LABELS_MAX + 1];
@@ -31,6 +31,7 @@ enum {
 	SAMPLING_FIXED,
 	SAMPLING_EDGES,
 	SAMPLING_NO_EDGES,
+	SAMPLING_NO_STACKS,
 	SAMPLING_END
 };
 #define SAMPLING_OPTIONS                                                                          \
@@ -42,6 +43,7 @@ enum {
 		{"per-process", SAMPLING_PER_PROCESS, NULL, "keeps processes apart"},             \
 		{"edges", SAMPLING_EDGES, NULL, "follows samples for branches, calls and jumps"}, \
 		{"no-edges", SAMPLING_NO_EDGES, NULL, "does not"},                                \
+		{"no-stacks", SAMPLING_NO_STACKS, NULL, "takes no stacks"},                       \
 	{                                                                                         \
 		"fixed-periods", SAMPLING_FIXED, NULL, "does not randomise the periods"           \
 	}

@@ -260,29 +260,43 @@ struct mapping *resolver_find_mapping(struct resolver *r, pid_t tgid, uint64_t p
 	return life == r->nobody ? NULL : find_mapping(r, life, pc, time_ns);
 }
 
-static int make_profile(struct resolver *r, struct process *life, const struct place *place,
-			uint32_t event, uint32_t *ret)
+static int find_subject(struct resolver *r, struct process *life, uint32_t *ret)
 {
-	struct db_batch *batch = r->config.batch;
-	uint32_t image, subject;
+	uint32_t subject;
 	int err;
 
-	if (r->config.saw_image)
-		r->config.saw_image(r->config.keeper, &place->id, place->path, life,
-				    place->mapping);
 	if (life->subject_number != r->batch_number || !life->subject) {
 		err = subject_of(life, r->config.with_pid, r->config.labels);
 		if (!err)
-			err = db_batch_subject(batch, life->subject, life->subject_size, &subject);
+			err = db_batch_subject(r->config.batch, life->subject, life->subject_size,
+					       &subject);
 		if (err)
 			return err;
 		life->subject_number = r->batch_number;
 		life->subject_index = subject;
 	}
-	err = db_batch_image(batch, &place->id, place->path, place->path_size, &image);
-	if (err)
-		return err;
-	return db_batch_profile(batch, image, r->event_index[event], life->subject_index, ret);
+	*ret = life->subject_index;
+	return 0;
+}
+
+static int find_image(struct resolver *r, struct process *life, const struct place *place,
+		      uint32_t *ret)
+{
+	if (r->config.saw_image)
+		r->config.saw_image(r->config.keeper, &place->id, place->path, life,
+				    place->mapping);
+	return db_batch_image(r->config.batch, &place->id, place->path, place->path_size, ret);
+}
+
+static int make_profile(struct resolver *r, struct process *life, const struct place *place,
+			uint32_t event, uint32_t *ret)
+{
+	uint32_t image, subject;
+	int err = find_subject(r, life, &subject);
+
+	if (!err)
+		err = find_image(r, life, place, &image);
+	return err ?: db_batch_profile(r->config.batch, image, r->event_index[event], subject, ret);
 }
 
 static int find_profile(struct resolver *r, struct process *life, const struct place *place,
@@ -349,4 +363,30 @@ void resolver_take(void *resolver, const struct sampler_entry *e)
 		c->lost_memory += e->count;
 	else if (err)
 		c->lost_storage += e->count;
+}
+
+int resolver_subject(struct resolver *r, pid_t tgid, uint64_t time_ns, uint32_t *ret)
+{
+	return find_subject(r, find_life(r, tgid, time_ns), ret);
+}
+
+int resolver_image(struct resolver *r, pid_t tgid, uint64_t pc, uint64_t time_ns,
+		   uint32_t *ret_image, uint64_t *ret_offset)
+{
+	struct sampler_entry e = {.pc = pc, .first_ns = time_ns, .tgid = (uint32_t)tgid};
+	struct process *life = find_life(r, tgid, time_ns);
+	struct place place;
+	bool found;
+	int err;
+
+	if (pc & KERNEL_BIT)
+		found = place_kernel(r, pc, time_ns, &place);
+	else
+		found = life != r->nobody && place_user(r, life, &e, &place);
+	if (!found)
+		place_unknown(r, pc, &place);
+	err = find_image(r, life, &place, ret_image);
+	if (!err)
+		*ret_offset = place.offset;
+	return err;
 }

@@ -58,6 +58,15 @@ void resolver_take(void *resolver, const struct sampler_entry *e);
 struct mapping *resolver_find_mapping(struct resolver *r, pid_t tgid, uint64_t pc, uint64_t time_ns,
 				      struct process **ret_life);
 
+/*
+ * For those who follow stacks: the batch's number of what a sample of a process is charged to, and
+ * of the image that has an address of it or of the kernel, with the offset there (what nothing
+ * explains is in the unknown image). 0 or an error of the batch.
+ */
+int resolver_subject(struct resolver *r, pid_t tgid, uint64_t time_ns, uint32_t *ret);
+int resolver_image(struct resolver *r, pid_t tgid, uint64_t pc, uint64_t time_ns,
+		   uint32_t *ret_image, uint64_t *ret_offset);
+
 struct resolver_event_counters {
 	uint64_t samples, kernel; /* kernel: of these, at an address of the kernel */
 	uint64_t unknown_process, unknown_mapping, unknown_kernel;

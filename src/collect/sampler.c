@@ -333,14 +333,36 @@ static struct wire_cpu *cpu_of(const struct sampler *s, unsigned slot)
 	return &s->state[s->cpus.number[slot]];
 }
 
-int sampler_set_interpreter(struct sampler *s, int program, struct diag *diag)
+static int set_follower(struct sampler *s, enum wire_follower follower, int program,
+			struct diag *diag)
 {
-	uint32_t first = 0;
+	uint32_t key = (uint32_t)follower;
 
-	if (bpf_map_update_elem(bpf_map__fd(s->bpf->maps.interpreters), &first, &program, BPF_ANY))
-		return diag_fail(diag, errno, "cannot attach the interpreter of edge samples: %s",
+	if (bpf_map_update_elem(bpf_map__fd(s->bpf->maps.followers), &key, &program, BPF_ANY))
+		return diag_fail(diag, errno, "cannot attach the %s: %s",
+				 follower == WIRE_FOLLOW_STACK ? "unwinder"
+							       : "interpreter of edge samples",
 				 strerror(errno));
 	return 0;
+}
+
+int sampler_set_interpreter(struct sampler *s, int program, struct diag *diag)
+{
+	return set_follower(s, WIRE_FOLLOW_WINDOW, program, diag);
+}
+
+int sampler_set_unwinder(struct sampler *s, int program, struct diag *diag)
+{
+	return set_follower(s, WIRE_FOLLOW_STACK, program, diag);
+}
+
+void sampler_unwind(struct sampler *s, uint32_t one_in)
+{
+	uint16_t period =
+		one_in < WIRE_FOLLOW_PERIOD_MAX ? (uint16_t)one_in : WIRE_FOLLOW_PERIOD_MAX;
+
+	for (unsigned slot = 0; slot < s->cpus.count; slot++)
+		__atomic_store_n(&cpu_of(s, slot)->stack_period, period, __ATOMIC_RELAXED);
 }
 
 void sampler_interpret(struct sampler *s, uint32_t event, uint16_t one_in)
@@ -349,7 +371,9 @@ void sampler_interpret(struct sampler *s, uint32_t event, uint16_t one_in)
 		struct wire_cpu *cpu = cpu_of(s, slot);
 
 		__atomic_store_n(&cpu->window_event, (uint16_t)event, __ATOMIC_RELAXED);
-		__atomic_store_n(&cpu->window_period, one_in, __ATOMIC_RELAXED);
+		__atomic_store_n(&cpu->window_period,
+				 one_in < WIRE_FOLLOW_PERIOD_MAX ? one_in : WIRE_FOLLOW_PERIOD_MAX,
+				 __ATOMIC_RELAXED);
 	}
 }
 
@@ -370,7 +394,8 @@ static void forget_all(struct sampler *s)
 		s->tables[2 * slot].start_ns = clock_monotonic_ns();
 		*cpu = (struct wire_cpu){.slot = slot,
 					 .window_period = cpu->window_period,
-					 .window_event = cpu->window_event};
+					 .window_event = cpu->window_event,
+					 .stack_period = cpu->stack_period};
 		s->taken[slot] = 0;
 	}
 }

@@ -44,6 +44,10 @@ int sampler_set_interpreter(struct sampler *s, int program, struct diag *diag);
 /* Has it follow one in so many of an event's samples of user mode, on every CPU; 0: none. */
 void sampler_interpret(struct sampler *s, uint32_t event, uint16_t one_in);
 
+/* The same for the unwinder (unwinder_program), and one in so many samples of all events. */
+int sampler_set_unwinder(struct sampler *s, int program, struct diag *diag);
+void sampler_unwind(struct sampler *s, uint32_t one_in);
+
 /* Sets the mean period of each event, before or after the start. */
 void sampler_set_periods(struct sampler *s, const uint64_t *means);
 /*

@@ -59,6 +59,8 @@ struct session {
 	struct keeper *keeper;
 	struct edges *edges;   /* NULL: samples are not followed */
 	struct diag edges_why; /* ... and why */
+	struct stacks *stacks; /* NULL: none are taken */
+	struct diag stacks_why;
 	struct subject_labels labels;
 	struct tally tally;
 	struct skid_facts skid[WIRE_EVENTS]; /* empty where it is not known */
@@ -134,6 +136,8 @@ static int drain(struct session *s, unsigned first, unsigned count, struct diag 
 	sampler_drain(s->sampler, first, count, resolver_take, s->resolver);
 	if (s->edges)
 		edges_drain(s->edges, clock_monotonic_ns());
+	if (s->stacks)
+		stacks_drain(s->stacks, clock_monotonic_ns());
 	return 0;
 }
 
@@ -201,17 +205,23 @@ static void tick(struct session *s, uint64_t now)
 }
 
 /* While code is met for the first time, between the ticks too. */
-static void follow_edges(struct session *s, uint64_t now)
+static void work_soon(struct session *s, uint64_t now)
 {
 	follow_processes(s);
-	edges_drain(s->edges, now);
+	resolver_begin_drain(s->resolver);
+	if (s->edges && now >= edges_next_ns(s->edges))
+		edges_drain(s->edges, now);
+	if (s->stacks && now >= stacks_next_ns(s->stacks))
+		stacks_drain(s->stacks, now);
 }
 
 static uint64_t next_work_ns(const struct session *s)
 {
 	uint64_t edges = s->edges ? edges_next_ns(s->edges) : UINT64_MAX;
+	uint64_t stacks = s->stacks ? stacks_next_ns(s->stacks) : UINT64_MAX;
+	uint64_t soon = edges < stacks ? edges : stacks;
 
-	return edges < s->next_tick_ns ? edges : s->next_tick_ns;
+	return soon < s->next_tick_ns ? soon : s->next_tick_ns;
 }
 
 static int ms_until(uint64_t then, uint64_t now)
@@ -245,7 +255,7 @@ int session_wait(struct session *s, struct pollfd *fds, size_t count, int timeou
 		if (now >= s->next_tick_ns)
 			tick(s, now);
 		else if (now >= next_work_ns(s))
-			follow_edges(s, now);
+			work_soon(s, now);
 		if (theirs || now >= end)
 			return theirs;
 	}
@@ -260,6 +270,8 @@ static int write_batch(struct session *s, struct diag *diag)
 	tally_flush(&s->tally, s->batch, s->sampler, s->resolver, s->sideband, s->processes);
 	if (s->edges)
 		edges_flush(s->edges);
+	if (s->stacks)
+		stacks_flush(s->stacks);
 	db_batch_interval(s->batch, s->batch_start_ns, now);
 	r = db_writer_flush(s->writer, s->batch, diag);
 	if (r)
@@ -273,6 +285,8 @@ static int write_batch(struct session *s, struct diag *diag)
 	r = resolver_begin_batch(s->resolver);
 	if (!r && s->edges)
 		r = edges_begin_batch(s->edges);
+	if (s->stacks)
+		stacks_begin_batch(s->stacks);
 	return r ? diag_fail(diag, -r, "out of memory") : 0;
 }
 
@@ -383,6 +397,21 @@ static int open_edges(struct session *s, struct diag *diag)
 	return 0;
 }
 
+/* That they cannot be had is told, and no failure. */
+static void open_stacks(struct session *s)
+{
+	struct stacks_config config = {
+		.sampler = s->sampler,
+		.worker = s->worker,
+		.batch = s->batch,
+		.make_room = make_room,
+		.arg = s,
+	};
+
+	if (s->config.stacks)
+		stacks_new(&config, &s->stacks, &s->stacks_why);
+}
+
 static int open_collection(struct session *s, struct diag *diag)
 {
 	struct sampler_config config = {
@@ -403,6 +432,8 @@ static int open_collection(struct session *s, struct diag *diag)
 	r = sampler_new(&config, &s->sampler, diag);
 	if (!r)
 		r = open_edges(s, diag);
+	if (!r)
+		open_stacks(s);
 	if (s->edges)
 		wish.budget_percent *= 1 - EDGES_BUDGET_SHARE;
 	if (!r)
@@ -471,14 +502,22 @@ static size_t followed_event(const struct session *s)
 	return 0;
 }
 
-static void start_edges(struct session *s)
+static double followed_hz(const struct session *s)
 {
 	size_t event = followed_event(s);
-	double hz = s->rate.hz > 0 ? s->rate.hz : GOVERNOR_MAX_HZ;
 
 	if (event_is_clock(&s->config.events[event]))
-		hz = 1e9 / (double)s->periods[event];
-	edges_start(s->edges, s->resolver, (uint32_t)event, hz);
+		return 1e9 / (double)s->periods[event];
+	return s->rate.hz > 0 ? s->rate.hz : GOVERNOR_MAX_HZ;
+}
+
+static int start_followers(struct session *s, struct diag *diag)
+{
+	if (s->edges)
+		edges_start(s->edges, s->resolver, (uint32_t)followed_event(s), followed_hz(s));
+	if (s->stacks && stacks_start(s->stacks, s->resolver, followed_hz(s)))
+		return diag_fail(diag, ENOMEM, "out of memory");
+	return 0;
 }
 
 /* Where the events' samples land: known from an earlier run, or measured now. Reports do without
@@ -522,12 +561,12 @@ int session_new(const struct session_config *config, struct session **ret, struc
 		open_kernel(s);
 	if (!r)
 		r = open_resolver(s, diag);
+	if (!r)
+		r = start_followers(s, diag);
 	if (r) {
 		session_free(s);
 		return r;
 	}
-	if (s->edges)
-		start_edges(s);
 	*ret = s;
 	return 0;
 }
@@ -540,6 +579,7 @@ void session_free(struct session *s)
 	resolver_free(s->resolver);
 	sampler_free(s->sampler);
 	edges_free(s->edges); /* after the program that calls the interpreter */
+	stacks_free(s->stacks);
 	sideband_free(s->sideband);
 	processes_free(s->processes);
 	files_free(s->files);
@@ -610,9 +650,12 @@ void session_read_status(const struct session *s, struct session_status *ret)
 		.cpus = sampler_cpus(s->sampler),
 		.epoch = s->writer ? db_writer_epoch(s->writer) : NULL,
 		.edges_why = s->edges ? "" : s->edges_why.text,
+		.stacks_why = s->stacks ? "" : s->stacks_why.text,
 	};
 	if (s->edges)
 		edges_read_status(s->edges, &ret->edges);
+	if (s->stacks)
+		stacks_read_status(s->stacks, &ret->stacks);
 	for (size_t i = 0; i < s->config.event_count; i++) {
 		const struct resolver_event_counters *e = resolver_counters(s->resolver, i);
 

@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 #include "collect/edges.h"
+#include "collect/stacks.h"
 #include "collect/event.h"
 #include "util/diag.h"
 
@@ -37,6 +38,7 @@ struct session_config {
 	bool with_pid;	       /* subjects per process */
 	bool fixed_periods;    /* no randomisation (for experiments) */
 	enum session_edges edges;
+	bool stacks;		   /* takes stacks of a share of the samples, if it is possible */
 	const char *const *labels; /* "key=value", NULL after the last; may be NULL */
 	const char *command;	   /* what was asked for, for the record; may be NULL */
 };
@@ -82,6 +84,8 @@ struct session_status {
 	const char *epoch;	   /* valid until the next call on the session */
 	const char *edges_why;	   /* why samples are not followed, "" if they are */
 	struct edges_status edges; /* all 0 if they are not */
+	const char *stacks_why;	   /* why no stacks are taken, "" if they are */
+	struct stacks_status stacks;
 };
 void session_read_status(const struct session *s, struct session_status *ret);
 

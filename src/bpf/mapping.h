@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#ifndef CULPRIT_BPF_MAPPING_H
+#define CULPRIT_BPF_MAPPING_H
+
+/*
+ * What is mapped at an address of the current process, for in-kernel programs: from the kernel's own
+ * tree of mappings, so that it is right also for processes that nobody else has seen yet.
+ */
+#include "wire_file.h"
+
+/* The parts of the kernel's structures that are used; CO-RE finds them in the running kernel. */
+struct super_block {
+	__u32 s_dev;
+} __attribute__((preserve_access_index));
+
+struct timespec64 {
+	__s64 tv_sec;
+	long tv_nsec;
+} __attribute__((preserve_access_index));
+
+struct inode {
+	unsigned long i_ino;
+	__u32 i_generation;
+	struct super_block *i_sb;
+	__s64 i_mtime_sec; /* since Linux 6.11 */
+	__u32 i_mtime_nsec;
+} __attribute__((preserve_access_index));
+
+struct inode___hidden { /* since 6.6 */
+	struct timespec64 __i_mtime;
+} __attribute__((preserve_access_index));
+
+struct inode___open {
+	struct timespec64 i_mtime;
+} __attribute__((preserve_access_index));
+
+struct file {
+	struct inode *f_inode;
+} __attribute__((preserve_access_index));
+
+struct vm_area_struct {
+	unsigned long vm_start, vm_end, vm_flags, vm_pgoff;
+	struct file *vm_file;
+} __attribute__((preserve_access_index));
+
+struct maple_tree {
+	void *ma_root;
+} __attribute__((preserve_access_index));
+
+struct mm_struct {
+	struct maple_tree mm_mt; /* since 6.1 */
+} __attribute__((preserve_access_index));
+
+struct maple_range_64 {
+	unsigned long pivot[15];
+	void *slot[16];
+} __attribute__((preserve_access_index));
+
+struct maple_arange_64 {
+	unsigned long pivot[9];
+	void *slot[10];
+} __attribute__((preserve_access_index));
+
+/* The collector gives it its real size before loading. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, 1);
+	__type(key, struct wire_file);
+	__type(value, __u32);
+} files SEC(".maps");
+
+/* A node of the tree of mappings, as read. */
+#define NODE_PIVOTS 15
+struct mapping_node {
+	unsigned long pivot[NODE_PIVOTS + 1];
+};
+
+#define MAPLE_LEAF   1
+#define MAPLE_RANGE  2
+#define MAPLE_ARANGE 3
+
+/* Of the root; what a node has in its slots are nodes down to the leaves. */
+static __always_inline bool mapping_is_root(unsigned long entry)
+{
+	return (entry & 3) == 2 && entry > 4096;
+}
+
+/*
+ * One step down the tree of mappings: the entry of a node that covers the address. The tree may
+ * change under us; what comes out is checked by the caller, and reads cannot fault.
+ */
+static __always_inline unsigned long mapping_descend(struct mapping_node *copy, unsigned long entry,
+						     __u64 address)
+{
+	__u32 type = entry >> 3 & 15, pivots, i;
+	unsigned long node = entry & ~255ul, slots, next = 0;
+
+	if (type == MAPLE_ARANGE) {
+		struct maple_arange_64 *n = (void *)node;
+
+		pivots = 9;
+		slots = (unsigned long)__builtin_preserve_access_index(&n->slot);
+		bpf_probe_read_kernel(copy->pivot, 9 * sizeof(long),
+				      __builtin_preserve_access_index(&n->pivot));
+	} else if (type == MAPLE_RANGE || type == MAPLE_LEAF) {
+		struct maple_range_64 *n = (void *)node;
+
+		pivots = 15;
+		slots = (unsigned long)__builtin_preserve_access_index(&n->slot);
+		bpf_probe_read_kernel(copy->pivot, 15 * sizeof(long),
+				      __builtin_preserve_access_index(&n->pivot));
+	} else {
+		return 0;
+	}
+	for (i = 0; i < NODE_PIVOTS; i++) {
+		if (i >= pivots || copy->pivot[i] >= address || (i > 0 && copy->pivot[i] == 0))
+			break;
+	}
+	bpf_probe_read_kernel(&next, sizeof(next), (void *)(slots + i * sizeof(void *)));
+	return next;
+}
+
+/* The mapping that the tree has at an address, or one next to it, or 0. */
+static __always_inline struct vm_area_struct *mapping_area(struct mm_struct *mm,
+							   struct mapping_node *copy, __u64 address)
+{
+	unsigned long entry = (unsigned long)mm->mm_mt.ma_root;
+
+	if (!mapping_is_root(entry))
+		return 0;
+	for (int depth = 0; depth < 8 && entry; depth++) {
+		bool leaf = (entry >> 3 & 15) == MAPLE_LEAF;
+
+		entry = mapping_descend(copy, entry, address);
+		if (leaf)
+			return (struct vm_area_struct *)entry;
+	}
+	return 0;
+}
+
+static __always_inline __u64 mapping_modified(struct inode *inode)
+{
+	struct timespec64 t = {};
+
+	if (bpf_core_field_exists(inode->i_mtime_sec)) {
+		t.tv_sec = BPF_CORE_READ(inode, i_mtime_sec);
+		t.tv_nsec = BPF_CORE_READ(inode, i_mtime_nsec);
+	} else if (bpf_core_field_exists(((struct inode___hidden *)0)->__i_mtime)) {
+		t.tv_sec = BPF_CORE_READ((struct inode___hidden *)inode, __i_mtime.tv_sec);
+		t.tv_nsec = BPF_CORE_READ((struct inode___hidden *)inode, __i_mtime.tv_nsec);
+	} else {
+		t.tv_sec = BPF_CORE_READ((struct inode___open *)inode, i_mtime.tv_sec);
+		t.tv_nsec = BPF_CORE_READ((struct inode___open *)inode, i_mtime.tv_nsec);
+	}
+	return (__u64)t.tv_sec << 30 ^ (__u64)t.tv_nsec;
+}
+
+struct mapping {
+	__u64 begin, end;
+	__u64 shift; /* file offset = address + shift */
+	__u32 slot;  /* 0: a file that the collector has not named yet */
+	__u32 has_file;
+};
+
+#define VM_EXEC 4
+
+/* The executable mapping at an address, and its file. False: there is none. */
+static __always_inline bool mapping_find(struct mm_struct *mm, struct mapping_node *copy,
+					 __u64 address, struct mapping *ret, struct wire_file *file)
+{
+	struct vm_area_struct *area = mapping_area(mm, copy, address);
+
+	if (!area)
+		return false;
+	ret->begin = BPF_CORE_READ(area, vm_start);
+	ret->end = BPF_CORE_READ(area, vm_end);
+	if (address < ret->begin || address >= ret->end ||
+	    !(BPF_CORE_READ(area, vm_flags) & VM_EXEC))
+		return false;
+
+	struct inode *inode = BPF_CORE_READ(area, vm_file, f_inode);
+	__u32 *slot;
+
+	ret->slot = 0;
+	ret->has_file = inode != 0;
+	if (!inode)
+		return true;
+	ret->shift = (BPF_CORE_READ(area, vm_pgoff) << 12) - ret->begin;
+	file->inode = BPF_CORE_READ(inode, i_ino);
+	file->modified = mapping_modified(inode);
+	file->device = BPF_CORE_READ(inode, i_sb, s_dev);
+	file->generation = BPF_CORE_READ(inode, i_generation);
+	slot = bpf_map_lookup_elem(&files, file);
+	/* Offsets from 4 GiB on have no place in a frame. */
+	if (slot && ret->end + ret->shift <= 1ull << 32)
+		ret->slot = *slot;
+	return true;
+}
+
+#endif

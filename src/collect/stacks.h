@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#ifndef CULPRIT_COLLECT_STACKS_H
+#define CULPRIT_COLLECT_STACKS_H
+
+#include <stdint.h>
+#include "bpf/wire_stacks.h"
+#include "collect/keeper.h"
+#include "collect/resolve.h"
+#include "collect/sampler.h"
+#include "db/batch.h"
+#include "image/worker.h"
+#include "util/diag.h"
+
+/*
+ * Stacks of a share of the samples: gives the unwinder in the kernel the tables that it needs,
+ * takes the stacks that it counted, and puts them into the batch with their frames resolved.
+ */
+struct stacks;
+
+#define STACKS_MEMORY_DEFAULT (64u << 20) /* bytes of unwind tables */
+#define STACKS_HZ	      100	  /* that are aimed at, of a CPU */
+
+struct stacks_config {
+	/* All borrowed. */
+	struct sampler *sampler;
+	struct image_worker *worker;
+	struct db_batch *batch;
+	int (*make_room)(void *arg); /* as in struct resolver_config; calls stacks_begin_batch */
+	void *arg;
+	uint32_t memory_bytes; /* of tables; 0: the default */
+};
+
+/* -EOPNOTSUPP and others: the kernel or the processor cannot; in diag why. */
+int stacks_new(const struct stacks_config *config, struct stacks **ret, struct diag *diag);
+void stacks_free(struct stacks *s); /* after the sampler, whose program calls the unwinder */
+/* Before sampler_start: one in so many samples of each event, of which a busy CPU takes hz a
+ * second. */
+int stacks_start(struct stacks *s, struct resolver *resolver, double hz);
+void stacks_begin_batch(struct stacks *s);
+/* Takes what was counted and loads the tables that were lacking. What processes did until now must
+ * be known. */
+void stacks_drain(struct stacks *s, uint64_t now_ns);
+/* When it wants to be called next (CLOCK_MONOTONIC): soon while tables are lacking. */
+uint64_t stacks_next_ns(const struct stacks *s);
+/* Adds what is new to the batch's counters. */
+void stacks_flush(struct stacks *s);
+
+struct stacks_status {
+	uint64_t stacks, complete, frames, stored, lost;
+	uint64_t ends[WIRE_STACK_ENDS];
+	uint64_t tables, table_bytes, evicted;
+	uint32_t period; /* one in so many samples */
+};
+void stacks_read_status(const struct stacks *s, struct stacks_status *ret);
+
+#endif

@@ -1,0 +1,345 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#include "collect/unwind_tables.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "util/hash.h"
+
+#define PAGE_BYTES (1u << WIRE_UNWIND_PAGE_BITS)
+
+/* A piece of an array, [first, first + count). */
+struct piece {
+	uint32_t first, count;
+};
+
+struct table {
+	struct piece rows, pages;
+	uint64_t used; /* when, by the clock of uses */
+	bool there;
+};
+
+struct unwind_tables {
+	struct unwind_memory memory;
+	struct intern *rules;
+	struct table *slots;
+	uint32_t *order; /* slots of the tables that are there */
+	size_t order_count;
+	uint64_t clock;
+	struct unwind_tables_counters counters;
+};
+
+/* A row by file offset, with the number of its rule; kept until it is placed. */
+struct made_row {
+	uint32_t offset, rule;
+};
+
+struct made {
+	struct made_row *rows;
+	size_t count, room;
+};
+
+struct unwind_tables *unwind_tables_new(const struct unwind_memory *memory)
+{
+	static const struct wire_unwind_rule none;
+	struct unwind_tables *t = calloc(1, sizeof(*t));
+	uint32_t number;
+
+	if (!t)
+		return NULL;
+	t->memory = *memory;
+	t->rules = intern_new(memory->rule_count);
+	t->slots = calloc(memory->slot_count, sizeof(*t->slots));
+	t->order = calloc(memory->slot_count, sizeof(*t->order));
+	if (!t->rules || !t->slots || !t->order ||
+	    intern_add(t->rules, &none, sizeof(none), &number)) {
+		unwind_tables_free(t);
+		return NULL;
+	}
+	memory->rules[0] = none;
+	return t;
+}
+
+void unwind_tables_free(struct unwind_tables *t)
+{
+	if (!t)
+		return;
+	intern_free(t->rules);
+	free(t->slots);
+	free(t->order);
+	free(t);
+}
+
+/* The number of a rule that all tables share; 0 when there are too many. */
+static uint32_t number_rule(struct unwind_tables *t, const struct wire_unwind_rule *rule)
+{
+	uint32_t known = intern_count(t->rules), number;
+
+	if (rule->cfa == WIRE_CFA_NONE && rule->ra == WIRE_LOCATION_UNDEFINED)
+		return 0;
+	if (intern_add(t->rules, rule, sizeof(*rule), &number)) {
+		t->counters.refused++;
+		return 0;
+	}
+	if (number == known)
+		t->memory.rules[number] = *rule;
+	return number;
+}
+
+static int add_made(struct made *m, uint64_t offset, uint32_t rule)
+{
+	if (m->count && m->rows[m->count - 1].rule == rule)
+		return 0;
+	if (m->count && m->rows[m->count - 1].offset == offset) {
+		m->rows[m->count - 1].rule = rule;
+		return 0;
+	}
+	if (m->count == m->room) {
+		size_t room = m->room ? 2 * m->room : 1024;
+		struct made_row *rows = reallocarray(m->rows, room, sizeof(*rows));
+
+		if (!rows)
+			return -ENOMEM;
+		m->rows = rows;
+		m->room = room;
+	}
+	m->rows[m->count++] = (struct made_row){(uint32_t)offset, rule};
+	return 0;
+}
+
+/* The first row that ends after an address. */
+static size_t first_row(const struct image_unwind *u, uint64_t address)
+{
+	size_t low = 0, high = u->row_count;
+
+	while (high - low > 1) {
+		size_t middle = low + (high - low) / 2;
+
+		if (u->base + u->rows[middle].offset <= address)
+			low = middle;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+static int make_segment(const struct image_unwind *u, const uint32_t *numbers,
+			const struct image_segment *s, struct made *m)
+{
+	uint64_t end = s->address + s->file_size;
+	int r = 0;
+
+	for (size_t i = first_row(u, s->address); i < u->row_count && !r; i++) {
+		uint64_t address = u->base + u->rows[i].offset;
+
+		if (address >= end)
+			break;
+		if (address < s->address)
+			address = s->address;
+		r = add_made(m, address - s->address + s->file_offset, numbers[u->rows[i].rule]);
+	}
+	return r ? r : add_made(m, s->file_offset + s->file_size, 0);
+}
+
+static int compare_segments(const void *a, const void *b)
+{
+	const struct image_segment *p = a, *q = b;
+
+	return p->file_offset < q->file_offset ? -1 : p->file_offset > q->file_offset;
+}
+
+/* All rows in order of file offset; segments that overlap or lie past 4 GiB are left out. */
+static int make_rows(struct unwind_tables *t, const struct image_unwind *u,
+		     const struct image_segment *segments, uint32_t count, struct made *m)
+{
+	uint32_t *numbers = reallocarray(NULL, u->rule_count + 1, sizeof(*numbers));
+	struct image_segment sorted[IMAGE_SEGMENTS_MAX];
+	uint64_t done = 0;
+	int r = 0;
+
+	if (!numbers)
+		return -ENOMEM;
+	for (size_t i = 0; i < u->rule_count; i++)
+		numbers[i] = number_rule(t, &u->rules[i]);
+	count = count < IMAGE_SEGMENTS_MAX ? count : IMAGE_SEGMENTS_MAX;
+	memcpy(sorted, segments, count * sizeof(*sorted));
+	qsort(sorted, count, sizeof(*sorted), compare_segments);
+	for (uint32_t i = 0; i < count && !r; i++) {
+		const struct image_segment *s = &sorted[i];
+
+		if (s->file_offset < done || s->file_offset > UINT32_MAX ||
+		    s->file_size > UINT32_MAX - s->file_offset ||
+		    s->address > UINT64_MAX - s->file_size)
+			continue;
+		done = s->file_offset + s->file_size;
+		r = make_segment(u, numbers, s, m);
+	}
+	free(numbers);
+	return r;
+}
+
+static uint32_t made_pages(const struct made *m)
+{
+	return m->count ? m->rows[m->count - 1].offset / PAGE_BYTES + 1 : 0;
+}
+
+/* Rows with those that begin a page. */
+static uint32_t made_size(const struct made *m)
+{
+	uint32_t begins = 0;
+
+	for (size_t i = 0; i < m->count; i++)
+		begins += m->rows[i].offset % PAGE_BYTES == 0;
+	return (uint32_t)m->count + made_pages(m) - begins;
+}
+
+static void take_away(struct unwind_tables *t, uint32_t slot)
+{
+	static const struct wire_unwind_table none;
+	struct table *table = &t->slots[slot];
+
+	for (size_t i = 0; i < t->order_count; i++)
+		if (t->order[i] == slot) {
+			t->order[i] = t->order[--t->order_count];
+			break;
+		}
+	t->memory.put(t->memory.arg, slot, &none);
+	t->counters.tables--;
+	t->counters.rows -= table->rows.count;
+	t->counters.pages -= table->pages.count;
+	table->there = false;
+}
+
+static bool is_free(const struct unwind_tables *t, size_t member, struct piece wanted,
+		    uint32_t *ret_next)
+{
+	for (size_t i = 0; i < t->order_count; i++) {
+		const struct table *table = &t->slots[t->order[i]];
+		const struct piece *p = member ? &table->pages : &table->rows;
+
+		if (wanted.first < p->first + p->count && p->first < wanted.first + wanted.count) {
+			*ret_next = p->first + p->count;
+			return false;
+		}
+	}
+	return true;
+}
+
+/* The first gap of that size: behind nothing, or behind a table. */
+static bool find_gap(const struct unwind_tables *t, size_t member, uint32_t room, uint32_t count,
+		     struct piece *ret)
+{
+	struct piece p = {0, count};
+
+	while (count <= room && p.first <= room - count) {
+		if (is_free(t, member, p, &p.first)) {
+			*ret = p;
+			return true;
+		}
+	}
+	return false;
+}
+
+static int make_room(struct unwind_tables *t, uint32_t rows, uint32_t pages, struct table *ret)
+{
+	bool waits = false;
+
+	if (rows > t->memory.row_count || pages > t->memory.page_count)
+		return -ENOSPC;
+	while (!find_gap(t, 0, t->memory.row_count, rows, &ret->rows) ||
+	       !find_gap(t, 1, t->memory.page_count, pages, &ret->pages)) {
+		uint32_t oldest = t->order[0];
+
+		for (size_t i = 1; i < t->order_count; i++)
+			if (t->slots[t->order[i]].used < t->slots[oldest].used)
+				oldest = t->order[i];
+		take_away(t, oldest);
+		t->counters.evicted++;
+		waits = true;
+	}
+	return waits ? t->memory.quiesce(t->memory.arg) : 0;
+}
+
+static void write_rows(struct unwind_tables *t, const struct table *table, const struct made *m)
+{
+	uint32_t at = table->rows.first, rule = 0;
+	size_t next = 0;
+
+	for (uint32_t page = 0; page + 1 < table->pages.count; page++) {
+		uint64_t begin = (uint64_t)page * PAGE_BYTES;
+
+		t->memory.pages[table->pages.first + page] = at;
+		if (next >= m->count || m->rows[next].offset != begin)
+			t->memory.rows[at++] = rule;
+		for (; next < m->count && m->rows[next].offset < begin + PAGE_BYTES; next++) {
+			rule = m->rows[next].rule;
+			t->memory.rows[at++] = (m->rows[next].offset % PAGE_BYTES) << 16 | rule;
+		}
+	}
+	t->memory.pages[table->pages.first + table->pages.count - 1] = at;
+}
+
+static int place(struct unwind_tables *t, uint32_t slot, const struct made *m)
+{
+	uint32_t pages = made_pages(m);
+	struct wire_unwind_table wire = {.page_count = pages ? pages : 1};
+	struct table table = {.used = ++t->clock, .there = true};
+	int r = make_room(t, made_size(m), pages + 1, &table);
+
+	if (r)
+		return r;
+	write_rows(t, &table, m);
+	wire.first_page = table.pages.first;
+	wire.page_count = pages;
+	/* The program sees what was written: a map's update is a barrier. */
+	r = t->memory.put(t->memory.arg, slot, &wire);
+	if (r)
+		return r;
+	t->slots[slot] = table;
+	t->order[t->order_count++] = slot;
+	t->counters.tables++;
+	t->counters.placed++;
+	t->counters.rows += table.rows.count;
+	t->counters.pages += table.pages.count;
+	return 0;
+}
+
+int unwind_tables_put(struct unwind_tables *t, uint32_t slot, const struct image_unwind *u,
+		      const struct image_segment *segments, uint32_t segment_count)
+{
+	struct made m = {0};
+	int r = 0;
+
+	if (slot >= t->memory.slot_count)
+		return -ERANGE;
+	unwind_tables_drop(t, slot);
+	if (u)
+		r = make_rows(t, u, segments, segment_count, &m);
+	/* So that the program sees that there is a table. */
+	if (!r && !m.count)
+		r = add_made(&m, 0, 0);
+	if (!r)
+		r = place(t, slot, &m);
+	free(m.rows);
+	return r;
+}
+
+void unwind_tables_drop(struct unwind_tables *t, uint32_t slot)
+{
+	if (slot >= t->memory.slot_count || !t->slots[slot].there)
+		return;
+	take_away(t, slot);
+	t->memory.quiesce(t->memory.arg);
+}
+
+void unwind_tables_use(struct unwind_tables *t, uint32_t slot)
+{
+	if (slot < t->memory.slot_count)
+		t->slots[slot].used = ++t->clock;
+}
+
+void unwind_tables_count(const struct unwind_tables *t, struct unwind_tables_counters *ret)
+{
+	*ret = t->counters;
+	ret->rules = intern_count(t->rules);
+}

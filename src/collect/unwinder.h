@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#ifndef CULPRIT_COLLECT_UNWINDER_H
+#define CULPRIT_COLLECT_UNWINDER_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include "bpf/wire_stacks.h"
+#include "util/diag.h"
+
+/*
+ * The unwinder in the kernel: loading it, giving it files and their tables, draining the stacks
+ * that it counted. bpf/wire_stacks.h says what all this is. Knows nothing of images or processes
+ * beyond the numbers of the wire.
+ */
+struct unwinder;
+
+struct unwinder_config {
+	uint32_t files;	     /* the most that can have a slot */
+	uint32_t pages;	     /* of 64 KiB of code; 4 bytes each */
+	uint32_t rows;	     /* 4 bytes each, allocated at once */
+	uint32_t stacks;     /* distinct ones between two drains */
+	uint32_t ring_bytes; /* a power of two, at least a page */
+};
+
+/*
+ * Loads the program, attached to nothing. -EOPNOTSUPP: the machine is not x86-64, or the kernel is
+ * older than Linux 6.1 or does not take the program; with the reason.
+ */
+int unwinder_new(const struct unwinder_config *config, struct unwinder **ret, struct diag *diag);
+/* The sampler must be gone, or the program taken out of it. */
+void unwinder_free(struct unwinder *u);
+
+/* The program, for the sampler. */
+int unwinder_program(const struct unwinder *u);
+
+/* Shared with the program; arrays of as many as configured. */
+uint32_t *unwinder_rows(struct unwinder *u);
+uint32_t *unwinder_pages(struct unwinder *u);
+struct wire_unwind_rule *unwinder_rules(struct unwinder *u); /* 65536 */
+
+/* 0 or -errno: -E2BIG when there is no room. */
+int unwinder_put_file(struct unwinder *u, const struct wire_file *file, uint32_t slot);
+void unwinder_drop_file(struct unwinder *u, const struct wire_file *file);
+int unwinder_put_table(struct unwinder *u, uint32_t slot, const struct wire_unwind_table *table);
+
+/*
+ * Hands over what was counted since the last call: each key with its count, then each stack that
+ * was the first of its key. A key's stack comes in this call, or in the next one if the program was
+ * just at it. Stacks are checked: their counts are within their ranges.
+ */
+struct unwinder_taker {
+	void (*count)(void *arg, const struct wire_stack_key *key, uint32_t count);
+	void (*counted)(void *arg); /* between the two */
+	void (*stack)(void *arg, const struct wire_stack *stack);
+	void *arg;
+};
+size_t unwinder_stack_bytes(const struct wire_stack *stack); /* the record is no longer */
+int unwinder_drain(struct unwinder *u, const struct unwinder_taker *taker);
+
+/* Sums over all CPUs since the start. */
+void unwinder_count(const struct unwinder *u, struct wire_stack_counters *ret);
+/* Time in the program and its runs, while the kernel keeps BPF statistics. */
+int unwinder_read_cost(const struct unwinder *u, uint64_t *ret_ns, uint64_t *ret_runs);
+
+#endif
