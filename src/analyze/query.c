@@ -126,7 +126,7 @@ static int find_image(struct query *q, const struct db_profile *p, uint32_t *ret
 }
 
 /* The group that a subject's samples go to. */
-static int find_group(struct query *q, const struct db_profile *p, uint32_t *ret)
+static int find_group(struct query *q, const void *subject, size_t subject_size, uint32_t *ret)
 {
 	static const char *const keys[] = {"comm", "pid"};
 	char process[SUBJECT_MAX_BYTES];
@@ -136,15 +136,15 @@ static int find_group(struct query *q, const struct db_profile *p, uint32_t *ret
 
 	switch (q->group) {
 	case QUERY_SUBJECT:
-		return intern_add(q->groups, p->subject, p->subject_size, ret);
+		return intern_add(q->groups, subject, subject_size, ret);
 	case QUERY_PROCESS:
 		for (size_t i = 0; i < 2; i++) {
 			struct subject_pair *pair = &pairs[count];
 
 			pair->key = keys[i];
 			pair->key_size = strlen(keys[i]);
-			pair->value = subject_get(p->subject, p->subject_size, keys[i],
-						  &pair->value_size);
+			pair->value =
+				subject_get(subject, subject_size, keys[i], &pair->value_size);
 			count += pair->value != NULL;
 		}
 		size = subject_build(pairs, count, process, sizeof(process));
@@ -201,7 +201,7 @@ static bool match_image(const struct query *q, const struct db_profile *p)
 	return match;
 }
 
-static bool match_subject(const struct query *q, const struct db_profile *p)
+static bool match_subject(const struct query *q, const void *subject, size_t subject_size)
 {
 	char value[SUBJECT_MAX_BYTES + 1], key[SUBJECT_MAX_BYTES + 1];
 
@@ -214,7 +214,7 @@ static bool match_subject(const struct query *q, const struct db_profile *p)
 			return false;
 		memcpy(key, wanted, (size_t)(equals - wanted));
 		key[equals - wanted] = 0;
-		found = subject_get(p->subject, p->subject_size, key, &size);
+		found = subject_get(subject, subject_size, key, &size);
 		if (!found || size > SUBJECT_MAX_BYTES)
 			return false;
 		memcpy(value, found, size);
@@ -244,7 +244,7 @@ static int add_rows(void *arg, const struct db_profile *p, const uint64_t *offse
 		    const uint64_t *counts, size_t n)
 {
 	struct query *q = arg;
-	bool selected = match_image(q, p) && match_subject(q, p);
+	bool selected = match_image(q, p) && match_subject(q, p->subject, p->subject_size);
 	uint32_t event, image, group = QUERY_NO_GROUP;
 	uint64_t sum = 0;
 	size_t part = 0;
@@ -269,7 +269,7 @@ static int add_rows(void *arg, const struct db_profile *p, const uint64_t *offse
 		q->events[event].selected = num_add_sat(q->events[event].selected, sum);
 	r = find_image(q, p, &image);
 	if (!r && selected)
-		r = find_group(q, p, &group);
+		r = find_group(q, p->subject, p->subject_size, &group);
 	if (!r)
 		r = find_part(q, image, group, selected, &part);
 	if (r)
@@ -279,6 +279,26 @@ static int add_rows(void *arg, const struct db_profile *p, const uint64_t *offse
 		r = query_rows_add(&q->parts[part], offsets[i], event, counts[i]);
 	q->row_total += q->parts[part].row_count;
 	return r ? r : q->row_total > ROWS_MAX ? -E2BIG : 0;
+}
+
+static int add_stack(void *arg, const char *epoch, const struct db_stack_item *s)
+{
+	struct query_stack stack = {.item = s, .group = QUERY_NO_GROUP};
+	struct query *q = arg;
+	int r;
+
+	if (!match_event(q, s->event))
+		return 0;
+	r = find_event(q, s->event, &stack.event);
+	if (r)
+		return r == -ENOSPC ? 0 : r;
+	query_note_epoch(q, stack.event, epoch ? epoch : "");
+	stack.selected = match_subject(q, s->subject.data, s->subject.size);
+	if (stack.selected)
+		r = find_group(q, s->subject.data, s->subject.size, &stack.group);
+	if (!r)
+		r = q->stack(q->stack_arg, &stack);
+	return r == -ENOSPC ? -E2BIG : r;
 }
 
 /* Sums up by name; past the last place, under the last name. */
@@ -354,6 +374,7 @@ struct db_visitor query_visitor(struct query *q)
 	return (struct db_visitor){
 		.want = want_profile,
 		.rows = add_rows,
+		.stack = q->stack ? add_stack : NULL,
 		.counter = take_counter,
 		.damage = take_damage,
 		.arg = q,

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include "db/key.h"
 #include "db/reader.h"
 #include "util/arena.h"
 #include "util/diag.h"
@@ -76,6 +77,14 @@ struct query_part {
 
 #define QUERY_NO_GROUP 0x7fffffffu
 
+/* A stack of an event that is selected; the selection's image is not asked here. */
+struct query_stack {
+	const struct db_stack_item *item;
+	uint32_t event; /* in order of arrival: query_finish puts them in another */
+	uint32_t group; /* as of a part */
+	bool selected;	/* by its subject */
+};
+
 struct query_counter {
 	const char *name; /* the cause, without "lost." */
 	uint64_t value;
@@ -101,6 +110,10 @@ struct query {
 	uint64_t refused;		     /* samples of events past QUERY_EVENTS_MAX */
 	const char *damages[QUERY_DAMAGES_MAX];
 	size_t damage_count; /* may be more than are kept */
+
+	/* To be set before query_read by whoever wants stacks. 0, or a negative errno to end it. */
+	int (*stack)(void *arg, const struct query_stack *s);
+	void *stack_arg;
 
 	/* Its own business. */
 	const struct query_selection *selection;

@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "analyze/stack_reader.h"
+
+/* Functions and places of the frames of a set, an image at a time. */
+
+#define FUNCTIONS_MAX (1u << 24)
+
+struct function_key {
+	uint64_t start;
+	uint32_t image, kind;
+	uint32_t name; /* of an inlined one: number of its name, plus one */
+	uint32_t unused;
+};
+
+struct naming {
+	struct stack_set *set;
+	const struct stack_options *options;
+	const struct rank_source *source;
+	struct intern *keys; /* of functions */
+	size_t function_room, place_room;
+
+	/* The image at hand. */
+	uint32_t image;
+	bool kernel;
+	const struct image_symbols *symbols; /* NULL: none */
+	struct image_lines *lines;	     /* NULL: none */
+};
+
+struct frame_order {
+	uint64_t offset;
+	uint32_t image, frame;
+};
+
+static int compare_frames(const void *a, const void *b)
+{
+	const struct frame_order *x = a, *y = b;
+
+	if (x->image != y->image)
+		return x->image < y->image ? -1 : 1;
+	return (x->offset > y->offset) - (x->offset < y->offset);
+}
+
+static const char *keep_name(struct naming *n, const char *name, uint32_t *ret_index)
+{
+	uint32_t index;
+
+	if (intern_add(n->set->names, name, strlen(name), &index))
+		return NULL;
+	if (ret_index)
+		*ret_index = index;
+	return intern_get(n->set->names, index, NULL);
+}
+
+static int find_function(struct naming *n, const struct stack_function *f, uint32_t name,
+			 uint32_t *ret)
+{
+	struct function_key key = {.start = f->start,
+				   .image = f->image,
+				   .kind = f->kind,
+				   .name = f->inlined ? name + 1 : 0};
+	struct stack_set *s = n->set;
+	struct stack_function *functions;
+	int err;
+
+	/* What no image explains is one function, whatever process it is from. */
+	if (f->kind == STACK_UNKNOWN)
+		key.image = UINT32_MAX;
+	err = intern_add(n->keys, &key, sizeof(key), ret);
+	if (err || *ret < s->function_count)
+		return err;
+	functions = stack_set_grow(s->functions, &n->function_room, s->function_count,
+				   sizeof(*functions));
+	if (!functions)
+		return -ENOMEM;
+	s->functions = functions;
+	functions[s->function_count++] = *f;
+	return 0;
+}
+
+static int add_place(struct naming *n, const struct stack_place *place)
+{
+	struct stack_set *s = n->set;
+	struct stack_place *places;
+
+	if (s->place_count >= UINT32_MAX)
+		return -ENOSPC;
+	places = stack_set_grow(s->places, &n->place_room, s->place_count, sizeof(*places));
+	if (!places)
+		return -ENOMEM;
+	s->places = places;
+	places[s->place_count++] = *place;
+	return 0;
+}
+
+/* The function that has the frame's code. */
+static struct stack_function outer_function(const struct naming *n, const struct stack_frame *f,
+					    const struct image_frame *known)
+{
+	const struct query_image *image = &n->set->images[n->image];
+	const struct image_function *fn = NULL;
+
+	if (image->id.kind == IMAGE_NOTE)
+		return (struct stack_function){n->image, STACK_NOTE, false, f->offset, image->path};
+	if (image->id.kind == IMAGE_UNKNOWN)
+		return (struct stack_function){n->image, STACK_UNKNOWN, false, 0, RANK_UNKNOWN};
+	if (n->symbols)
+		fn = image_symbols_find(n->symbols, f->offset);
+	if (fn)
+		return (struct stack_function){n->image, STACK_CODE, false, fn->start,
+					       fn->demangled};
+	if (known && known->function)
+		return (struct stack_function){n->image, STACK_CODE, false, 0, known->function};
+	return (struct stack_function){n->image, STACK_NO_SYMBOL, false, 0, RANK_NO_SYMBOL};
+}
+
+static int add_level(struct naming *n, struct stack_function *f, const struct image_frame *known)
+{
+	struct stack_place place = {0};
+	uint32_t name = 0;
+	int err;
+
+	if (f->inlined || (f->kind == STACK_CODE && known && f->name == known->function)) {
+		f->name = keep_name(n, f->name, &name);
+		if (!f->name)
+			return -ENOMEM;
+		/* Without a symbol, the name is all there is to tell it by. */
+		if (!f->inlined)
+			f->start = (uint64_t)name | 1ull << 63;
+	}
+	if (known && known->file) {
+		place.file = keep_name(n, known->file, NULL);
+		place.line = known->line;
+		if (!place.file)
+			return -ENOMEM;
+	}
+	err = find_function(n, f, name, &place.function);
+	return err ? err : add_place(n, &place);
+}
+
+static int name_frame(struct naming *n, struct stack_frame *f, size_t address)
+{
+	const struct image_frame *known = NULL;
+	size_t count = n->lines ? image_lines_frames(n->lines, address, &known) : 0;
+	struct stack_function fn = outer_function(n, f, count ? &known[count - 1] : NULL);
+	int err;
+
+	f->first_place = (uint32_t)n->set->place_count;
+	f->idle = n->kernel && fn.kind == STACK_CODE && rank_is_idle(fn.name);
+	err = add_level(n, &fn, count ? &known[count - 1] : NULL);
+	for (size_t i = count ? count - 1 : 0; i-- > 0 && !err;) {
+		fn = (struct stack_function){n->image, STACK_CODE, true, 0,
+					     known[i].function ? known[i].function
+							       : RANK_NO_SYMBOL};
+		err = add_level(n, &fn, &known[i]);
+	}
+	f->place_count = (uint32_t)n->set->place_count - f->first_place;
+	return err;
+}
+
+static int load_lines(struct naming *n, const struct frame_order *order, size_t count)
+{
+	const struct query_image *image = &n->set->images[n->image];
+	uint64_t *addresses = reallocarray(NULL, count + 1, sizeof(*addresses));
+	struct diag detail = {""};
+	int err;
+
+	if (!addresses)
+		return -ENOMEM;
+	for (size_t i = 0; i < count; i++)
+		addresses[i] = order[i].offset;
+	err = n->source->lines(n->source->arg, &image->id, image->path, addresses, count, &n->lines,
+			       &detail);
+	free(addresses);
+	if (!err || err == -ENOMEM)
+		return err;
+	n->lines = NULL;
+	if (!n->set->images_without_lines++)
+		n->set->lines_reason = detail;
+	return 0;
+}
+
+static int load_image(struct naming *n, const struct frame_order *order, size_t count)
+{
+	const struct query_image *image = &n->set->images[n->image];
+	struct diag detail = {""};
+	int err;
+
+	n->symbols = NULL;
+	n->lines = NULL;
+	n->kernel = image->id.kind == IMAGE_KERNEL || image->id.kind == IMAGE_MODULE;
+	if (image->id.kind == IMAGE_NOTE || image->id.kind == IMAGE_UNKNOWN)
+		return 0;
+	err = n->source->symbols(n->source->arg, &image->id, image->path, &n->symbols, &detail);
+	if (err == -ENOMEM)
+		return err;
+	if (err) {
+		n->symbols = NULL;
+		if (!n->set->images_without_symbols++)
+			n->set->symbols_reason = detail;
+	}
+	return n->options->inlines ? load_lines(n, order, count) : 0;
+}
+
+/* The frames of one image. */
+static int name_image(struct naming *n, const struct frame_order *order, size_t count)
+{
+	int err;
+
+	n->image = order->image;
+	err = load_image(n, order, count);
+	for (size_t i = 0; i < count && !err; i++)
+		err = name_frame(n, &n->set->frames[order[i].frame], i);
+	image_lines_free(n->lines);
+	n->lines = NULL;
+	return err;
+}
+
+static int name_all(struct naming *n, struct frame_order *order)
+{
+	struct stack_set *s = n->set;
+	size_t end;
+	int err = 0;
+
+	for (size_t i = 0; i < s->frame_count; i++)
+		order[i] =
+			(struct frame_order){s->frames[i].offset, s->frames[i].image, (uint32_t)i};
+	if (s->frame_count)
+		qsort(order, s->frame_count, sizeof(*order), compare_frames);
+	for (size_t i = 0; i < s->frame_count && !err; i = end) {
+		for (end = i + 1; end < s->frame_count && order[end].image == order[i].image;)
+			end++;
+		err = name_image(n, order + i, end - i);
+	}
+	return err;
+}
+
+int stack_set_name(struct stack_set *s, const struct stack_options *options,
+		   const struct rank_source *source, struct diag *diag)
+{
+	struct naming n = {.set = s, .options = options, .source = source};
+	struct frame_order *order = reallocarray(NULL, s->frame_count + 1, sizeof(*order));
+	int err;
+
+	n.keys = intern_new(FUNCTIONS_MAX);
+	err = order && n.keys ? name_all(&n, order) : -ENOMEM;
+	free(order);
+	intern_free(n.keys);
+	if (err)
+		return diag_fail(diag, -err, "%s",
+				 err == -ENOSPC ? "the stacks have too many functions; select less"
+						: "out of memory");
+	return 0;
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#ifndef CULPRIT_ANALYZE_STACK_READER_H
+#define CULPRIT_ANALYZE_STACK_READER_H
+
+#include "analyze/stack_set.h"
+
+/* What a set of stacks needs while it is read. */
+
+struct stack_step {
+	struct image_id image;
+	uint64_t offset;
+	uint32_t node;
+};
+
+/* A period of an event as it arrived. */
+struct stack_event {
+	const char *name;
+	uint64_t period;
+};
+
+/* Where a stack ends whose subject is not selected: only to tell idle from busy. */
+struct stack_other {
+	uint32_t frame, event;
+	uint64_t count;
+};
+
+struct stack_reader {
+	struct intern *images, *frames;
+	struct map64 *children; /* parent << 32 | frame -> node */
+	struct map64 *roots;	/* group -> node */
+	struct map64 *counts;	/* node << 32 | event -> index */
+	struct map64 *other_counts;
+	struct stack_other *others;
+	size_t other_count, other_room;
+	size_t image_room, frame_room, node_room, count_room;
+	struct stack_event events[QUERY_EVENTS_MAX];
+	/* The stack before, whose beginning is often the next one's too. */
+	struct stack_step last[DB_STACK_MAX];
+	uint32_t last_count, last_root;
+};
+
+void stack_reader_free(struct stack_reader *r);
+/* Names the frames: functions, places, idle. */
+int stack_set_name(struct stack_set *s, const struct stack_options *options,
+		   const struct rank_source *source, struct diag *diag);
+/* The array with room for one more; NULL when out of memory. */
+void *stack_set_grow(void *array, size_t *room, size_t count, size_t size);
+
+#endif

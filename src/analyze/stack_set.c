@@ -1,0 +1,435 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#include "analyze/stack_set.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "analyze/stack_reader.h"
+#include "util/num.h"
+
+#define MEMORY_MAX_BYTES ((size_t)1 << 30)
+#define IMAGES_MAX	 (1u << 20)
+#define FRAMES_MAX	 (1u << 24)
+#define NODES_MAX	 (1u << 24)
+
+/* A frame as it is interned. */
+struct frame_key {
+	uint64_t offset, image;
+};
+
+void *stack_set_grow(void *array, size_t *room, size_t count, size_t size)
+{
+	size_t more = *room ? 2 * *room : 64;
+
+	if (count < *room)
+		return array;
+	array = reallocarray(array, more, size);
+	if (array)
+		*room = more;
+	return array;
+}
+
+static int find_image(struct stack_set *s, const struct db_frame_item *f, uint32_t *ret)
+{
+	struct stack_reader *r = s->reader;
+	struct query_image *images;
+	int err = intern_add(r->images, f->image, sizeof(*f->image), ret);
+
+	if (err || *ret < s->image_count)
+		return err;
+	images = stack_set_grow(s->images, &r->image_room, s->image_count, sizeof(*images));
+	if (!images)
+		return -ENOMEM;
+	s->images = images;
+	images += s->image_count;
+	images->id = *f->image;
+	images->path_size = f->path.size;
+	images->path = arena_strndup(s->memory, f->path.data ? f->path.data : "", f->path.size);
+	if (!images->path)
+		return -E2BIG;
+	s->image_count++;
+	return 0;
+}
+
+static int find_frame(struct stack_set *s, const struct db_frame_item *f, uint32_t *ret)
+{
+	struct stack_reader *r = s->reader;
+	struct stack_frame *frames;
+	struct frame_key key = {.offset = f->offset};
+	uint32_t image;
+	int err = find_image(s, f, &image);
+
+	key.image = image;
+	if (!err)
+		err = intern_add(r->frames, &key, sizeof(key), ret);
+	if (err || *ret < s->frame_count)
+		return err;
+	frames = stack_set_grow(s->frames, &r->frame_room, s->frame_count, sizeof(*frames));
+	if (!frames)
+		return -ENOMEM;
+	s->frames = frames;
+	s->frames[s->frame_count++] = (struct stack_frame){.image = image, .offset = f->offset};
+	return 0;
+}
+
+static int add_node(struct stack_set *s, const struct stack_node *node, uint32_t *ret)
+{
+	struct stack_node *nodes;
+
+	if (s->node_count == NODES_MAX)
+		return -E2BIG;
+	nodes = stack_set_grow(s->nodes, &s->reader->node_room, s->node_count, sizeof(*nodes));
+	if (!nodes)
+		return -ENOMEM;
+	s->nodes = nodes;
+	nodes[s->node_count] = *node;
+	*ret = (uint32_t)s->node_count++;
+	return 0;
+}
+
+/* The child of a node, by the frame; or of the root, by the group. */
+static int find_child(struct stack_set *s, struct map64 *known, uint64_t key,
+		      const struct stack_node *node, uint32_t *ret)
+{
+	uint64_t index;
+	int err;
+
+	if (!map64_get(known, key, &index)) {
+		*ret = (uint32_t)index;
+		return 0;
+	}
+	err = add_node(s, node, ret);
+	return err ? err : map64_put(known, key, *ret);
+}
+
+static int find_root(struct stack_set *s, uint32_t group, uint32_t *ret)
+{
+	struct stack_node node = {0, STACK_NO_FRAME, group};
+
+	*ret = 0;
+	return group == QUERY_NO_GROUP ? 0 : find_child(s, s->reader->roots, group, &node, ret);
+}
+
+/* How many frames from the outermost on are those of the stack before. */
+static uint32_t count_shared(const struct stack_reader *r, const struct db_stack_item *item)
+{
+	uint32_t n = 0;
+
+	while (n < item->frame_count && n < r->last_count &&
+	       item->frames[n].offset == r->last[n].offset &&
+	       !memcmp(item->frames[n].image, &r->last[n].image, sizeof(r->last[n].image)))
+		n++;
+	return n;
+}
+
+static int find_node(struct stack_set *s, const struct db_stack_item *item, uint32_t root,
+		     uint32_t *ret)
+{
+	struct stack_reader *r = s->reader;
+	uint32_t shared = r->last_root == root ? count_shared(r, item) : 0;
+	uint32_t at = shared ? r->last[shared - 1].node : root, frame;
+	int err = 0;
+
+	r->last_root = root;
+	r->last_count = shared;
+	for (uint32_t i = shared; i < item->frame_count && !err; i++) {
+		err = find_frame(s, &item->frames[i], &frame);
+		if (!err) {
+			struct stack_node node = {at, frame, QUERY_NO_GROUP};
+
+			err = find_child(s, r->children, (uint64_t)at << 32 | frame, &node, &at);
+		}
+		if (!err)
+			r->last[r->last_count++] = (struct stack_step){*item->frames[i].image,
+								       item->frames[i].offset, at};
+	}
+	*ret = at;
+	return err;
+}
+
+static int add_count(struct stack_set *s, uint32_t node, uint32_t event, uint64_t count)
+{
+	struct stack_reader *r = s->reader;
+	uint64_t key = (uint64_t)node << 32 | event, index;
+	struct stack_count *counts;
+
+	if (!map64_get(r->counts, key, &index)) {
+		s->counts[index].count = num_add_sat(s->counts[index].count, count);
+		return 0;
+	}
+	counts = stack_set_grow(s->counts, &r->count_room, s->count_count, sizeof(*counts));
+	if (!counts)
+		return -ENOMEM;
+	s->counts = counts;
+	counts[s->count_count] = (struct stack_count){node, event, count};
+	return map64_put(r->counts, key, s->count_count++);
+}
+
+static int add_other(struct stack_set *s, const struct query_stack *stack)
+{
+	struct stack_reader *r = s->reader;
+	const struct db_stack_item *item = stack->item;
+	struct stack_other *others;
+	uint64_t key, index;
+	uint32_t frame;
+	int err = find_frame(s, &item->frames[item->frame_count - 1], &frame);
+
+	if (err)
+		return err;
+	key = (uint64_t)frame << 32 | stack->event;
+	if (!map64_get(r->other_counts, key, &index)) {
+		r->others[index].count = num_add_sat(r->others[index].count, item->count);
+		return 0;
+	}
+	others = stack_set_grow(r->others, &r->other_room, r->other_count, sizeof(*others));
+	if (!others)
+		return -ENOMEM;
+	r->others = others;
+	others[r->other_count] = (struct stack_other){frame, stack->event, item->count};
+	return map64_put(r->other_counts, key, r->other_count++);
+}
+
+static int take_stack(void *arg, const struct query_stack *stack)
+{
+	const struct db_stack_item *item = stack->item;
+	struct stack_set *s = arg;
+	struct stack_event *event = &s->reader->events[stack->event];
+	uint32_t node;
+	int err;
+
+	if (!item->frame_count || item->frame_count > DB_STACK_MAX)
+		return 0;
+	if (!event->name) {
+		event->name =
+			arena_strndup(s->memory, item->event->name, strlen(item->event->name));
+		event->period = item->event->period;
+		if (!event->name)
+			return -ENOMEM;
+	}
+	if (!stack->selected)
+		return add_other(s, stack);
+	err = find_root(s, stack->group, &node);
+	if (!err)
+		err = find_node(s, item, node, &node);
+	return err ? err : add_count(s, node, stack->event, item->count);
+}
+
+void stack_reader_free(struct stack_reader *r)
+{
+	if (!r)
+		return;
+	intern_free(r->images);
+	intern_free(r->frames);
+	map64_free(r->children);
+	map64_free(r->roots);
+	map64_free(r->counts);
+	map64_free(r->other_counts);
+	free(r->others);
+	free(r);
+}
+
+void stack_set_free(struct stack_set *s)
+{
+	if (!s)
+		return;
+	stack_reader_free(s->reader);
+	free(s->images);
+	free(s->frames);
+	free(s->nodes);
+	free(s->counts);
+	free(s->functions);
+	free(s->places);
+	intern_free(s->names);
+	arena_free(s->memory);
+	free(s);
+}
+
+static int reader_new(struct stack_reader **ret)
+{
+	struct stack_reader *r = calloc(1, sizeof(*r));
+
+	if (!r)
+		return -ENOMEM;
+	*ret = r;
+	r->images = intern_new(IMAGES_MAX);
+	r->frames = intern_new(FRAMES_MAX);
+	r->children = map64_new(NODES_MAX);
+	r->roots = map64_new(NODES_MAX);
+	r->counts = map64_new(NODES_MAX);
+	r->other_counts = map64_new(NODES_MAX);
+	return r->images && r->frames && r->children && r->roots && r->counts && r->other_counts
+		       ? 0
+		       : -ENOMEM;
+}
+
+int stack_set_new(struct query *q, struct stack_set **ret, struct diag *diag)
+{
+	struct stack_node root = {0, STACK_NO_FRAME, QUERY_NO_GROUP};
+	struct stack_set *s = calloc(1, sizeof(*s));
+	uint32_t node;
+	int err = s ? reader_new(&s->reader) : -ENOMEM;
+
+	if (!err) {
+		s->query = q;
+		s->memory = arena_new(MEMORY_MAX_BYTES);
+		s->names = intern_new(FRAMES_MAX);
+		err = s->memory && s->names ? add_node(s, &root, &node) : -ENOMEM;
+	}
+	if (err) {
+		stack_set_free(s);
+		return diag_fail(diag, ENOMEM, "out of memory");
+	}
+	q->stack = take_stack;
+	q->stack_arg = s;
+	*ret = s;
+	return 0;
+}
+
+/* An event as it arrived, and what its stacks are counted as. */
+struct arrival {
+	uint32_t event;		  /* UINT32_MAX: none */
+	uint64_t from, to, carry; /* periods; what the divisions so far left */
+};
+
+static struct arrival place_event(const struct query *q, const struct stack_event *e)
+{
+	struct arrival a = {.event = UINT32_MAX};
+
+	for (uint32_t i = 0; i < q->event_count && e->name; i++) {
+		const struct query_event *f = &q->events[i];
+
+		if (strcmp(f->name, e->name) != 0)
+			continue;
+		if (f->period == e->period)
+			return (struct arrival){i, 1, 1, 0};
+		if (f->periods > 1 && f->period)
+			a = (struct arrival){i, e->period, f->period, f->period / 2};
+	}
+	return a;
+}
+
+static uint64_t convert(struct arrival *a, uint64_t count)
+{
+	unsigned __int128 units = (unsigned __int128)count * a->from + a->carry;
+	unsigned __int128 whole = units / a->to;
+
+	if (a->from == a->to)
+		return count;
+	a->carry = (uint64_t)(units % a->to);
+	return whole > UINT64_MAX ? UINT64_MAX : (uint64_t)whole;
+}
+
+static void add_total(struct stack_set *s, uint32_t event, bool idle, uint64_t count)
+{
+	uint64_t *sum = idle ? &s->idle[event] : &s->totals[event];
+
+	*sum = num_add_sat(*sum, count);
+}
+
+/* Counts in the query's events; without those of idle functions, if they are not wanted. */
+static void place_counts(struct stack_set *s, bool idle)
+{
+	struct arrival arrivals[QUERY_EVENTS_MAX], *a;
+	size_t n = 0;
+
+	for (size_t i = 0; i < QUERY_EVENTS_MAX; i++)
+		arrivals[i] = place_event(s->query, &s->reader->events[i]);
+	for (size_t i = 0; i < s->count_count; i++) {
+		struct stack_count c = s->counts[i];
+		bool skip = !idle && s->frames[s->nodes[c.node].frame].idle;
+
+		a = &arrivals[c.event];
+		if (a->event == UINT32_MAX)
+			continue;
+		c.count = convert(a, c.count);
+		c.event = a->event;
+		add_total(s, c.event, skip, c.count);
+		if (c.count && !skip)
+			s->counts[n++] = c;
+	}
+	s->count_count = n;
+	for (size_t i = 0; i < s->reader->other_count; i++) {
+		const struct stack_other *o = &s->reader->others[i];
+
+		a = &arrivals[o->event];
+		if (a->event != UINT32_MAX)
+			add_total(s, a->event, !idle && s->frames[o->frame].idle,
+				  convert(a, o->count));
+	}
+}
+
+#define TRUNCATED "[truncated: "
+
+/* "[truncated: no unwind rule]": adds to "no unwind rule". */
+static int add_reason(struct stack_set *s, const char *note, uint64_t count)
+{
+	struct stack_quality *q = &s->quality;
+	size_t size = strlen(note), i = 0;
+
+	if (!strncmp(note, TRUNCATED, sizeof(TRUNCATED) - 1)) {
+		note += sizeof(TRUNCATED) - 1;
+		size = strcspn(note, "]");
+	}
+	while (i < q->reasons &&
+	       (strncmp(q->truncated[i].name, note, size) != 0 || q->truncated[i].name[size]))
+		i++;
+	if (i == STACK_REASONS_MAX) {
+		q->truncated[--i].name = "others";
+	} else if (i == q->reasons) {
+		q->truncated[i].name = arena_strndup(s->memory, note, size);
+		if (!q->truncated[i].name)
+			return -ENOMEM;
+		q->reasons++;
+	}
+	q->truncated[i].stacks = num_add_sat(q->truncated[i].stacks, count);
+	return 0;
+}
+
+static bool is_note(const struct stack_set *s, uint32_t node)
+{
+	uint32_t frame = s->nodes[node].frame;
+
+	return frame != STACK_NO_FRAME && s->images[s->frames[frame].image].id.kind == IMAGE_NOTE;
+}
+
+static int count_quality(struct stack_set *s)
+{
+	struct stack_quality *q = &s->quality;
+	int err = 0;
+
+	for (size_t i = 0; i < s->count_count && !err; i++) {
+		const struct stack_count *c = &s->counts[i];
+		uint32_t outermost = c->node, parent;
+		bool gapped = false;
+
+		while (s->nodes[parent = s->nodes[outermost].parent].frame != STACK_NO_FRAME) {
+			gapped |= is_note(s, outermost);
+			outermost = parent;
+		}
+		q->stacks = num_add_sat(q->stacks, c->count);
+		if (gapped)
+			q->gapped = num_add_sat(q->gapped, c->count);
+		if (is_note(s, outermost))
+			err = add_reason(s,
+					 s->images[s->frames[s->nodes[outermost].frame].image].path,
+					 c->count);
+		else
+			q->complete = num_add_sat(q->complete, c->count);
+	}
+	return err;
+}
+
+int stack_set_finish(struct stack_set *s, const struct stack_options *options,
+		     const struct rank_source *source, struct diag *diag)
+{
+	int err = stack_set_name(s, options, source, diag);
+
+	if (err)
+		return err;
+	place_counts(s, options->idle);
+	if (count_quality(s))
+		return diag_fail(diag, ENOMEM, "out of memory");
+	stack_reader_free(s->reader);
+	s->reader = NULL;
+	return 0;
+}

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#ifndef CULPRIT_ANALYZE_STACK_SET_H
+#define CULPRIT_ANALYZE_STACK_SET_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "analyze/query.h"
+#include "analyze/rank.h"
+#include "util/diag.h"
+
+/*
+ * The stacks that a query selects, summed and named: the source of calling context trees
+ * (analyze/tree.h) and of exports. They stand as a tree of frames, each an (image, offset).
+ *
+ *	query_new(&selection, group, &q, diag);
+ *	stack_set_new(q, &set, diag);
+ *	query_read(q, reader, diag);
+ *	stack_set_finish(set, &source, inlines, diag);
+ */
+
+/* What a frame is of. */
+enum stack_kind {
+	STACK_CODE,
+	STACK_NO_SYMBOL, /* of an image that has no function there: one a image */
+	STACK_UNKNOWN,	 /* of no image */
+	STACK_NOTE,	 /* no code: says why frames are missing ("[truncated: no unwind rule]") */
+};
+
+struct stack_function {
+	uint32_t image; /* index in images */
+	enum stack_kind kind;
+	bool inlined;	  /* code of it that was compiled into another function */
+	uint64_t start;	  /* address in the image; 0 of an inlined one */
+	const char *name; /* demangled, or RANK_NO_SYMBOL, RANK_UNKNOWN, the note */
+};
+
+/* A level of a frame: the function, and where in its source, as far as is known. */
+struct stack_place {
+	uint32_t function; /* index in functions */
+	uint32_t line;	   /* 0: not known */
+	const char *file;  /* NULL: not known */
+};
+
+/*
+ * An instruction, or the last byte of a call that is under way. Its places are those of the
+ * function that has it, then of what was inlined there, the outermost first.
+ */
+struct stack_frame {
+	uint32_t image; /* index in images */
+	uint32_t first_place, place_count;
+	uint64_t offset;
+	bool idle; /* of the kernel's idle functions */
+};
+
+/* The first node is the root. Under it stand the nodes of groups if the query has any, then those
+ * of frames, from the threads' starts in. A parent has a smaller number than its children. */
+struct stack_node {
+	uint32_t parent;
+	uint32_t frame; /* index in frames; STACK_NO_FRAME: the root or a group */
+	uint32_t group; /* in the query's groups, or QUERY_NO_GROUP */
+};
+
+#define STACK_NO_FRAME UINT32_MAX
+
+/* Stacks that end at a node: there the samples were taken. */
+struct stack_count {
+	uint32_t node, event; /* event: index in the query's */
+	uint64_t count;
+};
+
+#define STACK_REASONS_MAX 16
+
+struct stack_reason {
+	const char *name; /* "no unwind rule" */
+	uint64_t stacks;
+};
+
+/* How good the stacks are that the subjects select, idle ones left out; over all events. */
+struct stack_quality {
+	uint64_t stacks, complete; /* complete: reach their thread's start */
+	uint64_t gapped;	   /* of stacks: with frames left out in the middle */
+	struct stack_reason truncated[STACK_REASONS_MAX];
+	size_t reasons;
+};
+
+/* Read only, after stack_set_finish. */
+struct stack_set {
+	const struct query *query;
+	struct query_image *images;
+	struct stack_frame *frames;
+	struct stack_node *nodes;
+	struct stack_count *counts;
+	struct stack_function *functions;
+	struct stack_place *places;
+	size_t image_count, frame_count, node_count, count_count, function_count, place_count;
+	uint64_t totals[QUERY_EVENTS_MAX]; /* for each event: all stacks, idle ones left out */
+	uint64_t idle[QUERY_EVENTS_MAX];   /* left out */
+	struct stack_quality quality;
+	size_t images_without_symbols, images_without_lines;
+	struct diag symbols_reason, lines_reason; /* of the first of them */
+
+	/* Its own business. */
+	struct stack_reader *reader;
+	struct arena *memory;
+	struct intern *names;
+};
+
+struct stack_options {
+	bool inlines; /* look up what was inlined, and lines; else each frame has one place */
+	bool idle;    /* stacks in the kernel's idle functions are like any other */
+};
+
+/* Takes the query's stacks; q must outlive it, and not have been read yet. */
+int stack_set_new(struct query *q, struct stack_set **ret, struct diag *diag);
+void stack_set_free(struct stack_set *s);
+/* After query_read. What the source gave must outlive it. */
+int stack_set_finish(struct stack_set *s, const struct stack_options *options,
+		     const struct rank_source *source, struct diag *diag);
+
+#endif
