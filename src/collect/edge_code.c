@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
 #include "collect/edge_code.h"
 
-#include <elf.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "isa/micro.h"
 #include "util/hash.h"
 #include "util/io.h"
 
@@ -35,6 +33,7 @@
 #define SEEN_MAX   16384       /* starts that were met, of a file */
 #define STARTS_MAX (32u << 20) /* bytes of known ones, of a file */
 #define LONGEST	   15	       /* instruction */
+#define FAILURES_MAX 3	       /* of the worker, for a file */
 #define TRIES_MAX  16	       /* for starts in one strip that the sweep did not meet */
 #define NO_ENTRY   UINT32_MAX
 
@@ -55,7 +54,6 @@ struct region {
 struct edge_code {
 	struct edge_memory memory;
 	struct image_worker *worker;
-	struct isa_micro *micro;
 	struct edge_file *files[EDGE_FILES_MAX]; /* by slot less 1 */
 	uint32_t file_count;
 	struct map64 *strips; /* (slot, number) -> entry */
@@ -66,7 +64,6 @@ struct edge_code {
 	struct edge_code_counters counters;
 	struct wire_strip_key keep[KEEP_MAX];
 	struct wire_micro scratch[WIRE_STRIP_BYTES];
-	uint8_t bytes[LOOKBACK + WIRE_STRIP_BYTES + LONGEST];
 	uint64_t starts[LOOKBACK + WIRE_STRIP_BYTES];
 };
 
@@ -92,8 +89,7 @@ int edge_code_new(const struct edge_memory *memory, struct image_worker *worker,
 	c->region_size = memory->micro_count / REGIONS;
 	c->strips = map64_new(EDGE_STRIPS_MAX);
 	c->entries = malloc(EDGE_STRIPS_MAX * sizeof(*c->entries));
-	r = c->strips && c->entries ? isa_micro_new(EM_X86_64, &c->micro, diag)
-				    : diag_fail(diag, ENOMEM, "out of memory");
+	r = c->strips && c->entries ? 0 : diag_fail(diag, ENOMEM, "out of memory");
 	if (!r && c->region_size < WIRE_STRIP_BYTES)
 		r = diag_fail(diag, EINVAL, "too little memory for decoded code");
 	if (r) {
@@ -130,7 +126,6 @@ void edge_code_free(struct edge_code *c)
 	if (!c)
 		return;
 	files_free_all(c);
-	isa_micro_free(c->micro);
 	map64_free(c->strips);
 	free(c->entries);
 	free(c);
@@ -208,8 +203,7 @@ static void read_starts(struct edge_code *c, struct edge_file *f)
 	struct diag why;
 
 	f->starts_known = true;
-	if (!c->worker ||
-	    image_worker_starts(c->worker, f->fd, STARTS_MAX, &addresses, &count, &why))
+	if (image_worker_starts(c->worker, f->fd, STARTS_MAX, &addresses, &count, &why))
 		return;
 	f->starts = malloc((count + 1) * sizeof(*f->starts));
 	for (size_t i = 0; f->starts && i < count; i++)
@@ -380,15 +374,14 @@ static struct strip_entry *new_entry(struct edge_code *c, struct wire_strip_key 
 }
 
 /* Puts what is in scratch, for which there is room, where the interpreter finds it. */
-static int store_strip(struct edge_code *c, struct wire_strip_key key, struct wire_strip *strip,
-		       uint32_t count)
+static int store_strip(struct edge_code *c, struct wire_strip_key key, struct wire_strip *strip)
 {
+	const uint32_t count = strip->count;
 	struct region *region = &c->regions[c->current];
 	struct strip_entry *e;
 	int r;
 
 	strip->first = c->current * c->region_size + region->filled;
-	strip->count = count;
 	if (count)
 		memcpy(c->memory.micros + strip->first, c->scratch, count * sizeof(*c->scratch));
 	e = find_entry(c, key);
@@ -410,6 +403,20 @@ static int store_strip(struct edge_code *c, struct wire_strip_key key, struct wi
 	return r;
 }
 
+/* Has the worker decode; a file that costs it its life again and again is not given to it more. */
+static int decode_wanted(struct edge_code *c, struct edge_file *f,
+			 const struct image_strip_wanted *wanted, struct wire_strip *ret)
+{
+	struct diag why;
+	int r = -EBADMSG;
+
+	if (f->failures < FAILURES_MAX)
+		r = image_worker_strip(c->worker, f->fd, wanted, ret, c->scratch, &why);
+	f->failures += r == -EBADMSG || r == -ETIMEDOUT;
+	c->counters.unreadable += r != 0;
+	return r;
+}
+
 /* 0, -ENODATA: nothing to decode there. There must be room. */
 static int decode_strip(struct edge_code *c, struct wire_strip_key key)
 {
@@ -417,27 +424,21 @@ static int decode_strip(struct edge_code *c, struct wire_strip_key key)
 	struct edge_file *f = edge_code_file(c, key.slot);
 	const struct image_segment *s =
 		f ? find_segment(f, begin) ?: find_segment(f, end - 1) : NULL;
-	struct isa_micro_code code = {.bytes = c->bytes, .starts = c->starts};
+	struct image_strip_wanted wanted = {.number = key.number, .starts = c->starts};
 	struct wire_strip strip;
 	uint64_t s_end;
-	ssize_t size;
+	int r;
 
 	if (!s) {
 		c->counters.no_code++;
 		return -ENODATA;
 	}
 	s_end = s->file_offset + s->file_size;
-	code.begin = sweep_begin(f, s, begin > s->file_offset ? begin : s->file_offset);
-	code.size = (end + LONGEST < s_end ? end + LONGEST : s_end) - code.begin;
-	size = pread(f->fd, c->bytes, code.size, (off_t)code.begin);
-	if (size <= 0) {
-		c->counters.unreadable++;
-		return size < 0 ? -errno : -ENODATA;
-	}
-	code.size = (size_t)size;
-	code.start_count = collect_starts(c, f, code.begin, end < s_end ? end : s_end);
-	return store_strip(c, key, &strip,
-			   isa_micro_strip(c->micro, &code, key.number, &strip, c->scratch));
+	wanted.begin = sweep_begin(f, s, begin > s->file_offset ? begin : s->file_offset);
+	wanted.size = (uint32_t)((end + LONGEST < s_end ? end + LONGEST : s_end) - wanted.begin);
+	wanted.start_count = collect_starts(c, f, wanted.begin, end < s_end ? end : s_end);
+	r = decode_wanted(c, f, &wanted, &strip);
+	return r ?: store_strip(c, key, &strip);
 }
 
 static bool has_room(const struct edge_code *c)

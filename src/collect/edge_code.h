@@ -11,8 +11,8 @@
 
 /*
  * The code that the interpreter of edge samples may run over: files by slot, and the strips of them
- * that have been decoded. Code is read from the file, decoded when a window came to its end for
- * want of it, together with what follows, and forgotten by use when its memory is full.
+ * that have been decoded. Code is decoded (by the worker: it is foreign) when a window came to its
+ * end for want of it, together with what follows, and forgotten by use when its memory is full.
  */
 struct edge_code;
 
@@ -43,6 +43,7 @@ struct edge_file {
 	uint32_t batch_number, image;
 	int fd;
 	bool starts_known;
+	unsigned failures; /* of the worker */
 	uint32_t *starts, *seen; /* file offsets, rising: functions; instructions that were met */
 	size_t start_count, seen_count;
 };

@@ -10,6 +10,7 @@
 #include "image/facts.h"
 #include "image/layout.h"
 #include "image/lines.h"
+#include "image/strip.h"
 #include "image/symbols.h"
 #include "image/unwind.h"
 #include "util/diag.h"
@@ -75,5 +76,10 @@ int image_worker_layout(struct image_worker *w, int fd, struct image_layout **re
 			struct diag *diag);
 int image_worker_unwind(struct image_worker *w, int fd, struct image_unwind **ret,
 			struct diag *diag);
+/* As image_strip_describe(), into ret_strip and ret_micros. The strip keeps to its rules; what the
+ * operations say is for who takes them to check. */
+int image_worker_strip(struct image_worker *w, int fd, const struct image_strip_wanted *wanted,
+		       struct wire_strip *ret_strip, struct wire_micro ret_micros[WIRE_STRIP_BYTES],
+		       struct diag *diag);
 
 #endif

@@ -13,6 +13,7 @@
 #include "image/code.h"
 #include "image/jit.h"
 #include "image/starts.h"
+#include "image/strip.h"
 #include "image/unwind.h"
 #include "image/worker_wire.h"
 #include "util/num.h"
@@ -153,6 +154,18 @@ static int do_code(const struct child *c, struct buf *out, struct diag *diag)
 	return r;
 }
 
+static int do_strip(const struct child *c, struct buf *out, struct diag *diag)
+{
+	const struct image_strip_wanted wanted = {.begin = c->request.arguments[0],
+						  .number = (uint32_t)c->request.arguments[1],
+						  .size = (uint32_t)(c->request.arguments[1] >> 32),
+						  .starts = c->payload,
+						  .start_count = (size_t)c->request.payload_size /
+								 sizeof(uint64_t)};
+
+	return image_strip_describe(c->files[0], &wanted, out, diag);
+}
+
 static int child_do(const struct child *c, struct buf *out, struct diag *diag)
 {
 	switch (c->request.kind) {
@@ -174,6 +187,8 @@ static int child_do(const struct child *c, struct buf *out, struct diag *diag)
 		return image_unwind_describe(c->files[0], out, diag);
 	case WORKER_CODE:
 		return do_code(c, out, diag);
+	case WORKER_STRIP:
+		return do_strip(c, out, diag);
 	}
 	return diag_fail(diag, EINVAL, "the image worker does not know request %u",
 			 c->request.kind);

@@ -206,3 +206,53 @@ int image_worker_unwind(struct image_worker *w, int fd, struct image_unwind **re
 	buf_free(&reply);
 	return r;
 }
+
+/* Its count is checked; its ranks, by which operations are found, are counted anew. */
+static bool strip_make_sense(struct wire_strip *strip, size_t micros)
+{
+	uint32_t rank = 0;
+
+	for (unsigned i = 0; i < WIRE_STRIP_WORDS; i++) {
+		strip->rank[i] = (uint16_t)rank;
+		rank += (uint32_t)__builtin_popcountll(strip->starts[i]);
+	}
+	strip->first = 0;
+	return strip->count == rank && micros == rank;
+}
+
+int image_worker_strip(struct image_worker *w, int fd, const struct image_strip_wanted *wanted,
+		       struct wire_strip *ret_strip, struct wire_micro ret_micros[WIRE_STRIP_BYTES],
+		       struct diag *diag)
+{
+	struct worker_request request = {
+		.kind = WORKER_STRIP,
+		.file_count = 1,
+		.arguments = {wanted->begin, (uint64_t)wanted->size << 32 | wanted->number},
+		.payload_size = wanted->start_count * sizeof(*wanted->starts)};
+	struct wire_strip strip;
+	size_t micro_bytes = 0;
+	struct buf reply;
+
+	if (wanted->start_count > IMAGE_WORKER_ADDRESSES_MAX)
+		return diag_fail(diag, E2BIG, "code with %zu starts: at most %u",
+				 wanted->start_count, IMAGE_WORKER_ADDRESSES_MAX);
+	buf_init(&reply, sizeof(strip) + WIRE_STRIP_BYTES * sizeof(*ret_micros));
+	int r = worker_call(w, request, &fd, wanted->starts, &reply, diag);
+	if (r)
+		goto out;
+	if (reply.size >= sizeof(strip)) {
+		memcpy(&strip, reply.data, sizeof(strip));
+		micro_bytes = reply.size - sizeof(strip);
+	}
+	if (reply.size < sizeof(strip) || micro_bytes % sizeof(*ret_micros) ||
+	    !strip_make_sense(&strip, micro_bytes / sizeof(*ret_micros))) {
+		r = worker_refuse(w, diag);
+		goto out;
+	}
+	if (micro_bytes)
+		memcpy(ret_micros, (const char *)reply.data + sizeof(strip), micro_bytes);
+	*ret_strip = strip;
+out:
+	buf_free(&reply);
+	return r;
+}

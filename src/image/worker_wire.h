@@ -30,6 +30,7 @@ enum worker_kind {
 	WORKER_LAYOUT,
 	WORKER_STARTS,
 	WORKER_UNWIND,
+	WORKER_STRIP, /* arguments: begin; number and size; payload: starts */
 };
 
 struct worker_request {

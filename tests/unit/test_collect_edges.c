@@ -5,6 +5,7 @@
 #include <setjmp.h>
 #include <cmocka.h>
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +15,7 @@
 #include "collect/edge_pace.h"
 #include "collect/edge_windows.h"
 #include "db/batch_rows.h"
+#include "image/worker.h"
 #include "util/hash.h"
 
 /* A file of code: nops, but for what a test writes; its segment is not where its file offset is. */
@@ -55,6 +57,7 @@ static void write_code(struct code_file *f, uint32_t offset, const void *bytes, 
 struct fake {
 	struct wire_micro *micros;
 	struct map64 *strips; /* key -> pointer */
+	struct image_worker *worker;
 	unsigned waits, dropped_unwaited;
 };
 
@@ -102,7 +105,8 @@ static int quiesce(void *arg)
 	return 0;
 }
 
-static struct edge_code *make_code(struct fake *fake, uint32_t micro_count)
+static struct edge_code *make_code_limited(struct fake *fake, uint32_t micro_count,
+					   const struct image_worker_limits *limits)
 {
 	struct edge_memory memory = {.micro_count = micro_count,
 				     .put_strip = put_strip,
@@ -112,10 +116,17 @@ static struct edge_code *make_code(struct fake *fake, uint32_t micro_count)
 	struct edge_code *c;
 
 	*fake = (struct fake){.micros = calloc(micro_count, sizeof(struct wire_micro)),
-			      .strips = map64_new(EDGE_STRIPS_MAX)};
+			      .strips = map64_new(EDGE_STRIPS_MAX),
+			      .worker = image_worker_new(limits)};
+	assert_non_null(fake->worker);
 	memory.micros = fake->micros;
-	assert_int_equal(edge_code_new(&memory, NULL, &c, NULL), 0);
+	assert_int_equal(edge_code_new(&memory, fake->worker, &c, NULL), 0);
 	return c;
+}
+
+static struct edge_code *make_code(struct fake *fake, uint32_t micro_count)
+{
+	return make_code_limited(fake, micro_count, NULL);
 }
 
 static void free_one(uint64_t key, uint64_t value, void *arg)
@@ -129,6 +140,7 @@ static void free_code(struct edge_code *c, struct fake *fake)
 	edge_code_free(c);
 	map64_each(fake->strips, free_one, NULL);
 	map64_free(fake->strips);
+	image_worker_free(fake->worker);
 	free(fake->micros);
 }
 
@@ -272,6 +284,57 @@ static void bytes_that_are_no_code_do_no_harm(void **state)
 	for (unsigned i = 0; i < 100; i++)
 		want(c, slot, CODE_OFFSET + 36);
 	assert_true(n.decoded < 64 * (37 + 20));
+	free_code(c, &fake);
+}
+
+/* Every strip was decoded in the jail: a request for the starts of the file, and one a strip. */
+static void foreign_code_is_decoded_by_the_worker(void **state)
+{
+	struct edge_code_counters n;
+	struct code_file f;
+	struct fake fake;
+	struct edge_code *c = make_code(&fake, 1 << 20);
+	uint32_t slot;
+
+	(void)state;
+	make_file(&f, 7);
+	assert_int_equal(edge_code_add(c, &f.file, f.fd, &slot), 0);
+	assert_true(want(c, slot, CODE_OFFSET) > 0);
+	assert_true(want(c, slot, CODE_OFFSET + 0x8000) > 0);
+	edge_code_read_counters(c, &n);
+	assert_true(n.decoded >= 4);
+	assert_int_equal(image_worker_stats(fake.worker).requests, 1 + n.decoded);
+	free_code(c, &fake);
+}
+
+/* A file on which the worker fails costs itself, and not for ever. */
+static void files_that_hurt_the_worker_are_given_up(void **state)
+{
+	const struct image_worker_limits impatient = {256u << 20, 300000000};
+	struct image_facts facts;
+	struct code_file f;
+	struct fake fake;
+	struct edge_code *c = make_code_limited(&fake, 1 << 20, &impatient);
+	struct image_worker_stats before, after;
+	uint32_t slot, at = CODE_OFFSET;
+
+	(void)state;
+	make_file(&f, 10);
+	assert_int_equal(edge_code_add(c, &f.file, f.fd, &slot), 0);
+	assert_true(want(c, slot, at) > 0);
+	for (unsigned i = 0; i < 5; i++) {
+		assert_true(image_worker_facts(fake.worker, f.fd, &facts, NULL) < 0);
+		before = image_worker_stats(fake.worker);
+		assert_true(before.pid > 0);
+		if (i < 3)
+			kill(before.pid, SIGSTOP);
+		at += 0x1000;
+		assert_true(want(c, slot, at) < 0);
+		after = image_worker_stats(fake.worker);
+		assert_int_equal(after.requests - before.requests, i < 3);
+		assert_null(micro_at(&fake, slot, at));
+	}
+	assert_int_equal(after.timeouts, 3);
 	free_code(c, &fake);
 }
 
@@ -523,13 +586,15 @@ static void the_pace_keeps_to_the_budget(void **state)
 	assert_in_range(p.period, 1, 2);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(code_is_decoded_where_it_leads),
 		cmocka_unit_test(starts_that_windows_meet_are_believed),
 		cmocka_unit_test(memory_is_kept_for_what_is_used),
 		cmocka_unit_test(bytes_that_are_no_code_do_no_harm),
+		cmocka_unit_test(foreign_code_is_decoded_by_the_worker),
+		cmocka_unit_test(files_that_hurt_the_worker_are_given_up),
 		cmocka_unit_test(windows_become_edges),
 		cmocka_unit_test(an_end_in_an_unknown_file_is_found_or_left_out),
 		cmocka_unit_test(windows_that_do_not_hold_together_are_refused),
@@ -537,5 +602,6 @@ int main(void)
 		cmocka_unit_test(the_pace_keeps_to_the_budget),
 	};
 
+	image_worker_dispatch(argc, argv);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
