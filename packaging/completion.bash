@@ -36,6 +36,9 @@ _culprit() {
 			store_forward divider dependency port front_end lock fence assist page_fault syscall
 			unexplained" -- "$word")
 		return ;;
+	*,--normalize)
+		mapfile -t COMPREPLY < <(compgen -W "none time samples" -- "$word")
+		return ;;
 	*,--epoch)
 		mapfile -t COMPREPLY < <(compgen -W "last all" -- "$word")
 		return ;;

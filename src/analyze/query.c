@@ -369,6 +369,29 @@ static void take_damage(void *arg, const char *what)
 	q->damage_count++;
 }
 
+/* Of one epoch the last that was said counts. */
+static int take_fact(void *arg, const char *epoch, const char *name, const char *value)
+{
+	struct query *q = arg;
+	uint64_t wall_ns;
+
+	if (strcmp(name, "wall_ns") != 0 || num_parse_u64(value, &wall_ns))
+		return 0;
+	if (q->wall_epoch && !strcmp(q->wall_epoch, epoch)) {
+		q->wall_ns -= q->wall_last_ns;
+	} else {
+		q->wall_epoch = arena_strndup(q->memory, epoch, strlen(epoch));
+		if (!q->wall_epoch)
+			return -ENOMEM;
+		q->wall_epochs++;
+	}
+	if (wall_ns > UINT64_MAX - q->wall_ns)
+		wall_ns = 0;
+	q->wall_last_ns = wall_ns;
+	q->wall_ns += wall_ns;
+	return 0;
+}
+
 struct db_visitor query_visitor(struct query *q)
 {
 	return (struct db_visitor){
@@ -376,6 +399,7 @@ struct db_visitor query_visitor(struct query *q)
 		.rows = add_rows,
 		.stack = q->stack ? add_stack : NULL,
 		.counter = take_counter,
+		.fact = take_fact,
 		.damage = take_damage,
 		.arg = q,
 	};

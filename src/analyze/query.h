@@ -108,6 +108,9 @@ struct query {
 	size_t trouble_count;
 	uint64_t lost_samples, idle_skipped; /* sum of lost; idle: counted but not stored */
 	uint64_t refused;		     /* samples of events past QUERY_EVENTS_MAX */
+	/* How long commands ran, and of how many epochs that is known (the fact wall_ns). */
+	uint64_t wall_ns;
+	size_t wall_epochs;
 	const char *damages[QUERY_DAMAGES_MAX];
 	size_t damage_count; /* may be more than are kept */
 
@@ -124,6 +127,8 @@ struct query {
 	size_t image_room, row_total;
 	const char *epoch;
 	uint64_t epoch_number;
+	const char *wall_epoch; /* the last that told */
+	uint64_t wall_last_ns;
 };
 
 /* selection must outlive the query. -EINVAL for a --subject that is not KEY=GLOB. */

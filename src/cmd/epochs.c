@@ -13,6 +13,7 @@
 static const struct cmd_option options[] = {
 	REPORT_DB_OPTION,
 	{"epoch", REPORT_EPOCH, "EPOCHS", "all (default), last, NAME or its beginning, FROM..TO"},
+	REPORT_MACHINE_OPTION,
 	REPORT_FORM_OPTIONS,
 	{NULL},
 };

@@ -17,30 +17,40 @@
 #include "collect/session.h"
 #include "util/clock.h"
 #include "util/buf.h"
+#include "util/log.h"
 #include "util/num.h"
 
 /* What a kill -9 may cost at most. */
 #define FLUSH_MS 60000
 
+/* A run each may be a second; a typing error is no reason to fill a disk. */
+#define RECORD_REPEAT_MAX 900
+/* Of an epoch's name, with its terminator. */
+#define RECORD_EPOCH_MAX 64
+
 struct recording {
 	struct sampling_options sampling;
 	bool all, quiet;
 	struct pids pids;
-	uint64_t duration_ns; /* 0: until the end */
-	char **command;	      /* NULL: none */
+	uint64_t duration_ns;				      /* 0: until the end */
+	uint64_t repeat;				      /* runs of the command; 0 is 1 */
+	char first[RECORD_EPOCH_MAX], last[RECORD_EPOCH_MAX]; /* epochs, of all runs */
+	char **command;					      /* NULL: none */
 	const char *db;
 	struct child child;
 	int signals; /* signalfd */
-	int status;  /* of the command */
+	int status;  /* of the command: of the last run that failed */
 };
 
-enum { OPT_FOR = SAMPLING_END };
+enum { OPT_FOR = SAMPLING_END, OPT_REPEAT };
 
 static const struct cmd_option options[] = {
 	{"all", 'a', NULL, "samples the whole machine, the kernel included"},
 	{"pid", 'p', "PID[,PID...]", "samples these processes and their children"},
 	{"output", 'o', "DB", "the database (default $CULPRIT_DB, else ./culprit.db)"},
 	{"for", OPT_FOR, "DURATION", "stops after so long (30s, 5m)"},
+	{"repeat", OPT_REPEAT, "N",
+	 "runs the command N times, an epoch each, and shows what varies"},
 	{"quiet", 'q', NULL, "prints no table at the end"},
 	SAMPLING_OPTIONS,
 	{NULL},
@@ -77,6 +87,11 @@ static int take_option(void *arg, int value, const char *text, struct diag *diag
 			return diag_fail(diag, EINVAL, "'%s' is not a duration like 30s or 5m",
 					 text);
 		return 0;
+	case OPT_REPEAT:
+		if (num_parse_u64(text, &r->repeat) || !r->repeat || r->repeat > RECORD_REPEAT_MAX)
+			return diag_fail(diag, EINVAL, "--repeat '%s' is not a number from 1 to %d",
+					 text, RECORD_REPEAT_MAX);
+		return 0;
 	default:
 		return sampling_parse_option(&r->sampling, value, text, diag);
 	}
@@ -90,6 +105,8 @@ static int check_scope(const struct recording *r, struct diag *diag)
 		return diag_fail(diag, EINVAL,
 				 "what is to be sampled? -a: the whole machine; -p PID: a process; "
 				 "-- COMMAND: a command and its children");
+	if (r->repeat && !r->command)
+		return diag_fail(diag, EINVAL, "--repeat needs a command to run");
 	return 0;
 }
 
@@ -122,8 +139,34 @@ static int sample(struct recording *r, struct session *s, struct diag *diag)
 	}
 }
 
+/* How long the command ran, for reports that compare runs. */
+static int note_wall(struct session *s, uint64_t began_ns)
+{
+	char text[32];
+
+	snprintf(text, sizeof(text), "%llu", (unsigned long long)(clock_monotonic_ns() - began_ns));
+	return session_fact(s, "wall_ns", text);
+}
+
+/* The command has ended, or is ended. */
+static void end_command(struct recording *r, struct session *s, uint64_t began_ns)
+{
+	struct pollfd ended = {.fd = r->child.pidfd, .events = POLLIN};
+	int status;
+
+	/* Stopped before the command was done: it was ours, so it goes with us. */
+	if (poll(&ended, 1, 0) == 0)
+		kill(r->child.pid, SIGTERM);
+	else if (note_wall(s, began_ns))
+		log_warning("how long the command ran could not be noted");
+	status = child_reap(&r->child);
+	if (status)
+		r->status = status;
+}
+
 static int run(struct recording *r, struct session *s, struct diag *diag)
 {
+	uint64_t began_ns = 0;
 	int err = pids_follow(&r->pids, s, diag);
 
 	if (!err && r->command && !r->all)
@@ -136,19 +179,14 @@ static int run(struct recording *r, struct session *s, struct diag *diag)
 		return err;
 	}
 	if (r->command) {
+		began_ns = clock_monotonic_ns();
 		err = child_release(&r->child, diag);
 		if (err)
 			return err;
 	}
 	err = sample(r, s, diag);
-	if (r->command) {
-		struct pollfd ended = {.fd = r->child.pidfd, .events = POLLIN};
-
-		/* Stopped before the command was done: it was ours, so it goes with us. */
-		if (poll(&ended, 1, 0) == 0)
-			kill(r->child.pid, SIGTERM);
-		r->status = child_reap(&r->child);
-	}
+	if (r->command)
+		end_command(r, s, began_ns);
 	return err;
 }
 
@@ -169,11 +207,33 @@ static char *join(char **words, int count)
 	return (char *)b.data;
 }
 
-static int show_top(const struct recording *r)
+/* What varied between the runs. */
+static int show_stats(const struct recording *r)
+{
+	char range[2 * RECORD_EPOCH_MAX + 2];
+	char *argv[] = {"stats", "-i", (char *)r->db, "--each", "--limit", "20", range, NULL};
+
+	snprintf(range, sizeof(range), "%s..%s", r->first, r->last);
+	return cmd_stats(7, argv);
+}
+
+static int show_table(const struct recording *r)
 {
 	char *argv[] = {"prof", "-i", (char *)r->db, "--epoch", "last", "--limit", "20", NULL};
 
+	if (strcmp(r->first, r->last) != 0)
+		return show_stats(r);
 	return cmd_prof(7, argv);
+}
+
+static void note_epoch(struct recording *r, const struct session *s)
+{
+	struct session_status status;
+
+	session_read_status(s, &status);
+	snprintf(r->last, sizeof(r->last), "%s", status.epoch ? status.epoch : "");
+	if (!*r->first)
+		memcpy(r->first, r->last, sizeof(r->first));
 }
 
 static int record(struct recording *r, const char *words, struct diag *diag)
@@ -199,12 +259,21 @@ static int record(struct recording *r, const char *words, struct diag *diag)
 	}
 	sampling_announce(&r->sampling, s);
 	err = run(r, s, diag);
+	note_epoch(r, s);
 	/* Also after an error: what was sampled is kept. */
 	finished = session_finish(s, err ? NULL : diag);
 	if (!err && !finished && !r->quiet)
 		sampling_summarize(s, r->db);
 	session_free(s);
 	return err ?: finished;
+}
+
+/* A signal asks for the end: of this run, and of those that were to come. */
+static bool was_stopped(const struct recording *r)
+{
+	struct pollfd signals = {.fd = r->signals, .events = POLLIN};
+
+	return poll(&signals, 1, 0) > 0;
 }
 
 static int sample_and_store(struct recording *r, const char *words, struct diag *diag)
@@ -217,7 +286,13 @@ static int sample_and_store(struct recording *r, const char *words, struct diag 
 		err = child_check(r->command[0], diag);
 	if (!err)
 		err = sampling_choose_events(&r->sampling, diag);
-	return err ?: record(r, words, diag);
+	for (uint64_t i = 0; !err && i < (r->repeat ? r->repeat : 1) && !was_stopped(r); i++) {
+		if (r->repeat > 1)
+			log_notice("run %llu of %llu", (unsigned long long)i + 1,
+				   (unsigned long long)r->repeat);
+		err = record(r, words, diag);
+	}
+	return err;
 }
 
 int cmd_record(int argc, char **argv)
@@ -237,7 +312,7 @@ int cmd_record(int argc, char **argv)
 			status = cmd_fail_usage("record", &diag);
 		else if (sample_and_store(&r, words, &diag))
 			status = cmd_fail(&diag);
-		else if (!r.quiet && show_top(&r))
+		else if (!r.quiet && show_table(&r))
 			status = CMD_FAILURE;
 		else
 			status = r.status;

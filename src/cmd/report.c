@@ -36,6 +36,9 @@ int report_take_option(struct report_options *o, int value, const char *text, st
 		o->subjects[o->selection.subject_count++] = text;
 		o->selection.subjects = o->subjects;
 		return 0;
+	case REPORT_MACHINE:
+		o->machine = text;
+		return 0;
 	case REPORT_JSON:
 	case REPORT_CSV:
 		if (o->format != TABLE_TEXT)
@@ -78,7 +81,11 @@ int report_open(const struct report_options *o, const char **ret_path, struct db
 		r = db_reader_open(path, &io_system, &reader, diag);
 	if (r)
 		return r;
-	r = db_reader_select(reader, o->epoch ? o->epoch : "last", diag);
+	r = db_reader_set_machine(reader, o->machine);
+	if (r)
+		diag_fail(diag, -r, "out of memory");
+	else
+		r = db_reader_select(reader, o->epoch ? o->epoch : "last", diag);
 	if (r) {
 		db_reader_free(reader);
 		return r;

@@ -14,8 +14,9 @@
 #define REPORT_SUBJECTS_MAX 16
 
 struct report_options {
-	const char *db;	   /* NULL: as report_find_db says */
-	const char *epoch; /* NULL: last */
+	const char *db;	     /* NULL: as report_find_db says */
+	const char *epoch;   /* NULL: last */
+	const char *machine; /* glob; NULL: all of the database */
 	const char *function;
 	struct query_selection selection; /* its subjects are the ones below */
 	const char *subjects[REPORT_SUBJECTS_MAX];
@@ -28,6 +29,7 @@ enum {
 	REPORT_IMAGE,
 	REPORT_FUNCTION,
 	REPORT_SUBJECT,
+	REPORT_MACHINE,
 	REPORT_JSON,
 	REPORT_CSV,
 	REPORT_OPTION_END, /* the first value for a report's own options */
@@ -40,12 +42,15 @@ enum {
 #define REPORT_FORM_OPTIONS                                                                        \
 	{"json", REPORT_JSON, NULL, "one JSON object"},                                            \
 	{"csv", REPORT_CSV, NULL, "comma-separated values; header and notes go to stderr"}
+#define REPORT_MACHINE_OPTION                                                                      \
+	{"machine", REPORT_MACHINE, "GLOB", "of a database of several machines, these"}
 #define REPORT_SELECTION_OPTIONS                                                                   \
 	{"epoch", REPORT_EPOCH, "EPOCHS", "last (default), all, NAME or its beginning, FROM..TO"},  \
 	{"event", REPORT_EVENT, "GLOB", "events by name"},                                         \
 	{"image", REPORT_IMAGE, "GLOB", "images by path, file name or build-id"},                  \
 	{"function", REPORT_FUNCTION, "REGEX", "functions by (demangled) name"},                   \
-	{"subject", REPORT_SUBJECT, "KEY=GLOB", "comm, cgroup, container, pid or label.NAME; may be repeated"}
+	{"subject", REPORT_SUBJECT, "KEY=GLOB", "comm, cgroup, container, pid or label.NAME; may be repeated"}, \
+	REPORT_MACHINE_OPTION
 /* clang-format on */
 
 /* Takes one of the options above. 0, -EINVAL, or -ENOENT when it is none of them. */

@@ -375,6 +375,11 @@ int session_label(struct session *s, const char *text, struct diag *diag)
 	return r;
 }
 
+int session_fact(struct session *s, const char *name, const char *value)
+{
+	return db_batch_fact(s->batch, name, value);
+}
+
 /* That it cannot be had is no failure, unless it was asked for. */
 static int open_edges(struct session *s, struct diag *diag)
 {

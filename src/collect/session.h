@@ -72,6 +72,9 @@ int session_tidy(struct session *s, uint64_t max_age_ns, uint64_t max_bytes, str
 /* Sets or, with an empty value, removes a label ("key=value") for the samples from now on. */
 int session_label(struct session *s, const char *text, struct diag *diag);
 
+/* Keeps a named text with the epoch; of one name the last stays. 0, -EINVAL or -ENOMEM. */
+int session_fact(struct session *s, const char *name, const char *value);
+
 /* What it is doing, for people and for status requests. */
 struct session_status {
 	double rate_hz, cost_ns, cost_spread_ns; /* cost 0: not asked for */

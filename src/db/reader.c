@@ -32,6 +32,7 @@ void db_reader_free(struct db_reader *r)
 	if (r->db_fd >= 0)
 		r->io->close(r->io->arg, r->db_fd);
 	free(r->path);
+	free(r->machine);
 	free(r);
 }
 

@@ -30,6 +30,10 @@ struct db_epoch {
 int db_reader_epochs(struct db_reader *r, const struct db_epoch **ret, size_t *ret_count,
 		     struct diag *diag);
 
+/* Leaves out the epochs of machines whose name the pattern (a glob; NULL: none) does not match, in
+ * the choices that follow. 0 or -ENOMEM. */
+int db_reader_set_machine(struct db_reader *r, const char *glob);
+
 /*
  * Chooses epochs for the queries that follow: "last" (the newest with data), "all", a name or a
  * prefix of names ("20261121"), or FROM..TO (each a name, a prefix or empty; both ends included).

@@ -16,6 +16,7 @@ struct epoch_ref {
 struct db_reader {
 	const struct io *io;
 	char *path;
+	char *machine; /* glob; NULL: all */
 	int db_fd;
 	struct epoch_ref *refs; /* oldest first */
 	size_t ref_count;

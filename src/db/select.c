@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "db/layout.h"
 #include "db/reader_state.h"
+#include "util/text.h"
 
 /* Which epochs an expression means. */
 
@@ -37,6 +39,22 @@ static bool matches(const char *name, const char *expression)
 	return size && has_prefix(name, expression, size);
 }
 
+int db_reader_set_machine(struct db_reader *r, const char *glob)
+{
+	char *copy = glob ? strdup(glob) : NULL;
+
+	if (glob && !copy)
+		return -ENOMEM;
+	free(r->machine);
+	r->machine = copy;
+	return 0;
+}
+
+static bool is_wanted(const struct db_reader *r, const struct epoch_ref *ref)
+{
+	return !r->machine || text_match_glob(r->machine, ref->machine);
+}
+
 static int choose(struct db_reader *r, struct epoch_ref *ref, struct diag *diag)
 {
 	int err = reader_load(r, ref, diag);
@@ -52,6 +70,8 @@ static int choose_last(struct db_reader *r, struct diag *diag)
 	int err;
 
 	for (size_t i = r->ref_count; i-- > 0 && !r->chosen_count;) {
+		if (!is_wanted(r, &r->refs[i]))
+			continue;
 		err = choose(r, &r->refs[i], diag);
 		if (err < 0 && err != -ENOENT)
 			return err;
@@ -61,8 +81,39 @@ static int choose_last(struct db_reader *r, struct diag *diag)
 	return 0;
 }
 
+/* The names of the machines, in order of their first epochs, as far as there is room. */
+static void list_machines(const struct db_reader *r, char *out, size_t room)
+{
+	size_t used = 0;
+
+	for (size_t i = 0; i < r->ref_count && used < room; i++) {
+		bool seen = false;
+
+		for (size_t j = 0; j < i && !seen; j++)
+			seen = !strcmp(r->refs[i].machine, r->refs[j].machine);
+		if (!seen)
+			used += (size_t)snprintf(out + used, room - used, "%s%s", used ? ", " : "",
+						 r->refs[i].machine);
+	}
+}
+
+static bool any_wanted(const struct db_reader *r)
+{
+	for (size_t i = 0; i < r->ref_count; i++)
+		if (is_wanted(r, &r->refs[i]))
+			return true;
+	return false;
+}
+
 static int fail_empty(const struct db_reader *r, const char *expression, struct diag *diag)
 {
+	char machines[400] = "";
+
+	if (r->ref_count && !any_wanted(r)) {
+		list_machines(r, machines, sizeof(machines));
+		return diag_fail(diag, ENOENT, "no machine of %s matches '%s'; there are: %s",
+				 r->path, r->machine, machines);
+	}
 	if (!r->ref_count || strcmp(expression, "last") == 0 || strcmp(expression, "all") == 0)
 		return diag_fail(diag, ENOENT, "the database %s has no samples yet", r->path);
 	return diag_fail(diag, ENOENT,
@@ -84,7 +135,7 @@ int db_reader_select(struct db_reader *r, const char *expression, struct diag *d
 	if (strcmp(expression, "last") == 0)
 		err = choose_last(r, diag);
 	for (size_t i = 0; i < r->ref_count && err == 0 && strcmp(expression, "last"); i++) {
-		if (!matches(r->refs[i].name, expression))
+		if (!is_wanted(r, &r->refs[i]) || !matches(r->refs[i].name, expression))
 			continue;
 		err = choose(r, &r->refs[i], diag);
 		if (err == -ENOENT) /* removed since it was listed */

@@ -21,6 +21,9 @@ void report_header_free(struct report_header *h)
 	free(h->events);
 	free(h->lost_by_cause);
 	free(h->epochs);
+	for (size_t i = 0; i < h->set_count; i++)
+		free(h->sets[i].name);
+	free(h->sets);
 	free(h->notes);
 	free(h->machine);
 	*h = (struct report_header){0};

@@ -26,6 +26,13 @@ struct report_counter {
 	uint64_t value;
 };
 
+/* Of reports that compare: what each set is. In JSON: sets [{name, samples, seconds}]. */
+struct report_set {
+	char *name;
+	uint64_t samples;
+	double seconds; /* of collection, or of the command that was run; 0: not known */
+};
+
 struct report_header {
 	struct report_event *events;
 	size_t event_count;
@@ -36,6 +43,8 @@ struct report_header {
 	size_t epoch_count;
 	uint64_t start_ns, end_ns;
 	char *machine;
+	struct report_set *sets;
+	size_t set_count;
 	char **notes;
 	size_t note_count, notes_refused;
 };

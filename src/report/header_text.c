@@ -107,6 +107,21 @@ static int print_note(const char *note, FILE *out)
 	return 0;
 }
 
+static int print_sets(const struct report_header *h, FILE *out)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < h->set_count && !r; i++) {
+		fprintf(out, "set %zu: ", i + 1);
+		r = print_escaped(h->sets[i].name, out);
+		fprintf(out, ", %" PRIu64 " samples", h->sets[i].samples);
+		if (h->sets[i].seconds > 0)
+			fprintf(out, ", %.4g s", h->sets[i].seconds);
+		putc('\n', out);
+	}
+	return r;
+}
+
 int report_header_print(const struct report_header *h, FILE *out)
 {
 	int r = 0;
@@ -117,6 +132,8 @@ int report_header_print(const struct report_header *h, FILE *out)
 		r = print_counts(h, out);
 	if (!r)
 		r = print_epochs(h, out);
+	if (!r)
+		r = print_sets(h, out);
 	for (size_t i = 0; i < h->note_count && !r; i++)
 		r = print_note(h->notes[i], out);
 	if (h->notes_refused)

@@ -147,22 +147,42 @@ static json_t *json_list(char *const *texts, size_t count)
 	return list;
 }
 
+static json_t *json_sets(const struct report_header *h)
+{
+	json_t *sets = json_array();
+
+	for (size_t i = 0; i < h->set_count; i++) {
+		const struct report_set *s = &h->sets[i];
+
+		json_array_append_new(
+			sets,
+			json_pack("{s:o, s:o, s:o}", "name", report_json_text(s->name), "samples",
+				  report_json_count(s->samples), "seconds",
+				  s->seconds > 0 ? report_json_number(s->seconds) : json_null()));
+	}
+	return sets;
+}
+
 json_t *report_json_header(const char *report, const struct report_header *h)
 {
-	json_t *causes = json_object(), *notes = json_list(h->notes, h->note_count);
+	json_t *causes = json_object(), *notes = json_list(h->notes, h->note_count), *header;
 
 	for (size_t i = 0; i < h->lost_causes; i++)
 		set_key(causes, h->lost_by_cause[i].name,
 			report_json_count(h->lost_by_cause[i].value));
 	if (h->notes_refused)
 		json_array_append_new(notes, json_sprintf("and %zu more notes", h->notes_refused));
-	return json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "report",
-			 report, "events", json_events(h), "samples", report_json_count(h->samples),
-			 "lost", report_json_count(h->lost), "lost_by_cause", causes, "unknown",
-			 report_json_count(h->unknown), "idle", report_json_count(h->idle),
-			 "epochs", json_list(h->epochs, h->epoch_count), "start_ns",
-			 report_json_count(h->start_ns), "end_ns", report_json_count(h->end_ns),
-			 "machine", report_json_text(h->machine), "notes", notes);
+	header = json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "report",
+			   report, "events", json_events(h), "samples",
+			   report_json_count(h->samples), "lost", report_json_count(h->lost),
+			   "lost_by_cause", causes, "unknown", report_json_count(h->unknown),
+			   "idle", report_json_count(h->idle), "epochs",
+			   json_list(h->epochs, h->epoch_count), "start_ns",
+			   report_json_count(h->start_ns), "end_ns", report_json_count(h->end_ns),
+			   "machine", report_json_text(h->machine), "notes", notes);
+	if (header && h->set_count)
+		json_object_set_new(header, "sets", json_sets(h));
+	return header;
 }
 
 int report_json_print(json_t *value, size_t cut, FILE *out)

@@ -7,6 +7,7 @@
  *	sample KIND ID PATH EVENT PERIOD OFFSET COUNT [KEY=VALUE...]
  *	edge KIND ID PATH EVENT FROM TO COUNT WINDOWS [TO_KIND TO_ID TO_PATH]	(-1: start, end)
  *	counter EVENT PERIOD NAME VALUE		(EVENT -: of no event)
+ *	fact NAME VALUE
  *	many IMAGES ROWS			(ROWS samples in each of IMAGES images)
  */
 #include <stdio.h>
@@ -169,6 +170,8 @@ static void take_line(struct maker *m, char *line)
 		add_edge(m, field, count);
 	else if (!strcmp(field[0], "many") && count == 3)
 		add_many(m, number(field[1]), number(field[2]));
+	else if (!strcmp(field[0], "fact") && count == 3)
+		db_batch_fact(m->batch, field[1], field[2]);
 	else if (!strcmp(field[0], "counter") && count == 5)
 		db_batch_count(m->batch, find_event(m, field[1], field[2]), field[3],
 			       number(field[4]));

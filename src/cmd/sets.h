@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#ifndef CULPRIT_CMD_SETS_H
+#define CULPRIT_CMD_SETS_H
+
+#include "analyze/rank.h"
+#include "cmd/report.h"
+
+/*
+ * Sets of samples, for the reports that compare: stats and diff. A set is written
+ *
+ *	[PLACE][,KEY=GLOB]...
+ *
+ * where PLACE is a database (all of its epochs), DB@EPOCHS, @EPOCHS or EPOCHS of the report's
+ * database (as --epoch takes them), and each KEY=GLOB leaves only what matches: machine=, or a key
+ * of the subject (comm=, container=, label.NAME=). label:NAME=GLOB is another way to write the
+ *last.
+ */
+
+#define SETS_MAX 900 /* a column each; STATS_SETS_MAX is more */
+
+struct set {
+	const char *name; /* for people: as it was written, or the epoch's */
+	struct report_options report;
+	const char *path; /* of the database */
+	struct db_reader *reader;
+	struct image_finder *finder; /* of sets */
+	struct query *query;
+	struct rank *rank;
+	uint32_t event;	  /* number in the query's of what is compared */
+	uint64_t samples; /* of it, of all the set, idle left out */
+	double seconds;	  /* that the command ran, else of collection; 0: not known */
+	double weight;	  /* what a sample counts for, so that sets can be compared */
+};
+
+struct sets_finder;
+
+struct sets {
+	struct set **list;
+	size_t count;
+	struct arena *memory; /* of all names */
+	struct sets_finder *finders;
+	const char *event; /* the name of what is compared */
+	uint64_t period;   /* of the first set; samples of the others are counted in it */
+};
+
+enum sets_normal {
+	SETS_AS_THEY_ARE, /* but for different periods */
+	SETS_BY_TIME,	  /* as if all had lasted as long as the mean of them */
+	SETS_BY_SAMPLES,  /* as if all had the same number of samples: shares */
+};
+
+/* none, time or samples. -EINVAL and a sentence. */
+int sets_parse_normal(const char *text, enum sets_normal *ret, struct diag *diag);
+
+/* Reads one set as it is written; base: what holds for all. 0, -EINVAL, -ENOMEM. */
+int sets_add(struct sets *s, const struct report_options *base, const char *text,
+	     struct diag *diag);
+/* Makes a set of each epoch of each set. */
+int sets_split(struct sets *s, struct diag *diag);
+/* Reads and ranks all. Errors as of report_open, query_read and rank_new. */
+int sets_rank(struct sets *s, const struct rank_options *options, struct diag *diag);
+/* Gives each its weight. -ENODATA: the run time of a set is not known, or it has no samples. */
+int sets_weigh(struct sets *s, enum sets_normal normal, struct diag *diag);
+/* The header of a report on them. 0 or -ENOMEM. */
+int sets_describe(const struct sets *s, bool idle, struct report_header *h);
+void sets_free(struct sets *s); /* what it owns */
+
+#endif
