@@ -45,8 +45,8 @@ size_t cursor_left(const struct cursor *c);
 uint8_t cursor_u8(struct cursor *c);
 uint32_t cursor_u32(struct cursor *c);
 uint64_t cursor_u64(struct cursor *c);
-uint64_t cursor_varint(struct cursor *c);		 /* rejects encodings over 64 bits */
-int64_t cursor_signed(struct cursor *c);		 /* DWARF's SLEB128; bits over 64 are dropped */
+uint64_t cursor_varint(struct cursor *c); /* rejects encodings over 64 bits */
+int64_t cursor_signed(struct cursor *c);  /* DWARF's SLEB128; bits over 64 are dropped */
 const void *cursor_bytes(struct cursor *c, size_t size); /* NULL on error */
 /* A varint size of at most max, then bytes, not terminated. NULL on error. */
 const char *cursor_string(struct cursor *c, size_t max, size_t *ret_size);
