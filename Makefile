@@ -16,7 +16,8 @@ deps:
 try: deps all
 	@dev/try $(BUILD)
 
-check: deps all
+check: all
+	@dev/deps --browser
 	@dev/run-tests $(BUILD)
 
 bench: deps all

@@ -394,6 +394,7 @@ function fillHeader(view, data) {
 }
 
 function start() {
+	performance.mark('begin');
 	const data = JSON.parse($('profile').textContent), view = new View(data);
 
 	fillHeader(view, data);
