@@ -28,6 +28,9 @@ _culprit() {
 		fi
 	done
 	case $command,$previous in
+	calls,--by)
+		mapfile -t COMPREPLY < <(compgen -W "process subject" -- "$word")
+		return ;;
 	*,--by)
 		mapfile -t COMPREPLY < <(compgen -W "image function file line loop process subject" -- "$word")
 		return ;;

@@ -24,9 +24,11 @@ int cmd_fail(const struct diag *diag);
 int cmd_fail_usage(const char *command, const struct diag *diag);
 
 struct cmd_option {
-	const char *name;     /* long; NULL ends the list */
-	int value;	      /* a letter when it has a short form, else CMD_LONG + n */
-	const char *argument; /* what stands for it in the help, NULL: takes none */
+	const char *name; /* long; NULL ends the list */
+	int value;	  /* a letter when it has a short form, else CMD_LONG + n */
+	/* What stands for it in the help; NULL: takes none. "[=PERCENT]": may have one, long only.
+	 */
+	const char *argument;
 	const char *help;
 };
 

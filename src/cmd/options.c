@@ -18,7 +18,8 @@ static int show_options(const struct cmd_spec *spec)
 	for (const struct cmd_option *o = spec->options; o->name; o++) {
 		snprintf(left, sizeof(left), "%c%c%s--%s%s%s", o->value < CMD_LONG ? '-' : ' ',
 			 o->value < CMD_LONG ? o->value : ' ', o->value < CMD_LONG ? ", " : "  ",
-			 o->name, o->argument ? " " : "", o->argument ? o->argument : "");
+			 o->name, o->argument && *o->argument != '[' ? " " : "",
+			 o->argument ? o->argument : "");
 		printf("  %-26s  %s\n", left, o->help);
 	}
 	printf("  %-26s  %s\n", "-h, --help", "show this");
@@ -34,7 +35,10 @@ static void make_getopt(const struct cmd_spec *spec, struct option *longs, char 
 	if (spec->stops_at_operand)
 		*shorts++ = ':';
 	for (const struct cmd_option *o = spec->options; o->name && n < OPTIONS_MAX; o++) {
-		longs[n++] = (struct option){o->name, o->argument ? required_argument : no_argument,
+		longs[n++] = (struct option){o->name,
+					     !o->argument	   ? no_argument
+					     : *o->argument == '[' ? optional_argument
+								   : required_argument,
 					     NULL, o->value};
 		if (o->value < CMD_LONG) {
 			*shorts++ = (char)o->value;

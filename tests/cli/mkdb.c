@@ -9,19 +9,30 @@
  *	counter EVENT PERIOD NAME VALUE		(EVENT -: of no event)
  *	fact NAME VALUE
  *	many IMAGES ROWS			(ROWS samples in each of IMAGES images)
+ *	frame NAME KIND ID PATH OFFSET		(names a frame for the stacks of this epoch)
+ *	stack EVENT PERIOD COUNT KEY=VALUE NAME...	(the outermost frame first)
+ *	forest STACKS DEPTH KIND ID PATH	(so many stacks, of calls by chance)
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "db/writer.h"
 
-#define FIELDS_MAX 64
+#define FIELDS_MAX 640
+#define NAMED_MAX  256
+
+struct named_frame {
+	char *name;
+	struct db_frame frame;
+};
 
 struct maker {
 	struct db_writer *writer;
 	struct db_batch *batch;
 	struct diag diag;
 	uint64_t start_ns, end_ns;
+	struct named_frame named[NAMED_MAX];
+	size_t named_count;
 };
 
 static void stop(const char *what, const struct diag *diag)
@@ -56,12 +67,14 @@ static uint64_t number(const char *text)
 
 static void flush(struct maker *m)
 {
-	if (!db_batch_rows(m->batch) && !db_batch_edges(m->batch))
+	if (!db_batch_rows(m->batch) && !db_batch_edges(m->batch) && !db_batch_stacks(m->batch))
 		return;
 	db_batch_interval(m->batch, m->start_ns, m->end_ns);
 	if (db_writer_flush(m->writer, m->batch, &m->diag))
 		stop("flush", &m->diag);
 	db_batch_clear(m->batch);
+	while (m->named_count)
+		free(m->named[--m->named_count].name);
 }
 
 static void begin_epoch(struct maker *m, char **field)
@@ -152,6 +165,77 @@ static void add_many(struct maker *m, uint64_t images, uint64_t rows)
 	}
 }
 
+static void name_frame(struct maker *m, char **field)
+{
+	struct named_frame *f = &m->named[m->named_count];
+
+	if (m->named_count == NAMED_MAX)
+		stop("frame", NULL);
+	f->name = strdup(field[1]);
+	f->frame = (struct db_frame){find_image(m, field + 2), number(field[5])};
+	m->named_count++;
+}
+
+static uint32_t find_subject(struct maker *m, char *text)
+{
+	char *value = strchr(text, '='), subject[SUBJECT_MAX_BYTES];
+	struct subject_pair pair;
+	uint32_t owner;
+	long size;
+
+	if (!value)
+		stop("subject", NULL);
+	pair = (struct subject_pair){text, value + 1, (size_t)(value - text), strlen(value + 1)};
+	size = subject_build(&pair, 1, subject, sizeof(subject));
+	if (size < 0 || db_batch_subject(m->batch, subject, (size_t)size, &owner))
+		stop("subject", NULL);
+	return owner;
+}
+
+static void add_stack(struct maker *m, char **field, size_t count)
+{
+	struct db_frame frames[FIELDS_MAX];
+	uint32_t n = 0;
+
+	for (size_t i = 5; i < count; i++) {
+		size_t k = 0;
+
+		while (k < m->named_count && strcmp(m->named[k].name, field[i]) != 0)
+			k++;
+		if (k == m->named_count)
+			stop(field[i], NULL);
+		frames[n++] = m->named[k].frame;
+	}
+	if (db_batch_stack(m->batch, find_event(m, field[1], field[2]), find_subject(m, field[4]),
+			   frames, n, number(field[3])))
+		stop("stack", NULL);
+}
+
+/* Calls among 4096 places of the image, each of which calls eight others. */
+static void add_forest(struct maker *m, char **field)
+{
+	char comm[] = "comm=forest";
+	uint32_t event = find_event(m, "cycles", "1000"), owner = find_subject(m, comm);
+	uint32_t image = find_image(m, field + 3), depth = (uint32_t)number(field[2]);
+	struct db_frame frames[DB_STACK_MAX];
+	uint64_t state = 1, place;
+
+	if (depth < 2 || depth > DB_STACK_MAX)
+		stop("forest", NULL);
+	for (uint64_t i = 0; i < number(field[1]); i++) {
+		uint32_t n = 0;
+
+		place = 0;
+		do {
+			frames[n++] = (struct db_frame){image, 0x1000 + 16 * place};
+			state = state * 6364136223846793005u + 1442695040888963407u;
+			place = (place * 2654435761u + (state >> 61) + 1) % 4096;
+		} while (n < depth && state >> 40 & 15);
+		if (db_batch_stack(m->batch, event, owner, frames, n, 1 + (state >> 33 & 3)))
+			stop("forest", NULL);
+	}
+}
+
 static void take_line(struct maker *m, char *line)
 {
 	char *field[FIELDS_MAX] = {NULL}, *one;
@@ -172,6 +256,12 @@ static void take_line(struct maker *m, char *line)
 		add_many(m, number(field[1]), number(field[2]));
 	else if (!strcmp(field[0], "fact") && count == 3)
 		db_batch_fact(m->batch, field[1], field[2]);
+	else if (!strcmp(field[0], "frame") && count == 6)
+		name_frame(m, field);
+	else if (!strcmp(field[0], "stack") && count >= 6)
+		add_stack(m, field, count);
+	else if (!strcmp(field[0], "forest") && count == 6)
+		add_forest(m, field);
 	else if (!strcmp(field[0], "counter") && count == 5)
 		db_batch_count(m->batch, find_event(m, field[1], field[2]), field[3],
 			       number(field[4]));

@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "cmd/calls_view.h"
+#include "util/num.h"
+
+/* culprit calls: who called what, and what it cost. */
+
+#define PRUNE_DEFAULT 1
+#define HOT_DEFAULT   50
+
+enum {
+	CALLS_CALLERS = REPORT_OPTION_END,
+	CALLS_MERGE,
+	CALLS_FOLD,
+	CALLS_NO_INLINED,
+	CALLS_HOT,
+	CALLS_DEPTH,
+	CALLS_PRUNE,
+	CALLS_BY,
+	CALLS_IDLE,
+};
+
+static const struct cmd_option options[] = {
+	REPORT_DB_OPTION,
+	{"merge", CALLS_MERGE, NULL, "one line for a callee, from wherever its caller calls it"},
+	{"fold", CALLS_FOLD, NULL, "fold recursion: no function stands below itself"},
+	{"no-inlined", CALLS_NO_INLINED, NULL, "inlined functions are part of what has them"},
+	{"hot", CALLS_HOT, "[=PERCENT]",
+	 "only the hot path: callees with so much of their caller (50)"},
+	{"depth", CALLS_DEPTH, "N", "at most N levels"},
+	{"prune", CALLS_PRUNE, "PERCENT", "leave out what has less of all (1; JSON and CSV: 0)"},
+	{"by", CALLS_BY, "WHAT", "apart for each: process or subject"},
+	{"idle", CALLS_IDLE, NULL, "with the kernel's idle functions"},
+	REPORT_SELECTION_OPTIONS,
+	REPORT_FORM_OPTIONS,
+	{NULL},
+};
+
+static const struct cmd_spec spec = {
+	"calls",
+	"",
+	"Shows who called what: the tree of calls from the threads' starts in, with the stacks "
+	"that\n"
+	"were in a function and in all that it called. Selections keep the stacks that have such "
+	"a\n"
+	"function or image anywhere; percentages are of all stacks of the epochs, idle time left "
+	"out.",
+	options,
+	false,
+};
+
+struct calls {
+	struct report_options report;
+	struct calls_view view;
+	struct tree_options tree;
+	struct stack_options stacks;
+	enum query_group group;
+	bool prune_given;
+
+	struct query *query;
+	struct db_reader *reader;
+	struct image_finder *finder;
+	struct stack_set *set;
+	struct tree *made;
+};
+
+static int take_percent(const char *name, const char *text, double *ret, struct diag *diag)
+{
+	if (!strcmp(text, "0")) {
+		*ret = 0;
+		return 0;
+	}
+	if (num_parse_percent(text, ret))
+		return diag_fail(diag, EINVAL, "--%s '%s' is not a number from 0 to 100", name,
+				 text);
+	return 0;
+}
+
+static int take_by(struct calls *c, const char *text, struct diag *diag)
+{
+	if (strcmp(text, "process") != 0 && strcmp(text, "subject") != 0)
+		return diag_fail(diag, EINVAL, "--by '%s' is neither process nor subject", text);
+	c->group = *text == 'p' ? QUERY_PROCESS : QUERY_SUBJECT;
+	return 0;
+}
+
+static int take_option(void *arg, int value, const char *text, struct diag *diag)
+{
+	struct calls *c = arg;
+
+	switch (value) {
+	case CALLS_MERGE:
+		c->tree.merge_sites = true;
+		return 0;
+	case CALLS_FOLD:
+		c->tree.fold = true;
+		return 0;
+	case CALLS_NO_INLINED:
+		c->tree.no_inlined = true;
+		return 0;
+	case CALLS_IDLE:
+		c->stacks.idle = true;
+		return 0;
+	case CALLS_HOT:
+		c->view.hot = HOT_DEFAULT;
+		return text ? take_percent("hot", text, &c->view.hot, diag) : 0;
+	case CALLS_PRUNE:
+		c->prune_given = true;
+		return take_percent("prune", text, &c->view.prune, diag);
+	case CALLS_BY:
+		return take_by(c, text, diag);
+	case CALLS_DEPTH:
+		if (num_parse_u64(text, &c->view.depth) || !c->view.depth)
+			return diag_fail(diag, EINVAL, "--depth '%s' is not a number from 1", text);
+		return 0;
+	}
+	return report_take_option(&c->report, value, text, diag);
+}
+
+/* The selection's image is asked of the whole stack, not of where it ends. */
+static int read_stacks(struct calls *c, struct diag *diag)
+{
+	const struct db_epoch *const *epochs;
+	struct rank_source source;
+	const char *path;
+	size_t count;
+	int r;
+
+	c->tree.function = c->report.function;
+	c->tree.image = c->report.selection.image;
+	c->report.selection.image = NULL;
+	r = query_new(&c->report.selection, c->group, &c->query, diag);
+	if (!r)
+		r = stack_set_new(c->query, &c->set, diag);
+	if (!r)
+		r = report_open(&c->report, &path, &c->reader, diag);
+	if (!r)
+		r = query_read(c->query, c->reader, diag);
+	if (r)
+		return r;
+	epochs = db_reader_selected(c->reader, &count);
+	r = image_finder_new(path, count ? epochs[0]->machine : NULL, &c->finder);
+	if (r)
+		return diag_fail(diag, -r, "cannot look for symbols: %s", strerror(-r));
+	source = report_source(c->finder);
+	return stack_set_finish(c->set, &c->stacks, &source, diag);
+}
+
+static int describe(struct calls *c, struct report_header *h)
+{
+	const struct db_epoch *const *epochs;
+	size_t count;
+	int r;
+
+	epochs = db_reader_selected(c->reader, &count);
+	r = report_describe_epochs(h, epochs, count);
+	if (!r)
+		r = report_describe_query(h, c->query);
+	if (r)
+		return r;
+	calls_describe(c->made, h);
+	return 0;
+}
+
+static int show(struct calls *c, struct diag *diag)
+{
+	struct report_header h = {0};
+	struct table *t = NULL;
+	int r = describe(c, &h);
+
+	c->view.tree = c->made;
+	if (!c->prune_given)
+		c->view.prune = c->report.format == TABLE_TEXT ? PRUNE_DEFAULT : 0;
+	if (!r && c->report.format == TABLE_JSON)
+		r = calls_tree_json(&c->view, &h);
+	else if (!r)
+		r = calls_tree_table(&c->view, &t);
+	if (!r && t)
+		r = report_print(t, &h, c->report.format);
+	table_free(t);
+	report_header_free(&h);
+	return r < 0 ? diag_fail(diag, -r, "%s", r == -ENOMEM ? "out of memory" : strerror(-r)) : r;
+}
+
+static int run(struct calls *c, struct diag *diag)
+{
+	int r = read_stacks(c, diag);
+
+	if (!r && !c->set->count_count && !c->set->quality.stacks)
+		return diag_fail(diag, ENODATA,
+				 "there are no stacks in these epochs and this selection: record "
+				 "takes them unless told --no-stacks (see: culprit doctor)");
+	if (!r)
+		r = tree_new(c->set, &c->tree, &c->made, diag);
+	return r ? r : show(c, diag);
+}
+
+int cmd_calls(int argc, char **argv)
+{
+	struct calls c = {.stacks.inlines = true, .group = QUERY_WHOLE};
+	struct diag diag = {""};
+	int r;
+
+	r = cmd_parse(&spec, argc, argv, take_option, &c, NULL);
+	if (r >= 0)
+		return r;
+	r = run(&c, &diag);
+	tree_free(c.made);
+	stack_set_free(c.set);
+	query_free(c.query);
+	image_finder_free(c.finder);
+	db_reader_free(c.reader);
+	if (r == -EINVAL)
+		return cmd_fail_usage("calls", &diag);
+	return r < 0 ? cmd_fail(&diag) : r;
+}

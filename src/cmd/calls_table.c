@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include "cmd/calls_view.h"
+#include "util/buf.h"
+#include "util/text.h"
+
+/*
+ * A tree as text and CSV. A single callee stands right below its caller, without another indent,
+ * so that long chains stay readable; branches are drawn.
+ */
+
+#define LEAD_MAX_BYTES 240 /* deeper branches are drawn at the same place */
+
+struct lead {
+	size_t size;	/* of the lead of what is below the node */
+	uint32_t lines; /* that are still to come below it: shown children, and one for the rest */
+	bool single;	/* there is but one: no branch is drawn */
+};
+
+struct drawing {
+	const struct calls_view *view;
+	struct table *table;
+	struct lead *leads; /* for each level */
+	size_t lead_room;
+	struct buf lead;
+	int stacks, total, self, tree, site, image; /* columns */
+	int depth, function, build_id, inlined, self_count;
+	int events; /* the first of those of further events */
+};
+
+void calls_format_site(const struct tree_node *n, char *out, size_t room)
+{
+	*out = 0;
+	if (n->site_file && n->site_line)
+		snprintf(out, room, "%s:%" PRIu32, text_base_name(n->site_file), n->site_line);
+	else if (n->site != TREE_NO_SITE)
+		snprintf(out, room, "%#" PRIx64, n->site);
+}
+
+char *calls_group_name(const struct tree *t, uint32_t node)
+{
+	const struct query *q = t->set->query;
+	struct subject_pair pair;
+	const void *subject;
+	size_t size, at = 0;
+	struct buf b;
+	char *name;
+
+	subject = intern_get(q->groups, t->nodes[node].group, &size);
+	buf_init(&b, 2 * SUBJECT_MAX_BYTES);
+	while (subject && subject_next(subject, size, &at, &pair)) {
+		buf_append(&b, " ", b.size > 0);
+		buf_append(&b, pair.key, pair.key_size);
+		buf_append_u8(&b, '=');
+		buf_append(&b, pair.value, pair.value_size);
+	}
+	name = b.error ? NULL : strndup(b.data ? (char *)b.data : "", b.size);
+	buf_free(&b);
+	return name;
+}
+
+static void add_columns(struct drawing *d)
+{
+	const struct query *q = d->view->tree->set->query;
+	struct table *t = d->table;
+
+	d->total = table_add_column(t, TABLE_PERCENT, "percent", "total%");
+	d->self = table_add_column(t, TABLE_PERCENT, "self_percent", "self%");
+	d->stacks = table_add_column(t, TABLE_COUNT, "total", d->view->by_self ? NULL : "stacks");
+	d->self_count =
+		table_add_column(t, TABLE_COUNT, "self", d->view->by_self ? "stacks" : NULL);
+	d->events = d->self_count + 1;
+	for (size_t e = 1; e < q->event_count; e++) {
+		table_add_group_column(t, TABLE_COUNT, "total", q->events[e].label, NULL);
+		table_add_group_column(t, TABLE_COUNT, "self", q->events[e].label, NULL);
+		table_add_column(t, TABLE_PERCENT, NULL, q->events[e].label);
+	}
+	d->tree = table_add_text_column(t, NULL, "function");
+	d->depth = table_add_column(t, TABLE_COUNT, "depth", NULL);
+	d->function = table_add_column(t, TABLE_NAME, "function", NULL);
+	d->inlined = table_add_column(t, TABLE_COUNT, "inlined", NULL);
+	d->site = table_add_column(t, TABLE_NAME, "site", "called at");
+	d->image = table_add_column(t, TABLE_NAME, "image", "image");
+	d->build_id = table_add_column(t, TABLE_NAME, "build_id", NULL);
+}
+
+static void set_counts(struct drawing *d, uint32_t node)
+{
+	const struct tree *t = d->view->tree;
+	int column = d->events;
+
+	table_set_real(d->table, d->total, calls_share(t, 0, tree_total(t, node, 0)));
+	table_set_real(d->table, d->self, calls_share(t, 0, tree_self(t, node, 0)));
+	table_set_count(d->table, d->stacks, tree_total(t, node, 0));
+	table_set_count(d->table, d->self_count, tree_self(t, node, 0));
+	for (size_t e = 1; e < t->event_count; e++) {
+		uint64_t total = tree_total(t, node, e), self = tree_self(t, node, e);
+
+		table_set_count(d->table, column++, total);
+		table_set_count(d->table, column++, self);
+		table_set_real(d->table, column++,
+			       calls_share(t, e, d->view->by_self ? self : total));
+	}
+}
+
+/* The lead of a line below a node: where it branches off. True when others follow. */
+static bool begin_line(struct drawing *d, size_t level, struct buf *line)
+{
+	struct lead *above = &d->leads[level];
+	bool last = above->lines <= 1;
+
+	above->lines -= above->lines > 0;
+	d->lead.size = above->size;
+	buf_append(line, d->lead.data, d->lead.size);
+	if (level && !above->single && d->lead.size < LEAD_MAX_BYTES) {
+		buf_printf(line, "%s",
+			   last ? "\xe2\x94\x94\xe2\x94\x80 " : "\xe2\x94\x9c\xe2\x94\x80 ");
+		buf_printf(&d->lead, "%s", last ? "   " : "\xe2\x94\x82  ");
+	}
+	return !last;
+}
+
+static int set_tree(struct drawing *d, struct buf *line, const char *name, const char *mark)
+{
+	size_t room = text_escape(NULL, 0, name, strlen(name)) + 1;
+	char *escaped = malloc(room);
+	int err = escaped ? 0 : -ENOMEM;
+
+	if (escaped) {
+		text_escape(escaped, room, name, strlen(name));
+		buf_printf(line, "%s%s", escaped, mark);
+		err = line->error
+			      ? line->error
+			      : table_set_name(d->table, d->tree, (char *)line->data, line->size);
+	}
+	free(escaped);
+	return err;
+}
+
+static int set_function(struct drawing *d, uint32_t node, const struct stack_function *f)
+{
+	const struct query_image *image = &d->view->tree->set->images[f->image];
+	char id[IMAGE_ID_TEXT_MAX], site[600];
+	int err;
+
+	calls_format_site(&d->view->tree->nodes[node], site, sizeof(site));
+	err = table_set_name(d->table, d->function, f->name, strlen(f->name));
+	table_set_count(d->table, d->inlined, f->inlined);
+	if (!err && *site)
+		err = table_set_name(d->table, d->site, site, strlen(site));
+	if (f->kind == STACK_NOTE || f->kind == STACK_UNKNOWN || err)
+		return err;
+	image_id_format(&image->id, id);
+	err = table_set_name(d->table, d->image, image->path, image->path_size);
+	return err ? err : table_set_name(d->table, d->build_id, id, strlen(id));
+}
+
+static int set_names(struct drawing *d, uint32_t node, struct buf *line)
+{
+	const struct stack_function *f = tree_function(d->view->tree, node);
+	char *group = f ? NULL : calls_group_name(d->view->tree, node);
+	const char *mark = "";
+	int err;
+
+	if (!f && !group)
+		return -ENOMEM;
+	if (f && f->inlined)
+		mark = " (inlined)";
+	else if (d->view->tree->nodes[node].recursive)
+		mark = " (recursive)";
+	err = set_tree(d, line, f ? f->name : group, mark);
+	if (!err && f)
+		err = set_function(d, node, f);
+	free(group);
+	return err;
+}
+
+static int open_level(struct drawing *d, uint32_t node, uint64_t depth)
+{
+	size_t room = d->lead_room ? 2 * d->lead_room : 64;
+	struct calls_rest rest;
+	struct lead *leads;
+
+	if (depth >= d->lead_room) {
+		leads = reallocarray(d->leads, room, sizeof(*leads));
+		if (!leads)
+			return -ENOMEM;
+		d->leads = leads;
+		d->lead_room = room;
+	}
+	d->leads[depth] = (struct lead){.size = d->lead.size};
+	d->leads[depth].lines = calls_count_shown(d->view, node, depth, &rest) + (rest.nodes > 0);
+	d->leads[depth].single = d->leads[depth].lines == 1;
+	return 0;
+}
+
+static int enter(void *arg, uint32_t node, uint64_t depth)
+{
+	struct drawing *d = arg;
+	struct buf line;
+	int err;
+
+	if (!depth)
+		return open_level(d, node, depth);
+	err = table_add_row(d->table);
+	if (err)
+		return err;
+	buf_init(&line, 1 << 20);
+	begin_line(d, depth - 1, &line);
+	set_counts(d, node);
+	table_set_count(d->table, d->depth, depth);
+	err = set_names(d, node, &line);
+	buf_free(&line);
+	return err ? err : open_level(d, node, depth);
+}
+
+static int leave(void *arg, uint32_t node, uint64_t depth, const struct calls_rest *rest)
+{
+	struct drawing *d = arg;
+	struct buf line;
+	int err;
+
+	(void)node;
+	if (!rest->nodes)
+		return 0;
+	err = table_add_row(d->table);
+	if (err)
+		return err;
+	buf_init(&line, 1 << 20);
+	begin_line(d, depth, &line);
+	buf_printf(&line, "\xe2\x80\xa6 %" PRIu32 " more, %.2f%%", rest->nodes,
+		   calls_share(d->view->tree, 0, rest->stacks));
+	table_set_real(d->table, d->view->by_self ? d->self : d->total,
+		       calls_share(d->view->tree, 0, rest->stacks));
+	table_set_count(d->table, d->view->by_self ? d->self_count : d->stacks, rest->stacks);
+	table_set_count(d->table, d->depth, depth + 1);
+	err = line.error ? line.error
+			 : table_set_name(d->table, d->tree, (char *)line.data, line.size);
+	buf_free(&line);
+	return err;
+}
+
+int calls_tree_table(const struct calls_view *v, struct table **ret)
+{
+	struct drawing d = {.view = v, .table = table_new("calls")};
+	struct calls_visitor visitor = {enter, leave, &d};
+	int err;
+
+	if (!d.table)
+		return -ENOMEM;
+	buf_init(&d.lead, 1 << 20);
+	add_columns(&d);
+	err = calls_walk(v, &visitor);
+	buf_free(&d.lead);
+	free(d.leads);
+	if (err) {
+		table_free(d.table);
+		return err;
+	}
+	*ret = d.table;
+	return 0;
+}

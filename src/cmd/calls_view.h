@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#ifndef CULPRIT_CMD_CALLS_VIEW_H
+#define CULPRIT_CMD_CALLS_VIEW_H
+
+#include "analyze/tree.h"
+#include "cmd/report.h"
+#include "report/json.h"
+#include "report/table.h"
+
+/* What `culprit calls` shows of a calling context tree, and the forms in which it does. */
+
+struct calls_view {
+	const struct tree *tree;
+	/* Nodes are shown by the stacks that end in them (a tree of callers), or go through them.
+	 */
+	bool by_self;
+	double prune;	/* percent of all stacks: what has less is not shown */
+	uint64_t depth; /* levels that are shown; 0: all */
+	double hot; /* percent of the caller that the next step of the hot path has; 0: show all */
+};
+
+/* What is not shown below a node. */
+struct calls_rest {
+	uint32_t nodes;	 /* children of it */
+	uint64_t stacks; /* in them, of the first event */
+};
+
+/* Called for each node that is shown, the root too, in preorder. */
+struct calls_visitor {
+	int (*enter)(void *arg, uint32_t node, uint64_t depth);
+	int (*leave)(void *arg, uint32_t node, uint64_t depth, const struct calls_rest *rest);
+	void *arg;
+};
+
+/* Stops at the first error of the visitor, and returns it; -ENOMEM. */
+int calls_walk(const struct calls_view *v, const struct calls_visitor *visitor);
+/* How many children of a node are shown, and what is not. */
+uint32_t calls_count_shown(const struct calls_view *v, uint32_t node, uint64_t depth,
+			   struct calls_rest *ret);
+
+double calls_share(const struct tree *t, size_t event, uint64_t stacks);
+/* "app.c:12", or "0x1234"; "" when not known. */
+void calls_format_site(const struct tree_node *n, char *out, size_t room);
+/* Names a group's subject, as prof does. To be freed; NULL when out of memory. */
+char *calls_group_name(const struct tree *t, uint32_t node);
+
+/* The tree as a table, for text and CSV. */
+int calls_tree_table(const struct calls_view *v, struct table **ret);
+/* The tree as JSON, to stdout. */
+int calls_tree_json(const struct calls_view *v, const struct report_header *h);
+
+/* Notes of the header, and its JSON, with what is said of the stacks. */
+void calls_describe(const struct tree *t, struct report_header *h);
+json_t *calls_json_header(const struct stack_set *s, const struct report_header *h);
+
+#endif

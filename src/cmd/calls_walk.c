@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "cmd/calls_view.h"
+#include "util/num.h"
+
+/* Which nodes of a tree are shown, in which order. */
+
+/* A level of the way to the node at hand. */
+struct level {
+	uint32_t node, next; /* next: of its children */
+};
+
+struct walk {
+	const struct calls_view *view;
+	const struct calls_visitor *visitor;
+	struct level *levels;
+	size_t depth, room;
+};
+
+static uint64_t measure(const struct calls_view *v, uint32_t node)
+{
+	return v->by_self ? tree_self(v->tree, node, 0) : tree_total(v->tree, node, 0);
+}
+
+double calls_share(const struct tree *t, size_t event, uint64_t stacks)
+{
+	uint64_t all = t->event_count ? t->set->totals[event] : 0;
+
+	return all ? 100 * (double)stacks / (double)all : 0;
+}
+
+/* The child that the hot path goes on to; UINT32_MAX: none. Children stand by their stacks. */
+static uint32_t hot_child(const struct calls_view *v, uint32_t node)
+{
+	const struct tree_node *n = &v->tree->nodes[node];
+	uint32_t child;
+
+	if (!n->child_count)
+		return UINT32_MAX;
+	child = v->tree->children[n->first_child];
+	/* From the root it begins at the hottest, however many there are. */
+	if (node && (double)measure(v, child) * 100 < v->hot * (double)measure(v, node))
+		return UINT32_MAX;
+	return measure(v, child) ? child : UINT32_MAX;
+}
+
+static bool is_shown(const struct calls_view *v, uint32_t parent, uint32_t node, uint64_t depth)
+{
+	uint64_t stacks = measure(v, node);
+
+	if (v->depth && depth > v->depth)
+		return false;
+	if (v->hot > 0)
+		return hot_child(v, parent) == node;
+	return stacks && calls_share(v->tree, 0, stacks) >= v->prune;
+}
+
+uint32_t calls_count_shown(const struct calls_view *v, uint32_t node, uint64_t depth,
+			   struct calls_rest *ret)
+{
+	const struct tree_node *n = &v->tree->nodes[node];
+	struct calls_rest rest = {0};
+	uint32_t shown = 0;
+
+	for (uint32_t i = 0; i < n->child_count; i++) {
+		uint32_t child = v->tree->children[n->first_child + i];
+
+		if (is_shown(v, node, child, depth + 1)) {
+			shown++;
+		} else if (!v->by_self || measure(v, child)) {
+			rest.nodes++;
+			rest.stacks = num_add_sat(rest.stacks, measure(v, child));
+		}
+	}
+	*ret = rest;
+	return shown;
+}
+
+static int push(struct walk *w, uint32_t node)
+{
+	size_t room = w->room ? 2 * w->room : 64;
+	struct level *levels;
+	int err;
+
+	if (w->depth == w->room) {
+		levels = reallocarray(w->levels, room, sizeof(*levels));
+		if (!levels)
+			return -ENOMEM;
+		w->levels = levels;
+		w->room = room;
+	}
+	err = w->visitor->enter(w->visitor->arg, node, w->depth);
+	w->levels[w->depth++] = (struct level){.node = node};
+	return err;
+}
+
+static int step(struct walk *w)
+{
+	struct level *at = &w->levels[w->depth - 1];
+	const struct tree_node *n = &w->view->tree->nodes[at->node];
+	struct calls_rest rest;
+
+	while (at->next < n->child_count) {
+		uint32_t child = w->view->tree->children[n->first_child + at->next++];
+
+		if (is_shown(w->view, at->node, child, w->depth))
+			return push(w, child);
+	}
+	w->depth--;
+	calls_count_shown(w->view, at->node, w->depth, &rest);
+	return w->visitor->leave(w->visitor->arg, at->node, w->depth, &rest);
+}
+
+int calls_walk(const struct calls_view *v, const struct calls_visitor *visitor)
+{
+	struct walk w = {.view = v, .visitor = visitor};
+	int err = push(&w, 0);
+
+	while (!err && w.depth)
+		err = step(&w);
+	free(w.levels);
+	return err;
+}

@@ -1,0 +1,203 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
+# culprit calls on made databases: trees, what is left out, selection, forms, hostile names.
+. "$(dirname "$0")/../tap.sh"
+mkdb=$build/tests/cli/mkdb
+unset CULPRIT_DB DEBUGINFOD_URLS COLUMNS
+
+python() {
+	python3 -c 'import csv, io, json, sys
+j = json.load(open("out")); rows = j["rows"]
+def walk(nodes, depth=0):
+    for n in nodes:
+        yield depth, n
+        yield from walk(n["children"], depth + 1)
+def text(nodes):
+    return [n["function"] + ("(" + ",".join(text(n["children"])) + ")" if n["children"] else "") for n in nodes]
+'"$1"
+}
+
+# A program whose functions are where its own symbol table says.
+cat >app.c <<'C'
+volatile int x;
+static inline __attribute__((always_inline)) void small(void)
+{
+	x++;
+	x += 2;
+}
+__attribute__((noinline)) void leaf(void)
+{
+	small();
+}
+__attribute__((noinline)) void one(void)
+{
+	leaf();
+	x++;
+	leaf();
+	x++;
+}
+__attribute__((noinline)) void two(void)
+{
+	leaf();
+	x++;
+}
+int main(void)
+{
+	one();
+	two();
+	return x;
+}
+C
+cc -g -O1 -Wl,--build-id -o app app.c
+id=$(readelf -n app | sed -n 's/.*Build ID: //p')
+address() { echo $((0x$(nm app | sed -n "s/ T $1\$//p"))); }
+leaf=$(address leaf) one=$(address one) two=$(address two) main=$(address main)
+# calls CALLER: the last bytes of its calls.
+calls() {
+	objdump -d --no-show-raw-insn app | awk -v f="<$1>:" '
+		$2 == f { on = 1; next } !NF { on = 0 }
+		on && was { sub(":", "", $1); print $1; was = 0 }
+		on && /call/ { was = 1 }' | while read -r next; do echo $((0x$next - 1)); done
+}
+mapfile -t one_calls < <(calls one)
+mapfile -t main_calls < <(calls main)
+frame() { printf 'frame\t%s\t1\t%s\t%s\t%d\n' "$1" "$id" "$PWD/app" "$2"; }
+stack() { # COUNT SUBJECT FRAME...
+	printf 'stack\tcycles\t1000\t%d\t%s' "$1" "$2"
+	printf '\t%s' "${@:3}"
+	printf '\n'
+}
+{
+	printf 'epoch\t1700000000\t1700000060\n'
+	frame leaf "$leaf"
+	frame one "$one"
+	frame one.1 "${one_calls[0]}"
+	frame one.2 "${one_calls[1]}"
+	frame two.1 $((two + 4))
+	frame main.one "${main_calls[0]}"
+	frame main.two "${main_calls[1]}"
+	printf 'frame\tcut\t10\t01\t[truncated: no unwind rule]\t0\n'
+	printf 'frame\tgap\t10\t02\t[frames left out]\t0\n'
+	printf 'frame\tother\t1\t77\t/gone/lib\t0x500\n'
+	stack 50 comm=app main.one one.1 leaf
+	stack 20 comm=app main.one one.2 leaf
+	stack 10 comm=app main.two two.1 leaf
+	stack 5 comm=app main.one one
+	stack 5 comm=app cut two.1 leaf
+	stack 3 comm=app main.one gap one
+	stack 4 comm=lib main.two other
+	stack 3 comm=app main.one one.1 main.one one.1 leaf
+	printf 'counter\tcycles\t1000\tsamples\t100\n'
+	printf 'counter\t-\t0\tstacks.lost\t2\n'
+} | "$mkdb" a.db m1 || fail "mkdb"
+
+check_status "calls" 0 "$culprit" calls -i a.db
+check_match "tells the quality and why stacks end" out '^note: 100 stacks, 95.00% complete; truncated: no unwind rule 5$'
+check_match "tells deep stacks" out '^note: 3 stacks are so deep'
+check_match "tells what was lost" out '^note: 2 stacks were taken and lost'
+check_match "tells which image has no symbols" out '^note: no symbols of 1 image: '
+check_match "keeps call sites apart" out '^ +50.00 +0.00 +50 .*leaf +app.c:13 '
+check_match "by their lines" out '^ +20.00 +0.00 +20 .*leaf +app.c:15 '
+check_match "shows what was inlined" out '50.00 +50.00 +50 .*small \(inlined\) +app.c:9 '
+check_match "shows what was cut, at the root" out '^ +5.00 +0.00 +5  \[truncated: no unwind rule\]'
+check_match "shows what was left out" out '^ +3.00 +0.00 +3 .*\[frames left out\]'
+
+check_status "calls --json" 0 "$culprit" calls -i a.db --json
+check "is one tree" python 'assert j["report"] == "calls" and (j["stacks"], j["complete"], j["gapped"]) == (100, 95, 3), j
+assert j["truncated"] == {"no unwind rule": 5}
+assert [(r["function"], r["total"], r["percent"]) for r in rows] == [("main", 95, 95), ("[truncated: no unwind rule]", 5, 5)]
+one = rows[0]["children"][0]
+assert (one["function"], one["total"], one["self"], one["site_line"]) == ("one", 78, 5, 25), one
+assert one["site"] == hex('"${main_calls[0]}"') and one["build_id"] == "'"$id"'" and one["image"].endswith("/app")
+assert sum(n["self"] for d, n in walk(rows)) == 100 and all(n["total"] == n["self"] + sum(c["total"] for c in n["children"]) for d, n in walk(rows))'
+check_status "calls --json --no-inlined" 0 "$culprit" calls -i a.db --json --no-inlined
+check "has the functions that have the code" python 'assert not any(n["inlined"] for d, n in walk(rows))
+assert [n["self"] for d, n in walk(rows) if n["function"] == "leaf"].count(50) == 1'
+check_status "calls --merge" 0 "$culprit" calls -i a.db --json --merge --no-inlined
+check "has one line a callee" python 'one = rows[0]["children"][0]
+assert [(c["function"], c["total"], c["site"]) for c in one["children"]] == [("leaf", 70, None), ("main", 3, hex('"${one_calls[0]}"'))], one'
+check_status "calls --fold" 0 "$culprit" calls -i a.db --json --fold --no-inlined
+check "no function stands below itself" python 'assert rows[0]["recursive"] and rows[0]["total"] == 95
+def unique(n, above):
+    assert n["function"] not in above or n["function"][0] == "[", (n["function"], above)
+    for c in n["children"]: unique(c, above | {n["function"]})
+for r in rows: unique(r, set())'
+
+check_status "calls --hot" 0 "$culprit" calls -i a.db --hot
+check_match "goes down" out ' leaf +app.c:13'
+check "and nowhere else" test "$(grep -c ' two ' out)" = 0
+check_match "and accounts for the rest" out '… [0-9]+ more, 20.00%|… 3 more'
+check_status "calls --hot=90" 0 "$culprit" calls -i a.db --hot=90 --json
+check "stops where no callee has so much" python 'assert text(rows) == ["main"] and rows[0]["more"] == {"nodes": 4, "stacks": 95}, text(rows)'
+check_status "calls --prune" 0 "$culprit" calls -i a.db --prune 30 --json
+check "accounts for what it leaves out" python 'assert text(rows) == ["main(one(leaf(small)))"], text(rows)
+assert j["rows"][0]["more"]["stacks"] == 17 and rows[0]["children"][0]["more"]["nodes"] == 2'
+check_status "calls --depth" 0 "$culprit" calls -i a.db --depth 2 --json
+check "shows two levels" python 'assert max(d for d, n in walk(rows)) == 1
+assert all("more" in n for n in rows[0]["children"] if n["function"] == "one" and not n["self"] == n["total"])'
+check_status "calls --function" 0 "$culprit" calls -i a.db --function '^two$' --json
+check "keeps stacks that have it" python 'assert sum(r["total"] for r in rows) == 15
+assert any("selection has 15.00% of the stacks" in n for n in j["notes"])'
+check_status "calls --image" 0 "$culprit" calls -i a.db --image lib --json
+check "keeps stacks that have it" python 'assert text(rows) == ["main([no symbol])"], text(rows)'
+check_status "calls --subject" 0 "$culprit" calls -i a.db --subject comm=lib --json
+check "keeps its stacks, as a share of all" python 'assert rows[0]["total"] == 4 and rows[0]["percent"] == 4 and j["stacks"] == 4'
+check_status "calls --by subject" 0 "$culprit" calls -i a.db --by subject --json
+check "has a tree for each" python 'assert [(r["subject"], r["total"]) for r in rows] == [("comm=app", 96), ("comm=lib", 4)]'
+check_status "calls --csv" 0 "$culprit" calls -i a.db --csv --no-inlined
+check "has the nodes with their depth" python3 -c 'import csv
+rows = list(csv.DictReader(open("out", newline="")))
+assert rows[0]["function"] == "main" and rows[0]["depth"] == "1" and rows[0]["total"] == "95", rows[0]
+assert sum(int(r["self"]) for r in rows) == 100'
+
+refuse() { # NAME STATUS REGEX ARGUMENT...
+	local name=$1 status=$2 regex=$3
+	shift 3
+	check_status "$name" "$status" "$culprit" calls "$@"
+	check_match "$name: message" err "$regex"
+	check "$name: in one line, nothing on stdout" test "$(wc -l <err)" = 1 -a ! -s out
+}
+refuse "no database" 1 'there is no database' -i none.db
+refuse "bad regex" 2 'regular expression' -i a.db --function '('
+refuse "bad depth" 2 "'0'" -i a.db --depth 0
+refuse "bad percent" 2 "'101'" -i a.db --prune 101
+refuse "bad hot" 2 "'x'" -i a.db --hot=x
+refuse "bad by" 2 "'line'" -i a.db --by line
+refuse "no such event" 1 'there are: .*cycles' -i a.db --event nope
+printf 'epoch\t1\t2\nsample\t1\t01\t/x\tcycles\t1000\t16\t4\tcomm=x\n' | "$mkdb" flat.db m1
+refuse "no stacks" 1 'there are no stacks' -i flat.db
+
+# Two periods of one event, one after the other, are one; stacks of both are weighed.
+{
+	printf 'epoch\t1700000000\t1700000060\nframe\tx\t1\t11\t/x\t16\n'
+	printf 'sample\t1\t11\t/x\tcycles\t1000\t16\t400\tcomm=x\nstack\tcycles\t1000\t40\tcomm=x\tx\n'
+	printf 'epoch\t1700000100\t1700000160\nframe\tx\t1\t11\t/x\t16\n'
+	printf 'sample\t1\t11\t/x\tcycles\t2000\t16\t100\tcomm=x\nstack\tcycles\t2000\t10\tcomm=x\tx\n'
+} | "$mkdb" two.db m1
+check_status "two periods" 0 "$culprit" calls -i two.db --epoch all --json
+check "are weighed" python 'assert rows[0]["total"] == 60 and len(rows) == 1, rows'
+
+# Names that bite, and a terminal that is narrow.
+{
+	printf 'epoch\t1\t2\n'
+	printf 'frame\ta\t10\t01\t[truncated: \\x1b[31mred\\n\\xe2\\x80\\xae]\t0\n'
+	printf 'frame\tb\t1\t02\t/%s\\x1b[0m\t5\n' "$(printf 'n%.0s' {1..3000})"
+	printf 'stack\tcycles\t1\t7\tcomm=a\\nb\ta\tb\tb\tb\tb\n'
+} | "$mkdb" evil.db m1
+check_status "hostile names" 0 "$culprit" calls -i evil.db --by subject
+check "reach no terminal" python3 -c 'data = open("out", "rb").read()
+assert b"\x1b" not in data and b"\xe2\x80\xae" not in data and b"comm=a\\nb" in data, data'
+check_status "hostile names --json" 0 "$culprit" calls -i evil.db --json
+check "are JSON" python 'assert rows[0]["function"].startswith("[truncated: ") and rows[0]["total"] == 7'
+
+# A large tree.
+{
+	printf 'epoch\t1\t2\nforest\t20000\t40\t1\t%s\t%s/app\n' "$id" "$PWD"
+} | "$mkdb" big.db m1
+check_status "a large tree" 0 "$culprit" calls -i big.db --json --no-inlined
+check "is whole" python3 -c 'import json, sys
+sys.setrecursionlimit(100000)
+j = json.load(open("out"))
+def total(n): return n["self"] + sum(total(c) for c in n["children"])
+assert sum(total(r) for r in j["rows"]) == sum(r["total"] for r in j["rows"]) == j["stacks"] >= 20000'
+tap_end
