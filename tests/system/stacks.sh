@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
+# shellcheck shell=bash
+# timeout: 300
+# Stacks: frame by frame those that elfutils finds at the same instruction, and complete. A stack that
+# elfutils finds and ours lacks, or has otherwise, is counted, never a matter of chance; at most one in
+# 200 may be. Recorded ones: of 2 s of CPU time 97% must be complete and one more may be lacking (there
+# is one in an exec). Where 0.5% are incomplete, which is more than was measured, that fails by chance
+# once in 10,000 runs of a case. Those that were taken before their tables were there are counted
+# apart. STACKS=2000 compares more.
+. "$(dirname "$0")/../sampling.sh"
+need_sampling
+native=$programs/native-stack
+n=${STACKS:-100}
+if ! [ -x "$native" ]; then
+	skip 'stacks' 'not x86-64'
+	tap_end
+fi
+total=0
+
+# same NAME COMMAND...: a case. The command must be long enough.
+same() {
+	local name=$1 few
+	shift
+	if ! command -v "$1" >/dev/null; then
+		skip "$name" "there is no $1"
+		return
+	fi
+	if timeout 60 "$native" "$n" "$@" >out 2>err </dev/null; then pass "$name"; else fail "$name" "$(tail -40 err)"; fi
+	sed -n 's/^native-stack: [^:]*: /# /p' err
+	few=$(sed -n 's/^native-stack: [^:]*: \([0-9]*\) stacks.*/\1/p' err)
+	total=$((total + ${few:-0}))
+}
+
+{
+	printf 'int printf(const char *, ...);\n'
+	for i in $(seq 2000); do
+		echo "int f$i(int x, char *s) { int r = 0; for (int i = 0; i < x; i++) { if (s[i] == $((i % 256)))" \
+			"r += i * $i; else r ^= x; switch (r & 7) { case 0: r++; break; case 1: r -= 3; break;" \
+			"case 3: r *= 5; break; case 5: r /= 3; } } return r + printf(s); }"
+	done
+} >large.c
+cat large.c{,}{,}{,}{,}{,}{,} >one.c
+sort -R --random-source=large.c one.c >two.c
+sql='create table t(a, b, c);
+with recursive n(i) as (select 1 union all select i + 1 from n where i < 3000000)
+insert into t select i, (i * 7919) % 100003, "text" || i from n; create index x on t(b);
+select count(*), sum(length(c)) from t where b in (select a from t where a % 3 = 0);
+select c from t order by b desc limit 5;'
+perl='my %h; for my $i (1 .. 9000000) { my $k = "key" . ($i * 7919 % 10007);
+$h{$k} .= chr(65 + $i % 26); if ($h{$k} =~ /(AB+C|X[YZ])/) { $h{$k} = lc $1 } }'
+python='
+import json, re
+d = {}
+for i in range(5000000):
+    d.setdefault("k%d" % (i * 7919 % 5003), []).append(i * 1.5)
+print(len(json.dumps(d)), sum(1 for k in d if re.match("k[1-3]+", k)), sum(sum(v) for v in d.values()))'
+python3=$(readlink -f /usr/bin/python3)
+cc1=$(gcc -print-prog-name=cc1)
+
+same 'cc1' "$cc1" -O2 -quiet large.c -o /dev/null
+same 'python3' "$python3" -c "$python"
+same 'perl' perl -e "$perl"
+same 'sqlite3' sqlite3 :memory: "$sql"
+same 'git' git diff --no-index --stat one.c two.c
+same 'ripgrep, in Rust' rg -j1 -c '(a|b)+[0-9]{2,}x?(foo|bar)*.*[qz]' one.c two.c
+same 'exceptions in C++' "$programs/thrown" 20
+for kind in plain recursion alloca handler altstack tail noreturn linkage kernel; do
+	same "$kind" "$programs/stacks" "$kind" 20
+done
+for kind in recursion alloca handler linkage; do
+	same "$kind, without frame pointers, with marks for indirect branches" "$programs/stacks-omit" "$kind" 20
+done
+for kind in recursion handler altstack; do
+	same "$kind, with frame pointers" "$programs/stacks-frame" "$kind" 20
+	same "$kind, static" "$programs/stacks-static" "$kind" 20
+done
+strip -o stripped "$programs/stacks"
+same 'linkage, stripped' ./stripped linkage 20
+check "at least 1000 stacks were compared: $total" [ "$total" -ge 1000 ]
+
+# complete NAME COMMAND...: a case: the stacks of a recording reach their thread's start.
+complete() {
+	local name=$1 said
+	shift
+	if ! command -v "$1" >/dev/null; then
+		skip "$name" "there is no $1"
+		return
+	fi
+	rm -rf quality.db
+	# shellcheck disable=SC2016
+	"$culprit" record --no-edges -F 100 -o quality.db -- bash -c 'ulimit -c 0 -t 2; exec "$@"' - "$@" \
+		>out 2>err </dev/null
+	said=$(grep ' stacks, ' err)
+	if python3 - "$said" <<'END'; then pass "complete: $name"; else fail "complete: $name" "$(cat err)"; fi
+import re, sys
+said = sys.argv[1]
+count, percent = re.search(r"(\d+) stacks, ([\d.e+]+)%", said).groups()
+early = re.search(r"table not there yet (\d+)", said)
+counted = int(count) - (int(early[1]) if early else 0)
+sys.exit(not (counted >= 50 and int(count) * float(percent) / 100 >= 0.97 * counted - 1))
+END
+	echo "# ${said#culprit: }"
+}
+complete 'cc1' "$cc1" -O2 -quiet large.c -o /dev/null
+complete 'python3' "$python3" -c "$python"
+complete 'perl' perl -e "$perl"
+complete 'sqlite3' sqlite3 :memory: "$sql"
+complete 'git' git diff --no-index --stat one.c two.c
+complete 'threads' "$programs/stacks" threads 20
+complete 'recursion' "$programs/stacks" recursion 20
+complete 'handler' "$programs/stacks-omit" handler 20
+complete 'kernel' "$programs/stacks" kernel 20
+complete 'static' "$programs/stacks-static" linkage 20
+complete 'exceptions' "$programs/thrown" 20
+tap_end
