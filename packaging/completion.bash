@@ -32,7 +32,7 @@ _culprit() {
 		mapfile -t COMPREPLY < <(compgen -W "process subject" -- "$word")
 		return ;;
 	*,--by)
-		mapfile -t COMPREPLY < <(compgen -W "image function file line loop process subject" -- "$word")
+		mapfile -t COMPREPLY < <(compgen -W "image function file line loop process subject block instruction" -- "$word")
 		return ;;
 	*,--cause)
 		mapfile -t COMPREPLY < <(compgen -W "dcache dtlb icache itlb branch_mispredict store_buffer

@@ -160,6 +160,10 @@ static int place_stretch(struct pass *s, const struct stretch *t, struct key *ke
 				  : t->function ? t->function->demangled
 						: RANK_NO_SYMBOL;
 	}
+	if (s->options->by == RANK_FUNCTION && t->function) {
+		shown->start = t->function->start;
+		shown->size = t->function->size;
+	}
 	return 0;
 }
 

@@ -59,6 +59,8 @@ struct rank_row {
 	uint32_t group;			 /* in the query's groups, or QUERY_NO_GROUP */
 	uint64_t *counts;		 /* for each event of the query */
 
+	uint64_t start, size; /* by function: of it; size 0: of what has no symbol */
+
 	/* Of a loop: file and line are its header's. Depth 0 of all other rows. */
 	uint32_t depth; /* 1: outermost */
 	bool irreducible;

@@ -1,0 +1,437 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#include "cmd/diff_table.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct columns {
+	int samples[2], percent[2], delta, points, ratio, chance, adjusted, changed, how,
+		similarity;
+	int text_chance, text_changed, text_match;
+	int address[2], function, text_function, was, file, line, image, image_was;
+	int cpi[2], calls[2], cause, cause_share[2];
+};
+
+/* What a function costs on one side. */
+struct cost {
+	bool known;
+	double cpi, calls, samples;
+	double cause[CULPRIT_CAUSES];
+};
+
+struct fill {
+	const struct diff_table *options;
+	const struct sets *sets;
+	struct table *table;
+	struct columns columns;
+};
+
+int diff_table_parse_sort(const char *text, enum diff_sort *ret, struct diag *diag)
+{
+	static const char *const names[] = {
+		[DIFF_BY_CHANGE] = "change", [DIFF_BY_DELTA] = "delta",
+		[DIFF_BY_A] = "a",	     [DIFF_BY_B] = "b",
+		[DIFF_BY_RATIO] = "percent", [DIFF_BY_CHANCE] = "chance",
+		[DIFF_BY_NAME] = "name",
+	};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		if (!strcmp(text, names[i])) {
+			*ret = (enum diff_sort)i;
+			return 0;
+		}
+	}
+	return diag_fail(diag, EINVAL,
+			 "--sort '%s' is none of change, delta, a, b, percent, chance, name", text);
+}
+
+static double weighed(const struct sets *sets, const struct diff_row *row, int side)
+{
+	return (double)row->count[side] * sets->list[side]->weight;
+}
+
+static double delta_of(const struct sets *sets, const struct diff_row *row)
+{
+	return weighed(sets, row, 1) - weighed(sets, row, 0);
+}
+
+/* B over A; of what is new, infinite. */
+static double ratio_of(const struct sets *sets, const struct diff_row *row)
+{
+	double a = weighed(sets, row, 0);
+
+	return a > 0 ? weighed(sets, row, 1) / a : INFINITY;
+}
+
+static double share_of(const struct sets *sets, const struct diff_row *row, int side)
+{
+	double all = (double)sets->list[side]->samples;
+
+	return all > 0 ? 100 * (double)row->count[side] / all : 0;
+}
+
+/* The newer side's row, or the only one. */
+static const struct rank_row *shown_row(const struct diff_row *row)
+{
+	return row->pair->row[1] ? row->pair->row[1] : row->pair->row[0];
+}
+
+static const char *image_path(const struct rank_row *row)
+{
+	if (!row || !row->image)
+		return NULL;
+	return row->image->id.kind == IMAGE_UNKNOWN ? RANK_UNKNOWN : row->image->path;
+}
+
+static int compare_text(const char *a, const char *b)
+{
+	return strcmp(a ? a : "", b ? b : "");
+}
+
+static int compare_names(const struct diff_row *x, const struct diff_row *y)
+{
+	const struct rank_row *a = shown_row(x), *b = shown_row(y);
+	int d = compare_text(a->function, b->function);
+
+	d = d ? d : compare_text(a->file, b->file);
+	d = d ? d : (a->line > b->line) - (a->line < b->line);
+	d = d ? d : compare_text(image_path(a), image_path(b));
+	d = d ? d : (a->start > b->start) - (a->start < b->start);
+	for (int s = 1; s >= 0 && !d; s--)
+		d = (x->address[s] > y->address[s]) - (x->address[s] < y->address[s]);
+	return d;
+}
+
+struct order {
+	const struct sets *sets;
+	enum diff_sort sort;
+};
+
+static int falling(double a, double b)
+{
+	return (a < b) - (a > b);
+}
+
+static int compare_rows(const void *p, const void *q, void *arg)
+{
+	const struct diff_row *a = p, *b = q;
+	const struct order *o = arg;
+	int d = 0;
+
+	switch (o->sort) {
+	case DIFF_BY_CHANGE:
+		d = b->stats->varies - a->stats->varies;
+		if (!d && !a->stats->varies)
+			d = falling(a->stats->sum, b->stats->sum);
+		break;
+	case DIFF_BY_A:
+	case DIFF_BY_B:
+		d = falling((double)a->count[o->sort == DIFF_BY_B],
+			    (double)b->count[o->sort == DIFF_BY_B]);
+		break;
+	case DIFF_BY_RATIO:
+		d = falling(ratio_of(o->sets, a), ratio_of(o->sets, b));
+		break;
+	case DIFF_BY_CHANCE:
+		d = falling(b->stats->chance, a->stats->chance);
+		break;
+	case DIFF_BY_NAME:
+		d = compare_names(a, b);
+		break;
+	case DIFF_BY_DELTA:
+		break;
+	}
+	d = d ? d : falling(fabs(delta_of(o->sets, a)), fabs(delta_of(o->sets, b)));
+	return d ? d : compare_names(a, b);
+}
+
+static void add_cost_columns(struct table *t, struct columns *c)
+{
+	c->cpi[0] = table_add_column(t, TABLE_REAL, "cpi_a", "CPI A");
+	c->cpi[1] = table_add_column(t, TABLE_REAL, "cpi_b", "CPI B");
+	c->calls[0] = table_add_column(t, TABLE_REAL, "calls_a", "calls A");
+	c->calls[1] = table_add_column(t, TABLE_REAL, "calls_b", "calls B");
+	c->cause = table_add_text_column(t, "cause", "most changed stall");
+	c->cause_share[0] = table_add_column(t, TABLE_PERCENT, "cause_percent_a", "A%");
+	c->cause_share[1] = table_add_column(t, TABLE_PERCENT, "cause_percent_b", "B%");
+}
+
+static void add_columns(struct fill *f)
+{
+	enum diff_by by = f->options->by;
+	struct columns *c = &f->columns;
+	struct table *t = f->table;
+
+	c->samples[0] = table_add_column(t, TABLE_COUNT, "samples_a", "A");
+	c->samples[1] = table_add_column(t, TABLE_COUNT, "samples_b", "B");
+	c->percent[0] = table_add_column(t, TABLE_PERCENT, "percent_a", "A%");
+	c->percent[1] = table_add_column(t, TABLE_PERCENT, "percent_b", "B%");
+	c->points = table_add_column(t, TABLE_PERCENT, "points", NULL);
+	c->delta = table_add_column(t, TABLE_REAL, "delta", "delta");
+	c->ratio = table_add_column(t, TABLE_PERCENT, "change_percent", "change%");
+	c->chance = table_add_column(t, TABLE_REAL, "chance", NULL);
+	c->adjusted = table_add_column(t, TABLE_REAL, "adjusted_chance", NULL);
+	c->text_chance = table_add_text_column(t, NULL, "chance");
+	c->changed = table_add_column(t, TABLE_COUNT, "changed", NULL);
+	c->text_changed = table_add_text_column(t, NULL, "changed");
+	c->how = table_add_text_column(t, "match", NULL);
+	c->similarity = table_add_column(t, TABLE_PERCENT, "similarity", NULL);
+	c->text_match = table_add_text_column(t, NULL, "match");
+	if (f->options->insights[0])
+		add_cost_columns(t, c);
+	if (by == DIFF_BLOCK || by == DIFF_INSTRUCTION) {
+		c->address[0] = table_add_column(t, TABLE_ADDRESS, "address_a", "address A");
+		c->address[1] = table_add_column(t, TABLE_ADDRESS, "address_b", "address B");
+	}
+	c->function = c->text_function = c->file = c->line = -1;
+	if (by != DIFF_IMAGE && by != DIFF_FILE) {
+		c->function = table_add_column(t, TABLE_NAME, "function", NULL);
+		c->text_function = table_add_column(t, TABLE_NAME, NULL, "function");
+	}
+	c->was = table_add_column(t, TABLE_NAME, "function_a", NULL);
+	if (by == DIFF_FILE || by == DIFF_LINE)
+		c->file = table_add_column(t, TABLE_NAME, "file", "file");
+	if (by == DIFF_LINE)
+		c->line = table_add_column(t, TABLE_COUNT, "line", "line");
+	c->image = table_add_column(t, TABLE_NAME, "image", "image");
+	c->image_was = table_add_column(t, TABLE_NAME, "image_a", NULL);
+}
+
+static int set_text(struct table *t, int column, const char *text)
+{
+	return text && column >= 0 ? table_set_name(t, column, text, strlen(text)) : 0;
+}
+
+/* "same", "name 87%", "new": how, and how well it was matched. */
+static int set_match(struct fill *f, const struct diff_row *row)
+{
+	const struct match_pair *pair = row->pair;
+	const char *how = !pair->row[0]	  ? "new"
+			  : !pair->row[1] ? "gone"
+					  : match_how_name(pair->how);
+	char text[32];
+
+	if (pair->similarity < 0 || pair->how == MATCH_SAME) {
+		snprintf(text, sizeof(text), "%s", how);
+	} else {
+		table_set_real(f->table, f->columns.similarity, 100 * pair->similarity);
+		snprintf(text, sizeof(text), "%s %.0f%%", how, 100 * pair->similarity);
+	}
+	return set_text(f->table, f->columns.how, how)
+		       ?: set_text(f->table, f->columns.text_match, text);
+}
+
+static int set_names(struct fill *f, const struct diff_row *row)
+{
+	const struct columns *c = &f->columns;
+	const struct rank_row *old = row->pair->row[0], *now = shown_row(row);
+	bool renamed = old && old != now && compare_text(old->function, now->function) != 0;
+	char *both = NULL;
+	int r;
+
+	if (renamed && !now->file) {
+		if (asprintf(&both, "%s (was %s)", now->function, old->function) < 0)
+			return -ENOMEM;
+	}
+	r = set_text(f->table, c->text_function, both ? both : now->function);
+	free(both);
+	if (!r)
+		r = set_text(f->table, c->function, now->function);
+	if (!r && old)
+		r = set_text(f->table, c->was, old->function);
+	if (!r)
+		r = set_text(f->table, c->file, now->file);
+	if (now->line && c->line >= 0)
+		table_set_count(f->table, c->line, now->line);
+	if (!r)
+		r = set_text(f->table, c->image, image_path(now));
+	return r ? r : set_text(f->table, c->image_was, image_path(old));
+}
+
+static void read_cost(struct insights *all, const struct rank_row *row, struct cost *ret)
+{
+	struct insight *i;
+
+	*ret = (struct cost){0};
+	if (!row || !row->image || !row->size ||
+	    insight_new(all, row->image, row->start, INSIGHT_NO_TEXT, &i, NULL))
+		return;
+	ret->known = true;
+	ret->cpi = i->cpi.value;
+	ret->calls = i->entries.value;
+	ret->samples = i->summary.samples;
+	for (int c = 0; c < CULPRIT_CAUSES; c++)
+		ret->cause[c] = i->summary.dynamic[c].likely;
+	insight_free(i);
+}
+
+/* The cause of stalls whose samples changed most, as shares of each side's function. */
+static int set_cost(struct fill *f, const struct diff_row *row)
+{
+	const struct columns *c = &f->columns;
+	double most = 0, change;
+	struct cost cost[2];
+	int cause = -1;
+
+	for (int s = 0; s < 2; s++) {
+		read_cost(f->options->insights[s], row->pair->row[s], &cost[s]);
+		if (!cost[s].known)
+			continue;
+		table_set_real(f->table, c->cpi[s], cost[s].cpi);
+		table_set_real(f->table, c->calls[s], cost[s].calls);
+	}
+	for (int i = 0; i < CULPRIT_CAUSES; i++) {
+		change = fabs(cost[1].cause[i] * f->sets->list[1]->weight -
+			      cost[0].cause[i] * f->sets->list[0]->weight);
+		if (change > most) {
+			most = change;
+			cause = i;
+		}
+	}
+	if (cause < 0)
+		return 0;
+	for (int s = 0; s < 2; s++)
+		if (cost[s].samples > 0)
+			table_set_real(f->table, c->cause_share[s],
+				       100 * cost[s].cause[cause] / cost[s].samples);
+	return set_text(f->table, c->cause, culprit_name((enum culprit_cause)cause));
+}
+
+static int fill_row(struct fill *f, const struct diff_row *row)
+{
+	const struct columns *c = &f->columns;
+	struct table *t = f->table;
+	char chance[32];
+	int r = table_add_row(t);
+
+	if (r)
+		return r;
+	for (int s = 0; s < 2; s++) {
+		table_set_count(t, c->samples[s], row->count[s]);
+		table_set_real(t, c->percent[s], share_of(f->sets, row, s));
+		if (row->address[s] != ISA_NO_ADDRESS)
+			table_set_address(t, c->address[s], row->address[s]);
+	}
+	table_set_real(t, c->points, share_of(f->sets, row, 1) - share_of(f->sets, row, 0));
+	table_set_real(t, c->delta, delta_of(f->sets, row));
+	if (row->count[0])
+		table_set_real(t, c->ratio, 100 * (ratio_of(f->sets, row) - 1));
+	table_set_real(t, c->chance, row->stats->chance);
+	table_set_real(t, c->adjusted, row->stats->adjusted);
+	table_set_count(t, c->changed, row->stats->varies);
+	snprintf(chance, sizeof(chance), row->stats->chance < 1e-9 ? "<1e-9" : "%.2g",
+		 row->stats->chance);
+	r = set_text(t, c->text_chance, chance);
+	if (!r)
+		r = set_text(t, c->text_changed, row->stats->varies ? "yes" : "");
+	if (!r)
+		r = set_match(f, row);
+	if (!r && f->options->insights[0])
+		r = set_cost(f, row);
+	return r ? r : set_names(f, row);
+}
+
+struct sum {
+	size_t rows;
+	uint64_t count[2];
+};
+
+static void note_sum(struct report_header *h, const char *what, const struct sum *s)
+{
+	if (s->rows)
+		report_header_note(h, "%s: %zu rows, %llu samples of A, %llu of B", what, s->rows,
+				   (unsigned long long)s->count[0],
+				   (unsigned long long)s->count[1]);
+}
+
+/* Every sample of both sets that was selected is in one of these. */
+static void note_totals(const struct fill *f, const struct diff_rows *rows, struct report_header *h)
+{
+	static const char *const names[] = {"in both", "only in A (gone)", "only in B (new)",
+					    "all"};
+	struct sum sums[4] = {{0}};
+	size_t changed = 0;
+
+	for (size_t i = 0; i < rows->count; i++) {
+		const struct diff_row *row = &rows->list[i];
+		struct sum *s = &sums[!row->pair->row[1] ? 1 : !row->pair->row[0] ? 2 : 0];
+
+		changed += row->stats->varies;
+		for (int side = 0; side < 2; side++) {
+			s->count[side] += row->count[side];
+			sums[3].count[side] += row->count[side];
+		}
+		s->rows++;
+		sums[3].rows++;
+	}
+	for (size_t i = 0; i < 4; i++)
+		note_sum(h, names[i], &sums[i]);
+	report_header_note(h,
+			   "%zu of %zu rows changed by more than sampling explains; at most %g%% "
+			   "of them are expected to be false alarms",
+			   changed, rows->count, 100 * f->options->false_alarms);
+	if (rows->match->not_compared)
+		report_header_note(h, "%zu functions were too many to be looked for by their code",
+				   rows->match->not_compared);
+	if (rows->code && rows->code->without_code)
+		report_header_note(h, "%zu functions of other builds have no code to be aligned by",
+				   rows->code->without_code);
+	if (rows->code && rows->code->partly_aligned)
+		report_header_note(h, "%zu functions are too long to be aligned but in part",
+				   rows->code->partly_aligned);
+	if (rows->code && rows->code->without_graphs)
+		report_header_note(h, "%zu functions have no graph: their instructions are rows",
+				   rows->code->without_graphs);
+}
+
+static bool is_shown(const struct fill *f, const struct diff_row *row)
+{
+	if (f->options->changed && !row->stats->varies)
+		return false;
+	return share_of(f->sets, row, 0) >= f->options->min_percent ||
+	       share_of(f->sets, row, 1) >= f->options->min_percent;
+}
+
+static int fill(struct fill *f, struct diff_rows *rows, struct report_header *h)
+{
+	struct order order = {f->sets, f->options->sort};
+	struct sum left = {0};
+	size_t shown = 0;
+	int r = 0;
+
+	if (rows->count)
+		qsort_r(rows->list, rows->count, sizeof(*rows->list), compare_rows, &order);
+	add_columns(f);
+	for (size_t i = 0; i < rows->count && !r; i++) {
+		const struct diff_row *row = &rows->list[i];
+
+		if (is_shown(f, row) && (!f->options->limit || shown < f->options->limit)) {
+			r = fill_row(f, row);
+			shown++;
+			continue;
+		}
+		left.rows++;
+		for (int s = 0; s < 2; s++)
+			left.count[s] += row->count[s];
+	}
+	note_totals(f, rows, h);
+	note_sum(h, "not shown", &left);
+	return r;
+}
+
+int diff_table_make(const struct diff_table *p, const struct sets *sets, struct diff_rows *rows,
+		    struct report_header *h, struct table **ret, struct diag *diag)
+{
+	struct fill f = {.options = p, .sets = sets, .table = table_new("diff")};
+	int r = f.table ? fill(&f, rows, h) : -ENOMEM;
+
+	if (r) {
+		table_free(f.table);
+		return diag_fail(diag, -r, "out of memory");
+	}
+	*ret = f.table;
+	return 0;
+}
