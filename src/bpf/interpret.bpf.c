@@ -325,7 +325,8 @@ INTERPRET_FUNCTION int find_in_kernel(struct interpret *s)
 	file->generation = BPF_CORE_READ(inode, i_generation);
 
 	__u64 offset = BPF_CORE_READ(area, vm_pgoff) << 12;
-	__u32 *slot = bpf_map_lookup_elem(&files, file);
+	struct wire_file key = *file; /* Linux 6.1 takes a key only from the stack */
+	__u32 *slot = bpf_map_lookup_elem(&files, &key);
 
 	s->window.file_offset = offset + (s->pc - begin);
 	if (!slot)

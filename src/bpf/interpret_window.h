@@ -49,6 +49,30 @@ static inline int interpret_pop(struct interpret *s)
 }
 
 /*
+ * One turn of rep stos or rep movs. A function of its own also for the verifier of Linux
+ * before 6.8, which takes no loop that is entered in its middle, and so compilers like to lay out
+ * the whole.
+ */
+INTERPRET_FUNCTION int interpret_string_turn(struct interpret *s)
+{
+	if (!s)
+		return WIRE_END_STORES;
+
+	wire_u32 width = micro_width(&s->micro);
+	int known = interpret_is_known(s, 0);
+
+	s->value = s->reg[0];
+	if (s->micro.op == MICRO_COPY) {
+		known = interpret_load(s, s->reg[6], width);
+		s->reg[6] += 1u << (width & 3);
+	}
+	if (interpret_store(s, s->reg[7], width, s->value & interpret_mask(width), known))
+		return WIRE_END_STORES;
+	s->reg[7] += 1u << (width & 3);
+	return 0;
+}
+
+/*
  * rep stos and rep movs, if short. What was done when it ends early stays done, which only makes
  * the window end.
  */
@@ -57,11 +81,10 @@ INTERPRET_FUNCTION int interpret_string(struct interpret *s)
 	if (!s)
 		return WIRE_END_STORES;
 
-	const struct wire_micro *m = &s->micro;
-	wire_u32 width = micro_width(m), needs = 1u << 1 | 1u << 7;
-	wire_u64 count = s->reg[1], step = 1u << (width & 3);
+	wire_u32 needs = 1u << 1 | 1u << 7;
+	wire_u64 count = s->reg[1];
 
-	if (m->op == MICRO_COPY)
+	if (s->micro.op == MICRO_COPY)
 		needs |= 1u << 6;
 	if ((s->known & needs) != needs)
 		return WIRE_END_UNKNOWN;
@@ -70,18 +93,10 @@ INTERPRET_FUNCTION int interpret_string(struct interpret *s)
 	if (count > 64)
 		return WIRE_END_STORES;
 	for (wire_u32 i = 0; i < 64; i++) {
-		int known = interpret_is_known(s, 0);
-
 		if (i >= count)
 			break;
-		s->value = s->reg[0];
-		if (m->op == MICRO_COPY) {
-			known = interpret_load(s, s->reg[6], width);
-			s->reg[6] += step;
-		}
-		if (interpret_store(s, s->reg[7], width, s->value & interpret_mask(width), known))
+		if (interpret_string_turn(s))
 			return WIRE_END_STORES;
-		s->reg[7] += step;
 	}
 	s->reg[1] = 0;
 	return 0;

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#include <ctype.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
@@ -8,10 +9,23 @@
 #include "collect/check.h"
 #include "collect/host.h"
 
+/* Variables of each CPU come first where the kernel has them at address 0, and the first are there.
+ */
+static bool has_address(const char *text)
+{
+	for (; *text; text += *text == '\n') {
+		text += strspn(text, "0");
+		if (isxdigit((unsigned char)*text))
+			return true;
+		text += strcspn(text, "\n");
+	}
+	return false;
+}
+
 /* kallsyms is always there; what counts is whether its addresses are more than zeroes. */
 static void check_kallsyms(struct check_list *l)
 {
-	char text[256];
+	char text[4096];
 	struct check *c;
 
 	if (host_read_text(l->root, "/proc/kallsyms", text, sizeof(text)) <= 0) {
@@ -20,7 +34,7 @@ static void check_kallsyms(struct check_list *l)
 		check_mend(c, "use a kernel built with CONFIG_KALLSYMS=y");
 		return;
 	}
-	if (strspn(text, "0") >= 8) {
+	if (!has_address(text)) {
 		c = check_add(l, "kallsyms", CHECK_PARTIAL,
 			      "addresses are hidden: kernel functions stay without names");
 		check_mend(c, "run with sudo, or: sudo sysctl kernel.kptr_restrict=0 "

@@ -9,8 +9,9 @@
 #include <cmocka.h>
 #include "collect/check.h"
 
-#define PLAIN TEST_DATA "/machines/plain"
-#define OLD   TEST_DATA "/machines/old"
+#define PLAIN  TEST_DATA "/machines/plain"
+#define OLD    TEST_DATA "/machines/old"
+#define HYBRID TEST_DATA "/machines/hybrid"
 
 static void expect(const struct check_list *l, const char *name, enum check_state state,
 		   const char *value, const char *mend)
@@ -68,6 +69,16 @@ static void test_bare_tree(void **state)
 	expect(&l, "kallsyms", CHECK_PARTIAL, "cannot be read", "");
 }
 
+static void test_addresses_after_zeroes(void **state)
+{
+	static struct check_list l;
+
+	(void)state;
+	l = (struct check_list){.root = HYBRID};
+	check_symbols(&l);
+	expect(&l, "kallsyms", CHECK_GOOD, "readable", "");
+}
+
 static void test_list_limits(void **state)
 {
 	static struct check_list l;
@@ -104,6 +115,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_old_machine),
 		cmocka_unit_test(test_bare_tree),
+		cmocka_unit_test(test_addresses_after_zeroes),
 		cmocka_unit_test(test_list_limits),
 		cmocka_unit_test(test_this_machine),
 	};
