@@ -11,74 +11,8 @@
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
 #include <bpf/bpf_core_read.h>
-
-/* The parts of the kernel's structures that are used; CO-RE finds them in the running kernel. */
-struct super_block {
-	__u32 s_dev;
-} __attribute__((preserve_access_index));
-
-struct timespec64 {
-	__s64 tv_sec;
-	long tv_nsec;
-} __attribute__((preserve_access_index));
-
-struct inode {
-	unsigned long i_ino;
-	__u32 i_generation;
-	struct super_block *i_sb;
-	__s64 i_mtime_sec; /* since Linux 6.11 */
-	__u32 i_mtime_nsec;
-} __attribute__((preserve_access_index));
-
-struct inode___hidden { /* since 6.6 */
-	struct timespec64 __i_mtime;
-} __attribute__((preserve_access_index));
-
-struct inode___open {
-	struct timespec64 i_mtime;
-} __attribute__((preserve_access_index));
-
-struct file {
-	struct inode *f_inode;
-} __attribute__((preserve_access_index));
-
-struct vm_area_struct {
-	unsigned long vm_start, vm_end, vm_flags, vm_pgoff;
-	struct file *vm_file;
-} __attribute__((preserve_access_index));
-
-struct maple_tree {
-	void *ma_root;
-} __attribute__((preserve_access_index));
-
-struct mm_struct {
-	struct maple_tree mm_mt; /* since 6.1 */
-} __attribute__((preserve_access_index));
-
-/* Counts the changes of an address space: Linux 6.4 to 6.12, and since. */
-struct mm_struct___number {
-	int mm_lock_seq;
-} __attribute__((preserve_access_index));
-
-struct sequence {
-	unsigned sequence;
-} __attribute__((preserve_access_index));
-
-typedef struct sequence seqcount_t;
-
-struct mm_struct___sequence {
-	seqcount_t mm_lock_seq;
-} __attribute__((preserve_access_index));
-
-struct maple_range_64 {
-	unsigned long pivot[15];
-	void *slot[16];
-} __attribute__((preserve_access_index));
-
-struct maple_arange_64 {
-	unsigned long pivot[9];
-	void *slot[10];
-} __attribute__((preserve_access_index));
+#include "mapping.h"
+#include "mm_state.h"
 
 struct thread_struct {
 	unsigned long fsbase;
@@ -93,15 +27,7 @@ struct task_struct {
 	struct thread_struct thread;
 } __attribute__((preserve_access_index));
 
-/* The collector gives these four their real sizes before loading. */
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__uint(max_entries, 1);
-	__type(key, struct wire_file);
-	__type(value, __u32);
-} files SEC(".maps");
-
+/* The collector gives these their real sizes before loading. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
@@ -170,12 +96,6 @@ INTERPRET_FUNCTION int host_find(struct interpret *s);
 
 #include "interpret.h"
 
-/* A node of the tree of mappings, as read. */
-#define NODE_PIVOTS 15
-struct node {
-	unsigned long pivot[NODE_PIVOTS + 1];
-};
-
 /* A mapping that was found, and the state of the process in which it holds. */
 struct found {
 	__u64 mm, sequence;
@@ -200,7 +120,7 @@ struct readable {
 /* Of a CPU. An interrupt may come within another (NMI): then the second does without. */
 struct scratch {
 	struct interpret s;
-	struct node node;
+	struct mapping_node node;
 	struct found found[FOUND];
 	__u32 found_next;
 	__u32 busy;
@@ -214,50 +134,6 @@ struct {
 	__type(value, struct scratch);
 } scratches SEC(".maps");
 
-#define MAPLE_LEAF   1
-#define MAPLE_RANGE  2
-#define MAPLE_ARANGE 3
-
-/* Of the root; what a node has in its slots are nodes down to the leaves. */
-static __always_inline bool is_root_node(unsigned long entry)
-{
-	return (entry & 3) == 2 && entry > 4096;
-}
-
-/*
- * One step down the tree of mappings: the entry of a node that covers the address. The tree may
- * change under us; what comes out is checked by the caller, and reads cannot fault.
- */
-static __always_inline unsigned long descend(struct node *copy, unsigned long entry, __u64 address)
-{
-	__u32 type = entry >> 3 & 15, pivots, i;
-	unsigned long node = entry & ~255ul, slots, next = 0;
-
-	if (type == MAPLE_ARANGE) {
-		struct maple_arange_64 *n = (void *)node;
-
-		pivots = 9;
-		slots = (unsigned long)__builtin_preserve_access_index(&n->slot);
-		bpf_probe_read_kernel(copy->pivot, 9 * sizeof(long),
-				      __builtin_preserve_access_index(&n->pivot));
-	} else if (type == MAPLE_RANGE || type == MAPLE_LEAF) {
-		struct maple_range_64 *n = (void *)node;
-
-		pivots = 15;
-		slots = (unsigned long)__builtin_preserve_access_index(&n->slot);
-		bpf_probe_read_kernel(copy->pivot, 15 * sizeof(long),
-				      __builtin_preserve_access_index(&n->pivot));
-	} else {
-		return 0;
-	}
-	for (i = 0; i < NODE_PIVOTS; i++) {
-		if (i >= pivots || copy->pivot[i] >= address || (i > 0 && copy->pivot[i] == 0))
-			break;
-	}
-	bpf_probe_read_kernel(&next, sizeof(next), (void *)(slots + i * sizeof(void *)));
-	return next;
-}
-
 /* The mapping that the tree has at an address, or one next to it, or 0. */
 static __always_inline struct vm_area_struct *find_area(struct task_struct *task, __u64 address)
 {
@@ -265,43 +141,8 @@ static __always_inline struct vm_area_struct *find_area(struct task_struct *task
 	__u32 zero = 0;
 	struct scratch *scratch = bpf_map_lookup_elem(&scratches, &zero);
 
-	if (!mm || !scratch)
-		return 0;
-
-	unsigned long entry = (unsigned long)mm->mm_mt.ma_root;
-
-	if (!is_root_node(entry))
-		return 0;
-	for (int depth = 0; depth < 8 && entry; depth++) {
-		bool leaf = (entry >> 3 & 15) == MAPLE_LEAF;
-
-		entry = descend(&scratch->node, entry, address);
-		if (leaf)
-			return (struct vm_area_struct *)entry;
-	}
-	return 0;
+	return mm && scratch ? mapping_area(mm, &scratch->node, address) : 0;
 }
-
-static __always_inline __u64 modified(struct inode *inode)
-{
-	struct timespec64 t = {};
-
-	if (bpf_core_field_exists(inode->i_mtime_sec)) {
-		t.tv_sec = BPF_CORE_READ(inode, i_mtime_sec);
-		t.tv_nsec = BPF_CORE_READ(inode, i_mtime_nsec);
-	} else if (bpf_core_field_exists(((struct inode___hidden *)0)->__i_mtime)) {
-		t.tv_sec = BPF_CORE_READ((struct inode___hidden *)inode, __i_mtime.tv_sec);
-		t.tv_nsec = BPF_CORE_READ((struct inode___hidden *)inode, __i_mtime.tv_nsec);
-	} else {
-		t.tv_sec = BPF_CORE_READ((struct inode___open *)inode, i_mtime.tv_sec);
-		t.tv_nsec = BPF_CORE_READ((struct inode___open *)inode, i_mtime.tv_nsec);
-	}
-	return (__u64)t.tv_sec << 30 ^ (__u64)t.tv_nsec;
-}
-
-#define VM_EXEC	  0x4
-#define VM_PFNMAP 0x400
-#define VM_IO	  0x4000
 
 INTERPRET_FUNCTION int find_in_kernel(struct interpret *s)
 {
@@ -319,10 +160,7 @@ INTERPRET_FUNCTION int find_in_kernel(struct interpret *s)
 
 	if (!inode || s->pc < begin || s->pc >= end || !(BPF_CORE_READ(area, vm_flags) & VM_EXEC))
 		return WIRE_END_ANONYMOUS;
-	file->inode = BPF_CORE_READ(inode, i_ino);
-	file->modified = modified(inode);
-	file->device = BPF_CORE_READ(inode, i_sb, s_dev);
-	file->generation = BPF_CORE_READ(inode, i_generation);
+	mapping_name_file(inode, file);
 
 	__u64 offset = BPF_CORE_READ(area, vm_pgoff) << 12;
 	struct wire_file key = *file; /* Linux 6.1 takes a key only from the stack */
@@ -344,16 +182,12 @@ INTERPRET_FUNCTION int find_in_kernel(struct interpret *s)
 static __always_inline bool mappings_state(struct task_struct *task, __u64 *mm, __u64 *sequence)
 {
 	struct mm_struct *m = task->mm;
+	__u32 state;
 
-	if (!m)
+	if (!m || !mm_state(m, &state))
 		return false;
 	*mm = (__u64)m;
-	if (bpf_core_field_exists(((struct mm_struct___sequence *)0)->mm_lock_seq))
-		*sequence = ((struct mm_struct___sequence *)m)->mm_lock_seq.sequence;
-	else if (bpf_core_field_exists(((struct mm_struct___number *)0)->mm_lock_seq))
-		*sequence = ((struct mm_struct___number *)m)->mm_lock_seq;
-	else
-		return false;
+	*sequence = state;
 	return true;
 }
 

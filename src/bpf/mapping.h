@@ -3,8 +3,9 @@
 #define CULPRIT_BPF_MAPPING_H
 
 /*
- * What is mapped at an address of the current process, for in-kernel programs: from the kernel's own
- * tree of mappings, so that it is right also for processes that nobody else has seen yet.
+ * What is mapped at an address of the current process, for in-kernel programs: from the kernel's
+ * own tree of mappings, so that it is right also for processes that nobody else has seen yet.
+ * collect/mapping_types.h says before loading whether the running kernel has these types.
  */
 #include "wire_file.h"
 
@@ -47,8 +48,13 @@ struct maple_tree {
 	void *ma_root;
 } __attribute__((preserve_access_index));
 
+typedef struct {
+	void *vdso; /* where it is mapped */
+} __attribute__((preserve_access_index)) mm_context_t;
+
 struct mm_struct {
 	struct maple_tree mm_mt; /* since 6.1 */
+	mm_context_t context;
 } __attribute__((preserve_access_index));
 
 struct maple_range_64 {
@@ -156,46 +162,17 @@ static __always_inline __u64 mapping_modified(struct inode *inode)
 	return (__u64)t.tv_sec << 30 ^ (__u64)t.tv_nsec;
 }
 
-struct mapping {
-	__u64 begin, end;
-	__u64 shift; /* file offset = address + shift */
-	__u32 slot;  /* 0: a file that the collector has not named yet */
-	__u32 has_file;
-};
-
-#define VM_EXEC 4
-
-/* The executable mapping at an address, and its file. False: there is none. */
-static __always_inline bool mapping_find(struct mm_struct *mm, struct mapping_node *copy,
-					 __u64 address, struct mapping *ret, struct wire_file *file)
+/* What a file is called between us and the collector. */
+static __always_inline void mapping_name_file(struct inode *inode, struct wire_file *ret)
 {
-	struct vm_area_struct *area = mapping_area(mm, copy, address);
-
-	if (!area)
-		return false;
-	ret->begin = BPF_CORE_READ(area, vm_start);
-	ret->end = BPF_CORE_READ(area, vm_end);
-	if (address < ret->begin || address >= ret->end ||
-	    !(BPF_CORE_READ(area, vm_flags) & VM_EXEC))
-		return false;
-
-	struct inode *inode = BPF_CORE_READ(area, vm_file, f_inode);
-	__u32 *slot;
-
-	ret->slot = 0;
-	ret->has_file = inode != 0;
-	if (!inode)
-		return true;
-	ret->shift = (BPF_CORE_READ(area, vm_pgoff) << 12) - ret->begin;
-	file->inode = BPF_CORE_READ(inode, i_ino);
-	file->modified = mapping_modified(inode);
-	file->device = BPF_CORE_READ(inode, i_sb, s_dev);
-	file->generation = BPF_CORE_READ(inode, i_generation);
-	slot = bpf_map_lookup_elem(&files, file);
-	/* Offsets from 4 GiB on have no place in a frame. */
-	if (slot && ret->end + ret->shift <= 1ull << 32)
-		ret->slot = *slot;
-	return true;
+	ret->inode = BPF_CORE_READ(inode, i_ino);
+	ret->modified = mapping_modified(inode);
+	ret->device = BPF_CORE_READ(inode, i_sb, s_dev);
+	ret->generation = BPF_CORE_READ(inode, i_generation);
 }
+
+#define VM_EXEC	  0x4
+#define VM_PFNMAP 0x400
+#define VM_IO	  0x4000
 
 #endif

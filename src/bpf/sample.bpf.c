@@ -10,29 +10,13 @@
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
 #include <bpf/bpf_core_read.h>
+#include "mm_state.h"
 
 /* The parts of the kernel's structures that are used; CO-RE finds them in the running kernel. */
 struct cgroup;
 struct css_set {
 	struct cgroup *dfl_cgrp;
 } __attribute__((preserve_access_index));
-
-/* Counts the changes of an address space: Linux 6.4 to 6.12, and since. */
-struct mm_struct___number {
-	int mm_lock_seq;
-} __attribute__((preserve_access_index));
-
-struct sequence {
-	unsigned sequence;
-} __attribute__((preserve_access_index));
-
-typedef struct sequence seqcount_t;
-
-struct mm_struct___sequence {
-	seqcount_t mm_lock_seq;
-} __attribute__((preserve_access_index));
-
-struct mm_struct;
 
 struct task_struct {
 	struct mm_struct *mm;
@@ -211,14 +195,9 @@ static __always_inline __u32 bucket_of(const struct wire_entry *e)
 static __always_inline __u32 mapping_count(const struct task_struct *task)
 {
 	struct mm_struct *mm = task->mm;
+	__u32 count;
 
-	if (!mm)
-		return 0;
-	if (bpf_core_field_exists(((struct mm_struct___sequence *)0)->mm_lock_seq))
-		return ((struct mm_struct___sequence *)mm)->mm_lock_seq.sequence;
-	if (bpf_core_field_exists(((struct mm_struct___number *)0)->mm_lock_seq))
-		return ((struct mm_struct___number *)mm)->mm_lock_seq;
-	return 0;
+	return mm && mm_state(mm, &count) ? count : 0;
 }
 
 /* One in so many samples is due, at random distances. */
@@ -247,8 +226,8 @@ static __always_inline int choose_follower(struct wire_cpu *cpu, __u64 pc, __u32
 }
 
 /*
- * Counts one sample of the current task; returns who is to follow it. only_scope is a constant: even a branch on one that the verifier knows costs the load, and a
- * cache line.
+ * Counts one sample of the current task; returns who is to follow it. only_scope is a constant:
+ * even a branch on one that the verifier knows costs the load, and a cache line.
  */
 static __always_inline int take(__u64 pc, __u32 event, bool only_scope)
 {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
 /*
- * Follows the stack of a sample to the thread's start and counts it. The sampling program calls this
- * by a tail call. wire_stacks.h has its maps and what they mean.
+ * Follows the stack of a sample to the thread's start and counts it. The sampling program calls
+ * this by a tail call. wire_stacks.h has its maps and what they mean, unwind.h the way from one
+ * frame to the next.
  */
 #include <linux/bpf.h>
 #include <linux/bpf_perf_event.h>
@@ -10,8 +11,13 @@
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
 #include <bpf/bpf_core_read.h>
-#include "wire_stacks.h"
 #include "mapping.h"
+#include "mm_state.h"
+
+/* The verifier knows these sizes. */
+#define UNWIND_FUNCTION		     static __always_inline
+#define host_read(to, size, address) bpf_probe_read_user(to, size, (const void *)(address))
+#include "unwind.h"
 
 struct task_struct {
 	struct mm_struct *mm;
@@ -34,20 +40,19 @@ struct pair {
 	__u32 of[2];
 };
 
-struct {
+struct chunk {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct pair);
-} pages SEC(".maps");
+	__uint(max_entries, WIRE_UNWIND_CHUNK_ROWS / 2);
+	__uint(key_size, sizeof(__u32));
+	__uint(value_size, sizeof(struct pair));
+};
 
 struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
 	__uint(max_entries, 1);
 	__type(key, __u32);
-	__type(value, struct pair);
+	__array(values, struct chunk);
 } rows SEC(".maps");
 
 struct {
@@ -71,27 +76,39 @@ struct {
 } stacks SEC(".maps");
 
 struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 65536);
+} snapshots SEC(".maps");
+
+struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, 1);
 	__type(key, __u32);
 	__type(value, struct wire_stack_counters);
 } stacks_of_cpu SEC(".maps");
 
-#define CACHED 4 /* mappings that a stack goes through again and again */
+/* Set by the collector: the slot of the vDSO, which is no file (0: it has none); and how often
+ * files were taken away, whose slots may since mean others. */
+__u32 vdso_slot, files_generation;
 
-/* DWARF's numbers of registers. */
-#define RBP 6
-#define RSP 7
+struct mapping {
+	__u64 begin, end;
+	__u64 shift;	/* file offset = address + shift */
+	__u32 slot;	/* 0: none */
+	__u32 is_known; /* whether there is a slot, or that there is none */
+};
+
+#define CACHED 8 /* mappings: the kernel's structures are cold at a sample */
 
 /* Of a CPU. An interrupt may come within another (NMI): then the second does without. */
 struct unwind {
-	__u64 reg[WIRE_UNWIND_REGISTERS]; /* all known in the first frame, then RSP and RBP only */
-	__u64 pc, cfa;
-	struct mapping mapping[CACHED];
-	struct mapping here; /* of the frame at hand */
+	struct wire_unwind_state state;
+	struct mapping mapping[CACHED]; /* of the process, in the state of its mappings */
+	struct mapping here;		/* of the frame at hand */
+	__u64 mm;
+	__u32 mm_state, process, generation;
 	struct mapping_node node;
-	__u32 next_cached, first, exact; /* exact: pc is where it is, not where it returns to */
-	__u32 followed, fp_known;
+	__u32 next_cached, followed;
 	__u64 hash[2];
 	__u32 check;
 	__u32 busy;
@@ -116,12 +133,50 @@ static __always_inline void mix(struct unwind *u, __u64 v)
 
 static __always_inline void push(struct unwind *u, __u64 frame)
 {
-	__u32 n = u->followed++;
-
 	mix(u, frame);
-	if (n >= WIRE_STACK_INNER)
-		n = WIRE_STACK_INNER + n % WIRE_STACK_OUTER;
-	u->stack.frame[WIRE_STACK_KERNEL + n] = frame;
+	u->stack.frame[WIRE_STACK_PLACE(u->followed)] = frame;
+	u->followed++;
+}
+
+/* What code without a file is: the vDSO, or made at run time. */
+static __always_inline void find_special(struct mm_struct *mm, struct mapping *m)
+{
+	m->is_known = 1;
+	if (!bpf_core_field_exists(mm->context.vdso) || (__u64)mm->context.vdso != m->begin)
+		return;
+	m->slot = vdso_slot;
+	m->shift = -m->begin;
+}
+
+/* The executable mapping at an address, and its file. False: there is none. */
+static __always_inline bool look_up_mapping(struct unwind *u, struct mm_struct *mm, __u64 address)
+{
+	struct vm_area_struct *area = mapping_area(mm, &u->node, address);
+	struct wire_file *file = &u->stack.file;
+	struct mapping *m = &u->here;
+	struct inode *inode;
+	__u32 *slot;
+
+	if (!area)
+		return false;
+	m->begin = BPF_CORE_READ(area, vm_start);
+	m->end = BPF_CORE_READ(area, vm_end);
+	m->slot = m->is_known = 0;
+	if (address < m->begin || address >= m->end || !(BPF_CORE_READ(area, vm_flags) & VM_EXEC))
+		return false;
+	inode = BPF_CORE_READ(area, vm_file, f_inode);
+	if (!inode) {
+		find_special(mm, m);
+		return true;
+	}
+	m->shift = (BPF_CORE_READ(area, vm_pgoff) << 12) - m->begin;
+	mapping_name_file(inode, file);
+	slot = bpf_map_lookup_elem(&files, file);
+	/* Offsets from 4 GiB on have no place in a frame. */
+	if (slot && m->end + m->shift <= 1ull << 32)
+		m->slot = *slot;
+	m->is_known = slot != 0;
+	return true;
 }
 
 /* Into u->here. */
@@ -136,191 +191,67 @@ static __always_inline bool find_mapping(struct unwind *u, __u64 address)
 	struct task_struct *task = (void *)bpf_get_current_task_btf();
 	struct mm_struct *mm = task->mm;
 
-	if (!mm || !mapping_find(mm, &u->node, address, &u->here, &u->stack.file))
+	if (!mm || !look_up_mapping(u, mm, address))
 		return false;
-	u->mapping[u->next_cached++ % CACHED] = u->here;
+	if (u->here.is_known)
+		u->mapping[u->next_cached++ % CACHED] = u->here;
 	return true;
 }
 
-/* 0 past the end, which no table points to. */
-static __always_inline __u32 read_pair(void *map, __u32 index)
+static __always_inline void *find_chunk(__u32 row)
 {
-	__u32 key = index / 2;
-	struct pair *pair = bpf_map_lookup_elem(map, &key);
+	__u32 number = row >> WIRE_UNWIND_CHUNK_BITS;
 
-	return pair ? pair->of[index & 1] : 0;
+	return bpf_map_lookup_elem(&rows, &number);
+}
+
+static __always_inline struct pair *read_pair(void *chunk, __u32 row)
+{
+	__u32 key = row / 2 & (WIRE_UNWIND_CHUNK_ROWS / 2 - 1);
+
+	return chunk ? bpf_map_lookup_elem(chunk, &key) : 0;
+}
+
+static __always_inline __u32 read_row(void *chunk, __u32 row)
+{
+	struct pair *pair = read_pair(chunk, row);
+
+	return pair ? pair->of[row & 1] : 0;
 }
 
 /* The number of the rule at an offset of a file; 0: none. */
 static __always_inline __u32 find_rule(const struct wire_unwind_table *t, __u32 offset)
 {
-	__u32 page = t->first_page + (offset >> WIRE_UNWIND_PAGE_BITS);
-	__u32 low = read_pair(&pages, page), high = read_pair(&pages, page + 1);
+	__u32 place = (t->first_page + (offset >> WIRE_UNWIND_PAGE_BITS)) * WIRE_UNWIND_PAGE_ROWS;
+	struct pair *page = read_pair(find_chunk(place), place);
+	__u32 low, high;
+	void *chunk;
 
-	/* A page has at most 65536 rows, one a byte. */
-	for (int i = 0; i < 17 && high - low > 1; i++) {
+	if (!page)
+		return 0;
+	low = page->of[0];
+	high = low + page->of[1];
+	chunk = find_chunk(low);
+	if (!chunk)
+		return 0;
+	for (int i = 0; i <= WIRE_UNWIND_PAGE_BITS && high - low > 1; i++) {
 		__u32 middle = low + (high - low) / 2;
 
-		if (read_pair(&rows, middle) >> 16 <= (offset & 0xffff))
+		if (read_row(chunk, middle) >> 16 <= (offset & ((1 << WIRE_UNWIND_PAGE_BITS) - 1)))
 			low = middle;
 		else
 			high = middle;
 	}
-	return read_pair(&rows, low) & 0xffff;
-}
-
-static __always_inline bool read_word(__u64 address, __u64 *ret)
-{
-	return bpf_probe_read_user(ret, sizeof(*ret), (const void *)address) == 0;
-}
-
-/* A register's value in this frame. */
-static __always_inline bool read_register(const struct unwind *u, __u32 number, __u64 *ret)
-{
-	if (!u->first && number != RSP && !(number == RBP && u->fp_known))
-		return false;
-	*ret = u->reg[number & (WIRE_UNWIND_REGISTERS - 1)];
-	return true;
-}
-
-static __always_inline int find_cfa(struct unwind *u, const struct wire_unwind_rule *r)
-{
-	__u64 base;
-
-	if (r->cfa == WIRE_CFA_NONE || !read_register(u, r->cfa_reg, &base))
-		return WIRE_STACK_NO_RULE;
-	base += (__s64)r->cfa_offset;
-	if (r->cfa == WIRE_CFA_DEREF) {
-		if (!read_word(base, &base))
-			return WIRE_STACK_NOT_RESIDENT;
-		base += (__s64)r->cfa_add;
-	} else if (r->cfa == WIRE_CFA_PLT && (u->pc & 15) >= (__u32)r->cfa_add) {
-		base += 8;
-	}
-	u->cfa = base;
-	return 0;
-}
-
-/* What a register of the caller's is. 0, or the reason why it cannot be had. */
-static __always_inline int find_place(const struct unwind *u, __u32 place, __u32 reg, __s64 offset,
-				      __u64 *value)
-{
-	__u64 base;
-
-	switch (place) {
-	case WIRE_LOCATION_SAME:
-		return 0;
-	case WIRE_LOCATION_AT_CFA:
-		return read_word(u->cfa + offset, value) ? 0 : WIRE_STACK_NOT_RESIDENT;
-	case WIRE_LOCATION_AT_REGISTER:
-		if (!read_register(u, reg, &base))
-			return WIRE_STACK_NO_RULE;
-		return read_word(base + offset, value) ? 0 : WIRE_STACK_NOT_RESIDENT;
-	case WIRE_LOCATION_IS_CFA:
-		*value = u->cfa + offset;
-		return 0;
-	case WIRE_LOCATION_REGISTER:
-		return read_register(u, reg, value) ? 0 : WIRE_STACK_NO_RULE;
-	default:
-		return WIRE_STACK_NO_RULE;
-	}
-}
-
-/* To the caller's frame. -1: there is one; or the reason to end. */
-static __always_inline int follow_rule(struct unwind *u, const struct wire_unwind_rule *r)
-{
-	__u64 ra = u->pc, fp = u->reg[RBP], sp = u->reg[RSP];
-	bool fp_known;
-	int end;
-
-	if (r->ra == WIRE_LOCATION_UNDEFINED && r->cfa != WIRE_CFA_NONE)
-		return WIRE_STACK_COMPLETE;
-	end = find_cfa(u, r);
-	if (!end)
-		end = find_place(u, r->ra, r->ra_reg, r->ra_offset, &ra);
-	if (end)
-		return end;
-	fp_known = find_place(u, r->fp, r->fp_reg, r->fp_offset, &fp) == 0 &&
-		   (r->fp != WIRE_LOCATION_SAME || u->fp_known);
-	/* Signal handlers may have a stack of their own. */
-	if (!(r->flags & WIRE_UNWIND_SIGNAL) && (u->cfa <= sp || u->cfa >> 47))
-		return WIRE_STACK_BAD_ADDRESS;
-	u->reg[RSP] = u->cfa;
-	u->reg[RBP] = fp;
-	u->fp_known = fp_known;
-	u->pc = ra;
-	u->exact = r->flags & WIRE_UNWIND_SIGNAL;
-	return ra == 0 ? WIRE_STACK_COMPLETE : -1;
-}
-
-/* Whether the instruction before this one is a call, as far as its bytes say. */
-static __always_inline bool is_after_call(__u64 pc)
-{
-	__u8 b[8] = {0};
-
-	if (bpf_probe_read_user(b, 7, (const void *)(pc - 7)))
-		return false;
-	return b[2] == 0xe8 || (b[5] == 0xff && (b[6] & 0x38) == 0x10) ||
-	       (b[4] == 0xff && (b[5] & 0x38) == 0x10) || (b[1] == 0xff && (b[2] & 0x38) == 0x10) ||
-	       (b[0] == 0xff && (b[1] & 0x38) == 0x10);
-}
-
-/* In a frame that was interrupted: where the return address is while the frame pointer is still, or
- * again, the caller's. 0: it is this frame's. */
-static __always_inline __u64 find_bare_return(const struct unwind *u)
-{
-	__u8 code[4] = {0};
-
-	if (!u->exact || bpf_probe_read_user(code, 3, (const void *)u->pc))
-		return 0;
-	if (code[0] == 0x55 || code[0] == 0xc3) /* push rbp; ret */
-		return u->reg[RSP];
-	if (code[0] == 0x48 && code[1] == 0x89 && code[2] == 0xe5) /* mov rbp, rsp */
-		return u->reg[RSP] + 8;
-	return 0;
-}
-
-/*
- * By the frame pointer, for code that has no rule: what compilers make at run time, and assembly.
- * That it is used as one is not known, so a return address must follow a call.
- */
-static __always_inline int follow_frame_pointer(struct unwind *u)
-{
-	__u64 frame[2] = {u->reg[RBP], 0}, fp = u->reg[RBP], bare = find_bare_return(u);
-
-	if (!u->fp_known)
-		return WIRE_STACK_NO_RULE;
-	if (bare) {
-		if (!read_word(bare, &frame[1]))
-			return WIRE_STACK_NOT_RESIDENT;
-		fp = bare - 8;
-	} else {
-		if (fp == 0)
-			return WIRE_STACK_COMPLETE;
-		if (fp < u->reg[RSP] || fp >> 47 || (fp & 7))
-			return WIRE_STACK_NO_RULE;
-		if (bpf_probe_read_user(frame, sizeof(frame), (const void *)fp))
-			return WIRE_STACK_NOT_RESIDENT;
-	}
-	if (frame[1] == 0)
-		return WIRE_STACK_COMPLETE;
-	if (!is_after_call(frame[1]))
-		return WIRE_STACK_NO_RULE;
-	u->reg[RSP] = fp + sizeof(frame);
-	u->reg[RBP] = frame[0];
-	u->pc = frame[1];
-	u->exact = u->first = 0;
-	return -1;
+	return read_row(chunk, low) & 0xffff;
 }
 
 /* One frame, and the way to the next. */
 static __always_inline int follow(struct unwind *u)
 {
-	__u64 pc = u->pc - !u->exact;
-	struct wire_unwind_table *t = 0;
+	__u64 pc = u->state.pc - !u->state.exact;
+	struct wire_unwind_table *t;
 	struct wire_unwind_rule *rule;
 	__u32 number = 0, offset;
-	int end;
 
 	if (!find_mapping(u, pc))
 		return WIRE_STACK_NOT_CODE;
@@ -329,8 +260,8 @@ static __always_inline int follow(struct unwind *u)
 		push(u, (__u64)u->here.slot << 32 | offset);
 	else
 		push(u, WIRE_FRAME_ADDRESS | pc);
-	if (!u->here.has_file)
-		return follow_frame_pointer(u);
+	if (u->here.is_known && !u->here.slot)
+		return unwind_follow_frame_pointer(&u->state);
 	t = bpf_map_lookup_elem(&tables, &u->here.slot);
 	if (!u->here.slot || !t || t->page_count == 0) {
 		u->stack.address = pc;
@@ -342,11 +273,8 @@ static __always_inline int follow(struct unwind *u)
 	rule = bpf_map_lookup_elem(&rules, &number);
 	if (!rule)
 		return WIRE_STACK_NO_RULE;
-	if (number == 0)
-		return follow_frame_pointer(u);
-	end = follow_rule(u, rule);
-	u->first = 0;
-	return end;
+	return number ? unwind_follow_rule(&u->state, rule)
+		      : unwind_follow_frame_pointer(&u->state);
 }
 
 struct loop {
@@ -362,7 +290,7 @@ static long step(__u32 index, void *context)
 	return loop->end >= 0;
 }
 
-static __always_inline void read_registers(struct unwind *u, const struct pt_regs *r)
+static __always_inline void read_registers(struct wire_unwind_state *u, const struct pt_regs *r)
 {
 	u->reg[0] = r->rax;
 	u->reg[1] = r->rdx;
@@ -383,6 +311,23 @@ static __always_inline void read_registers(struct unwind *u, const struct pt_reg
 	u->pc = r->rip;
 }
 
+/* Forgets those of another process, or of another state of this one. */
+static __always_inline void keep_mappings(struct unwind *u, struct mm_struct *mm)
+{
+	__u32 state = 0, generation = files_generation; /* from before any search */
+	bool tells = mm && mm_state(mm, &state);
+
+	if (tells && u->mm == (__u64)mm && u->mm_state == state && u->process == u->stack.process &&
+	    u->generation == generation)
+		return;
+	for (int i = 0; i < CACHED; i++)
+		u->mapping[i].begin = u->mapping[i].end = 0;
+	u->mm = (__u64)mm;
+	u->mm_state = state;
+	u->process = u->stack.process;
+	u->generation = generation;
+}
+
 static __always_inline void begin(struct unwind *u, struct task_struct *task, __u32 event)
 {
 	__u32 generation = (__u32)(task->group_leader->start_boottime >> 10) * 0x61 +
@@ -392,13 +337,11 @@ static __always_inline void begin(struct unwind *u, struct task_struct *task, __
 	u->stack.event = event;
 	u->stack.kernel_count = 0;
 	u->followed = 0;
-	u->first = u->exact = u->fp_known = 1;
-	u->next_cached = 0;
+	u->state.first = u->state.exact = u->state.fp_known = 1;
 	u->hash[0] = u->hash[1] = u->stack.process;
 	u->check = event;
 	mix(u, event);
-	for (int i = 0; i < CACHED; i++)
-		u->mapping[i].begin = u->mapping[i].end = 0;
+	keep_mappings(u, task->mm);
 }
 
 /* The kernel's part, by its own unwinder. */
@@ -423,21 +366,44 @@ static __always_inline int take_user(struct unwind *u)
 	return loop.end < 0 ? WIRE_STACK_TOO_DEEP : loop.end;
 }
 
-/* The first of its key: with its frames. */
-static __always_inline void send(struct unwind *u, struct wire_stack_counters *count)
+/* What a record has of it. */
+static __always_inline __u32 stack_bytes(const struct unwind *u)
 {
 	__u32 kept = u->followed;
 
 	if (kept > WIRE_STACK_INNER + WIRE_STACK_OUTER)
 		kept = WIRE_STACK_INNER + WIRE_STACK_OUTER;
-	u->stack.followed = u->followed;
-	u->stack.time_ns = bpf_ktime_get_ns();
+	return __builtin_offsetof(struct wire_stack, frame) +
+	       (WIRE_STACK_KERNEL + kept) * sizeof(__u64);
+}
+
+/* The first of its key: with its frames. */
+static __always_inline void send(struct unwind *u, struct wire_stack_counters *count)
+{
 	/* The collector looks at its tick; waking it would cost more than the stack. */
-	if (bpf_ringbuf_output(&stacks, &u->stack,
-			       __builtin_offsetof(struct wire_stack, frame) +
-				       (WIRE_STACK_KERNEL + kept) * sizeof(__u64),
-			       BPF_RB_NO_WAKEUP))
+	if (bpf_ringbuf_output(&stacks, &u->stack, stack_bytes(u), BPF_RB_NO_WAKEUP))
 		count->lost_ring++;
+}
+
+/* For the collector to go on with. False: there is no room. */
+static __always_inline bool send_snapshot(struct unwind *u)
+{
+	struct wire_snapshot *s = bpf_ringbuf_reserve(&snapshots, sizeof(*s), 0);
+	__u64 begin = u->state.reg[UNWIND_RSP] & -(__u64)WIRE_SNAPSHOT_PAGE;
+	__u32 i;
+
+	if (!s)
+		return false;
+	s->state = u->state;
+	s->begin = begin;
+	for (i = 0; i < WIRE_SNAPSHOT_PAGES; i++)
+		if (bpf_probe_read_user(s->page[i], WIRE_SNAPSHOT_PAGE,
+					(const void *)(begin + i * WIRE_SNAPSHOT_PAGE)))
+			break;
+	s->bytes = i * WIRE_SNAPSHOT_PAGE;
+	bpf_probe_read_kernel(&s->stack, sizeof(s->stack), &u->stack);
+	bpf_ringbuf_submit(s, 0);
+	return true;
 }
 
 static __always_inline void count_stack(struct unwind *u, struct wire_stack_counters *count)
@@ -463,9 +429,38 @@ static __always_inline void count_stack(struct unwind *u, struct wire_stack_coun
 		__sync_fetch_and_add(&found->count, 1);
 }
 
+#define USER_CODE_64 0x33 /* of the code segment; 0x23 for 32-bit programs */
+
+/* The stack of the task, in u; why it ends. */
+static __always_inline __u32 take(struct unwind *u, struct bpf_perf_event_data *ctx,
+				  struct task_struct *task)
+{
+	struct pt_regs *regs;
+	__u32 end;
+	__u64 cs;
+
+	if ((ctx->regs.cs & 3) == 3) {
+		read_registers(&u->state, &ctx->regs);
+		cs = ctx->regs.cs;
+	} else {
+		regs = (struct pt_regs *)bpf_task_pt_regs((void *)task);
+		read_registers(&u->state, regs);
+		cs = regs->cs;
+		take_kernel(u, ctx);
+	}
+	if (!task->mm)
+		return WIRE_STACK_NO_USER;
+	if ((cs & 0xffff) != USER_CODE_64)
+		return WIRE_STACK_32_BIT;
+	end = take_user(u);
+	/* Within exec what called the kernel is there no more. */
+	return end == WIRE_STACK_NOT_CODE && !u->followed ? WIRE_STACK_NO_USER : end;
+}
+
 SEC("perf_event")
 int unwind(struct bpf_perf_event_data *ctx)
 {
+	__u64 begin_ns = bpf_ktime_get_ns();
 	__u32 zero = 0, end;
 	struct unwind *u = bpf_map_lookup_elem(&scratches, &zero);
 	struct wire_stack_counters *count = bpf_map_lookup_elem(&stacks_of_cpu, &zero);
@@ -475,20 +470,21 @@ int unwind(struct bpf_perf_event_data *ctx)
 		return 0;
 	u->busy = 1;
 	begin(u, task, bpf_get_attach_cookie(ctx));
-	if ((ctx->regs.cs & 3) == 3) {
-		read_registers(u, &ctx->regs);
-	} else {
-		read_registers(u, (struct pt_regs *)bpf_task_pt_regs((void *)task));
-		take_kernel(u, ctx);
-	}
-	end = task->mm ? take_user(u) : WIRE_STACK_NO_USER;
+	end = take(u, ctx, task);
 	mix(u, end);
 	u->stack.end = end;
+	u->stack.followed = u->followed;
+	u->stack.time_ns = begin_ns;
 	count->stacks++;
 	count->frames += u->followed;
-	if (end < WIRE_STACK_ENDS)
-		count->ends[end]++;
-	count_stack(u, count);
+	if (end == WIRE_STACK_NO_TABLE && send_snapshot(u)) {
+		count->snapshots++;
+	} else {
+		if (end < WIRE_STACK_ENDS)
+			count->ends[end]++;
+		count_stack(u, count);
+	}
+	count->spent_ns += bpf_ktime_get_ns() - begin_ns;
 	u->busy = 0;
 	return 0;
 }

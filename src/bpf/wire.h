@@ -19,6 +19,7 @@ typedef __u8 wire_u8;
 typedef __u16 wire_u16;
 typedef __u32 wire_u32;
 typedef __s32 wire_i32;
+typedef __s64 wire_i64;
 typedef __u64 wire_u64;
 #else
 #include <stdint.h>
@@ -26,6 +27,7 @@ typedef uint8_t wire_u8;
 typedef uint16_t wire_u16;
 typedef uint32_t wire_u32;
 typedef int32_t wire_i32;
+typedef int64_t wire_i64;
 typedef uint64_t wire_u64;
 #endif
 

@@ -7,25 +7,35 @@
 /*
  * What the unwinder (unwind.bpf.c) and the collector share.
  *
- * For a share of the samples the program follows the stack to the thread's start, by tables that the
- * collector compiled from the images' .eh_frame, and counts (process, event, stack) in a hash map.
+ * For a share of the samples the program follows the stack to the thread's start, by tables that
+ * the collector compiled from the images' .eh_frame, and counts (process, event, stack) in a hash
+ * map.
  *
  * The program itself finds the file that is mapped at an address, as the interpreter does
  * (wire_edges.h), with the same map of files and slots. A frame is therefore (slot, offset in the
- * file), and needs no look at the process to be resolved, which may be gone by then. Stacks that met
- * a file without a slot end with WIRE_STACK_NO_TABLE and name it.
+ * file), and needs no look at the process to be resolved, which may be gone by then. A stack that
+ * meets a file without a slot, or a slot without a table, is not lost: it is sent as a snapshot of
+ * the registers and the stack's next pages, which the collector, woken by it, follows on by the
+ * tables that it then loads.
  *
  * Maps of the program:
- *   files    hash   struct wire_file -> u32 slot
+ *   files    hash   struct wire_file -> u32 slot; 0: there is no table, but maybe frame pointers
  *   tables   array  slot -> struct wire_unwind_table
- *   pages    array  u32 row: the first of each 64 KiB of a file's table, and one more at its end
- *   rows     array  u32, mmap()able: low 16 bits of the file offset from which it holds << 16, number of
- *                   its rule. Each page's first row has offset 0. Write rows and pages, then the table;
- *                   rewrite only after the table was cleared and an RCU grace period.
+ *   rows     array of arrays of WIRE_UNWIND_CHUNK_ROWS u32, made as they are needed
  *   rules    array  struct wire_unwind_rule, mmap()able; number 0: none
  *   counts   hash   struct wire_stack_key -> struct wire_stack_count
  *   stacks   ring   struct wire_stack, cut after its last frame: the first of each key in counts
+ *   snapshots       ring   struct wire_snapshot, cut so too
  *   stacks_of_cpu   per-CPU array of one struct wire_stack_counters
+ *
+ * A table is a piece of rows: first a struct wire_unwind_page for each page of its file, then its
+ * rows, which are the low bits of the file offset from which one holds << 16, and the number of its
+ * rule. Each page's first row has offset 0; all rows of a page are in one chunk. Write them, then
+ * the table; rewrite only after the table was cleared and an RCU grace period.
+ *
+ * Frames of interpreted code would go in the place of the frames of their interpreter: a flag
+ * beside WIRE_UNWIND_SIGNAL in the rules of its evaluating function is where the program would
+ * notice.
  */
 
 /*
@@ -43,14 +53,15 @@ enum wire_cfa {
 enum wire_location {
 	WIRE_LOCATION_UNDEFINED, /* of the return address: the thread's first frame */
 	WIRE_LOCATION_SAME,
-	WIRE_LOCATION_AT_CFA,	/* in memory at CFA + offset */
+	WIRE_LOCATION_AT_CFA,	   /* in memory at CFA + offset */
 	WIRE_LOCATION_AT_REGISTER, /* in memory at reg + offset */
-	WIRE_LOCATION_IS_CFA,	/* CFA + offset */
-	WIRE_LOCATION_REGISTER,	/* in reg */
+	WIRE_LOCATION_IS_CFA,	   /* CFA + offset */
+	WIRE_LOCATION_REGISTER,	   /* in reg */
 };
 
 #define WIRE_UNWIND_REGISTERS 16
-#define WIRE_UNWIND_SIGNAL    1 /* the caller was interrupted where its address says, not after a call */
+#define WIRE_UNWIND_SIGNAL \
+	1 /* the caller was interrupted where its address says, not after a call */
 
 struct wire_unwind_rule {
 	wire_u8 cfa, cfa_reg;
@@ -61,10 +72,31 @@ struct wire_unwind_rule {
 	wire_i32 fp_offset, ra_offset;
 };
 
-#define WIRE_UNWIND_PAGE_BITS 16
+/* Small enough that a search among the rows of one touches few cache lines, which at a sample are
+ * cold. */
+#define WIRE_UNWIND_PAGE_BITS 12
+#define WIRE_UNWIND_PAGE_ROWS 2 /* that a struct wire_unwind_page takes */
 
 struct wire_unwind_table {
-	wire_u32 first_page, page_count; /* in pages; 0 pages: none */
+	wire_u32 first_page; /* its place / WIRE_UNWIND_PAGE_ROWS */
+	wire_u32 page_count; /* 0: there is no table */
+};
+
+struct wire_unwind_page {
+	wire_u32 first, count; /* rows; at most one a byte */
+};
+
+#define WIRE_UNWIND_CHUNK_BITS 18
+#define WIRE_UNWIND_CHUNK_ROWS (1u << WIRE_UNWIND_CHUNK_BITS)
+
+/* A frame that is to be followed (unwind.h). */
+struct wire_unwind_state {
+	wire_u64 reg[WIRE_UNWIND_REGISTERS]; /* all known in the first frame, then RSP and RBP only
+					      */
+	wire_u64 pc;
+	wire_u8 first, fp_known;
+	wire_u8 exact; /* pc is where it is, not where it returns to */
+	wire_u8 unused[5];
 };
 
 /* Frames nearest to the interruption, and to the thread's start, that a record keeps. */
@@ -83,13 +115,14 @@ struct wire_unwind_table {
 
 enum wire_stack_end {
 	WIRE_STACK_COMPLETE,	 /* reached the thread's start */
-	WIRE_STACK_NO_TABLE,	 /* its file is not known yet */
-	WIRE_STACK_NO_RULE,	 /* the file's table has nothing for it */
+	WIRE_STACK_NO_TABLE,	 /* its file's table was not there yet */
+	WIRE_STACK_NO_RULE,	 /* no table has anything for it, and it has no frame pointer */
 	WIRE_STACK_BAD_ADDRESS,	 /* a frame that is not further out than the one before */
 	WIRE_STACK_NOT_CODE,	 /* a return address outside executable memory */
 	WIRE_STACK_NOT_RESIDENT, /* a page of the stack is not in memory */
 	WIRE_STACK_TOO_DEEP,
-	WIRE_STACK_NO_USER, /* a thread of the kernel: complete as it is */
+	WIRE_STACK_NO_USER, /* a thread of the kernel, or within exec: complete as it is */
+	WIRE_STACK_32_BIT,  /* of a 32-bit program, which is not followed */
 	WIRE_STACK_ENDS,
 };
 
@@ -104,9 +137,13 @@ struct wire_stack_count {
 
 /*
  * Frames of the kernel are frame[0..kernel_count), those of the process begin at
- * frame[WIRE_STACK_KERNEL], innermost first. Of more than are kept the outermost stand, as in a
- * ring, at frame[WIRE_STACK_KERNEL + WIRE_STACK_INNER + number % WIRE_STACK_OUTER].
+ * frame[WIRE_STACK_KERNEL], innermost first. Of more than are kept the outermost stand as in a
+ * ring.
  */
+#define WIRE_STACK_PLACE(n)  \
+	(WIRE_STACK_KERNEL + \
+	 ((n) < WIRE_STACK_INNER ? (n) : WIRE_STACK_INNER + (n) % WIRE_STACK_OUTER))
+
 struct wire_stack {
 	struct wire_stack_key key;
 	wire_u64 time_ns;
@@ -122,8 +159,26 @@ struct wire_stack {
 	wire_u64 frame[WIRE_STACK_KERNEL + WIRE_STACK_INNER + WIRE_STACK_OUTER];
 };
 
+#define WIRE_SNAPSHOT_PAGES 8
+#define WIRE_SNAPSHOT_PAGE  4096
+
+/*
+ * A stack that stopped at a table that is lacking. Its end is NO_TABLE and its last frame the one
+ * that has no table; it is not counted in counts, nor its end in the counters.
+ */
+struct wire_snapshot {
+	struct wire_unwind_state state;
+	wire_u64 begin; /* address of the pages, from the stack pointer's on */
+	wire_u32 bytes; /* of them that were resident */
+	wire_u32 unused;
+	wire_u8 page[WIRE_SNAPSHOT_PAGES][WIRE_SNAPSHOT_PAGE];
+	struct wire_stack stack;
+};
+
 struct wire_stack_counters {
-	wire_u64 stacks; /* the sum of ends */
+	wire_u64 stacks;    /* the sum of ends and snapshots */
+	wire_u64 snapshots; /* that were sent */
+	wire_u64 spent_ns;
 	wire_u64 frames; /* that were followed */
 	wire_u64 ends[WIRE_STACK_ENDS];
 	wire_u64 lost_full;  /* found counts full */

@@ -159,6 +159,16 @@ static void answer_status(const struct daemon *d, struct buf *out)
 		{"windows_lost", s.edges.lost},
 		{"window_ns", s.edges.windows ? s.edges.spent_ns / s.edges.windows : 0},
 		{"window_period", s.edges.period},
+		{"stacks", s.stacks.stacks},
+		{"stacks_complete", s.stacks.complete},
+		{"stacks_finished", s.stacks.finished},
+		{"stacks_lost", s.stacks.lost},
+		{"stack_ns", s.stacks.stacks ? s.stacks.spent_ns / s.stacks.stacks : 0},
+		{"stack_period", s.stacks.period},
+		{"stack_tables", s.stacks.tables},
+		{"stack_table_bytes", s.stacks.table_bytes},
+		{"stack_memory_bytes", s.stacks.memory_bytes},
+		{"stack_tables_evicted", s.stacks.evicted},
 	};
 	for (size_t i = 0; j && i < sizeof(counts) / sizeof(counts[0]); i++)
 		json_object_set_new(j, counts[i].name, json_integer((json_int_t)counts[i].value));

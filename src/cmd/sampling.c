@@ -6,12 +6,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "collect/stack_store.h"
 #include "util/clock.h"
 #include "util/log.h"
 #include "util/num.h"
 
-#define BUDGET_DEFAULT 1.0 /* percent */
-#define RATE_MAX       100000
+#define BUDGET_DEFAULT	 1.0 /* percent */
+#define RATE_MAX	 100000
+#define STACK_MEMORY_MAX 4096 /* MB */
 
 void sampling_init(struct sampling_options *o)
 {
@@ -68,6 +70,17 @@ static int parse_rate(struct sampling_options *o, const char *value, struct diag
 	return 0;
 }
 
+static int parse_memory(struct sampling_options *o, const char *value, struct diag *diag)
+{
+	uint64_t mb;
+
+	if (num_parse_count(value, &mb) || mb == 0 || mb > STACK_MEMORY_MAX)
+		return diag_fail(diag, EINVAL, "'%s' is not from 1 to %d megabytes", value,
+				 STACK_MEMORY_MAX);
+	o->stack_memory = mb << 20;
+	return 0;
+}
+
 int sampling_parse_option(struct sampling_options *o, int option, const char *value,
 			  struct diag *diag)
 {
@@ -96,9 +109,13 @@ int sampling_parse_option(struct sampling_options *o, int option, const char *va
 		o->edges = option == SAMPLING_EDGES ? SESSION_EDGES : SESSION_EDGES_NONE;
 		o->edges_said = true;
 		return 0;
+	case SAMPLING_STACKS:
 	case SAMPLING_NO_STACKS:
-		o->no_stacks = true;
+		o->stacks_needed = option == SAMPLING_STACKS;
+		o->no_stacks = !o->stacks_needed;
 		return 0;
+	case SAMPLING_STACK_MEMORY:
+		return parse_memory(o, value, diag);
 	default:
 		return diag_fail(diag, EINVAL, "unknown option");
 	}
@@ -127,6 +144,8 @@ void sampling_fill_config(const struct sampling_options *o, struct session_confi
 	config->labels = o->labels;
 	config->edges = o->edges;
 	config->stacks = !o->no_stacks;
+	config->stacks_needed = o->stacks_needed;
+	config->stack_memory = o->stack_memory;
 }
 
 static void announce_event(const struct event *e, uint64_t period, const char *why)
@@ -144,7 +163,10 @@ static void announce_event(const struct event *e, uint64_t period, const char *w
 /* What following samples does not take. */
 static double interrupts_percent(const struct session_status *s)
 {
-	return s->budget_percent * (s->edges.period ? 1 - EDGES_BUDGET_SHARE : 1);
+	double others = (s->edges.period ? EDGES_BUDGET_SHARE : 0) +
+			(s->stacks.memory_bytes ? STACKS_BUDGET_SHARE : 0);
+
+	return s->budget_percent * (1 - others);
 }
 
 void sampling_announce(const struct sampling_options *o, const struct session *s)
@@ -195,28 +217,30 @@ static void summarize_edges(const struct edges_status *e, uint64_t lasted_ns, un
 			windows);
 }
 
-/* How many stacks were taken, and how good they are. */
-static void summarize_stacks(const struct stacks_status *s)
+/* How many stacks were taken, how good they are and what they cost. */
+static void summarize_stacks(const struct stacks_status *s, uint64_t lasted_ns, unsigned cpus)
 {
-	static const char *const why[WIRE_STACK_ENDS] = {
-		[WIRE_STACK_NO_TABLE] = "table not there yet",
-		[WIRE_STACK_NO_RULE] = "no unwind rule",
-		[WIRE_STACK_BAD_ADDRESS] = "bad address",
-		[WIRE_STACK_NOT_CODE] = "not code",
-		[WIRE_STACK_NOT_RESIDENT] = "page not resident",
-		[WIRE_STACK_TOO_DEEP] = "too deep",
-	};
 	double all = (double)s->stacks;
 	const char *open = " (";
 
 	fprintf(stderr, "culprit: %llu stacks, %.4g%% of them to their thread's start",
 		(unsigned long long)s->stacks, 100.0 * (double)s->complete / all);
 	for (unsigned i = 0; i < WIRE_STACK_ENDS; i++)
-		if (why[i] && s->ends[i]) {
-			fprintf(stderr, "%s%s %llu", open, why[i], (unsigned long long)s->ends[i]);
+		if (stack_end_text(i) && s->ends[i]) {
+			fprintf(stderr, "%s%s %llu", open, stack_end_text(i),
+				(unsigned long long)s->ends[i]);
 			open = ", ";
 		}
-	fprintf(stderr, "%s\n", *open == ',' ? ")" : "");
+	fprintf(stderr, "%s; %.1f frames and %.2g us each (%.2g%% of the CPUs)\n",
+		*open == ',' ? ")" : "", (double)s->frames / all, (double)s->spent_ns / all / 1e3,
+		100.0 * (double)s->spent_ns / (double)lasted_ns / cpus);
+	fprintf(stderr,
+		"culprit: %llu unwind tables of %llu kB (%llu MB at most, %llu made room), %llu "
+		"stacks "
+		"waited for one, %llu lost\n",
+		(unsigned long long)s->tables, (unsigned long long)(s->table_bytes >> 10),
+		(unsigned long long)(s->memory_bytes >> 20), (unsigned long long)s->evicted,
+		(unsigned long long)s->finished, (unsigned long long)s->lost);
 }
 
 void sampling_summarize(const struct session *s, const char *db)
@@ -232,6 +256,6 @@ void sampling_summarize(const struct session *s, const char *db)
 		100.0 * (double)status.unknown / all, db);
 	if (status.edges.windows && status.started_ns < clock_wall_ns())
 		summarize_edges(&status.edges, clock_wall_ns() - status.started_ns, status.cpus);
-	if (status.stacks.stacks)
-		summarize_stacks(&status.stacks);
+	if (status.stacks.stacks && status.started_ns < clock_wall_ns())
+		summarize_stacks(&status.stacks, clock_wall_ns() - status.started_ns, status.cpus);
 }

@@ -17,8 +17,9 @@ struct sampling_options {
 	size_t event_count;
 	const char *why; /* why the default event is not the first choice; NULL or "" otherwise */
 	double rate_hz, budget_percent;
-	bool per_process, fixed_periods, no_stacks;
-	bool edges_said; /* edges was asked for, or refused */
+	bool per_process, fixed_periods, no_stacks, stacks_needed;
+	uint64_t stack_memory; /* bytes; 0: the default */
+	bool edges_said;       /* edges was asked for, or refused */
 	enum session_edges edges;
 	const char *labels[SUBJECT_LABELS_MAX + 1];
 	size_t label_count;
@@ -31,7 +32,9 @@ enum {
 	SAMPLING_FIXED,
 	SAMPLING_EDGES,
 	SAMPLING_NO_EDGES,
+	SAMPLING_STACKS,
 	SAMPLING_NO_STACKS,
+	SAMPLING_STACK_MEMORY,
 	SAMPLING_END
 };
 #define SAMPLING_OPTIONS                                                                          \
@@ -43,7 +46,10 @@ enum {
 		{"per-process", SAMPLING_PER_PROCESS, NULL, "keeps processes apart"},             \
 		{"edges", SAMPLING_EDGES, NULL, "follows samples for branches, calls and jumps"}, \
 		{"no-edges", SAMPLING_NO_EDGES, NULL, "does not"},                                \
+		{"stacks", SAMPLING_STACKS, NULL, "takes stacks, or fails (default: if it can)"}, \
 		{"no-stacks", SAMPLING_NO_STACKS, NULL, "takes no stacks"},                       \
+		{"stack-memory", SAMPLING_STACK_MEMORY, "MB",                                     \
+		 "memory for unwind tables, at most (default 64)"},                               \
 	{                                                                                         \
 		"fixed-periods", SAMPLING_FIXED, NULL, "does not randomise the periods"           \
 	}

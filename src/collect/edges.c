@@ -9,8 +9,8 @@
 #include <unistd.h>
 
 #include "collect/edge_code.h"
-#include "collect/edge_pace.h"
 #include "collect/edge_windows.h"
+#include "collect/pace.h"
 #include "collect/windows.h"
 #include "util/hash.h"
 
@@ -33,7 +33,7 @@ struct edges {
 	struct windows *kernel; /* the interpreter */
 	struct edge_code *code;
 	struct edge_windows *store;
-	struct edge_pace pace;
+	struct pace pace;
 	/* Files that have a slot or will get none (slot 0), in the order in which they came. */
 	struct known_file {
 		struct wire_file file;
@@ -149,7 +149,10 @@ void edges_start(struct edges *e, struct resolver *resolver, uint32_t event, dou
 {
 	e->resolver = resolver;
 	e->event = event;
-	edge_pace_start(&e->pace, e->config.budget_percent, hz);
+	pace_start(&e->pace, &(struct pace_config){.budget_percent = e->config.budget_percent,
+						   .hz = hz,
+						   .cost_ns = EDGE_WINDOW_DEFAULT_NS,
+						   .drain_ns = EDGE_WINDOW_DRAIN_NS});
 	follow(e, true);
 }
 
@@ -306,7 +309,7 @@ static void set_pace(struct edges *e)
 	struct wire_window_counters c;
 
 	windows_count(e->kernel, &c);
-	if (edge_pace_update(&e->pace, c.windows, c.spent_ns))
+	if (pace_update(&e->pace, c.windows, c.spent_ns))
 		follow(e, true);
 }
 

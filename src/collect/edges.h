@@ -21,6 +21,9 @@ struct edges;
 #define EDGES_MEMORY_DEFAULT (16u << 20) /* bytes of decoded code */
 /* Of the budget: what windows may take, while interrupts take the rest. */
 #define EDGES_BUDGET_SHARE (1.0 / 3)
+/* Assumed of a window until it was measured, and of the drain's work for it. */
+#define EDGE_WINDOW_DEFAULT_NS 8000.0
+#define EDGE_WINDOW_DRAIN_NS   2000.0
 
 struct edges_config {
 	/* All borrowed. */

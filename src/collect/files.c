@@ -104,7 +104,7 @@ static enum file_state first_state(const struct file_name *n)
 }
 
 /* The vDSO is the same in every 64-bit process, so this process's own is read. */
-static void identify_vdso(struct image_id *ret)
+void files_identify_vdso(struct image_id *ret)
 {
 	const char *base = (const char *)getauxval(AT_SYSINFO_EHDR);
 
@@ -141,7 +141,7 @@ static struct mapped_file *new_file(struct files *f, const struct file_name *nam
 	file->number = ++f->numbers;
 	file->state = first_state(name);
 	if (file->state == FILE_VDSO)
-		identify_vdso(&file->id);
+		files_identify_vdso(&file->id);
 	return file;
 }
 

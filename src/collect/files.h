@@ -83,6 +83,9 @@ struct mapped_file *files_meet(struct files *f, struct mapped_file *file, pid_t 
 /* The offset in the image of a file offset. False when no segment has it. */
 bool file_image_offset(const struct mapped_file *file, uint64_t file_offset, uint64_t *ret);
 
+/* The image that the kernel maps into every 64-bit process. */
+void files_identify_vdso(struct image_id *ret);
+
 /* Opens the file that files_resolve read, if it can still be had: a descriptor or a negative errno.
  */
 int files_open(const struct mapped_file *file, pid_t pid, uint64_t start, uint64_t end);

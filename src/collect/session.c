@@ -215,6 +215,13 @@ static void work_soon(struct session *s, uint64_t now)
 		stacks_drain(s->stacks, now);
 }
 
+/* Stacks whose tables are lacking: their files, too, are best looked at while they are there. */
+static void take_waiting_stacks(struct session *s)
+{
+	resolver_begin_drain(s->resolver);
+	stacks_take_waiting(s->stacks);
+}
+
 static uint64_t next_work_ns(const struct session *s)
 {
 	uint64_t edges = s->edges ? edges_next_ns(s->edges) : UINT64_MAX;
@@ -222,6 +229,14 @@ static uint64_t next_work_ns(const struct session *s)
 	uint64_t soon = edges < stacks ? edges : stacks;
 
 	return soon < s->next_tick_ns ? soon : s->next_tick_ns;
+}
+
+static uint64_t next_wake_ns(const struct session *s, uint64_t now)
+{
+	uint64_t work = next_work_ns(s);
+	uint64_t again = s->stacks ? stacks_poll_again_ns(s->stacks, now) : UINT64_MAX;
+
+	return work < again ? work : again;
 }
 
 static int ms_until(uint64_t then, uint64_t now)
@@ -234,15 +249,20 @@ int session_wait(struct session *s, struct pollfd *fds, size_t count, int timeou
 	uint64_t end = timeout_ms < 0 ? UINT64_MAX
 				      : clock_monotonic_ns() + (uint64_t)timeout_ms * 1000000u;
 	struct pollfd all[POLL_MAX];
-	size_t own = sideband_poll_fds(s->sideband, all, POLL_MAX - count);
+	size_t room = POLL_MAX - count - 1;
+	size_t own = sideband_poll_fds(s->sideband, all, room), stacks;
 
-	own = own < POLL_MAX - count ? own : POLL_MAX - count;
+	own = own < room ? own : room;
+	stacks = own++;
 	memcpy(all + own, fds, count * sizeof(*fds));
 	for (;;) {
 		uint64_t now = clock_monotonic_ns();
-		uint64_t next = next_work_ns(s), until = next < end ? next : end;
-		int ready = poll(all, own + count, ms_until(until, now)), theirs = 0;
+		uint64_t next = next_wake_ns(s, now), until = next < end ? next : end;
+		int ready, theirs = 0;
 
+		all[stacks] = (struct pollfd){.fd = s->stacks ? stacks_poll_fd(s->stacks, now) : -1,
+					      .events = POLLIN};
+		ready = poll(all, own + count, ms_until(until, now));
 		if (ready < 0)
 			return -errno;
 		for (size_t i = 0; i < count; i++) {
@@ -251,6 +271,8 @@ int session_wait(struct session *s, struct pollfd *fds, size_t count, int timeou
 		}
 		if (ready > theirs)
 			follow_processes(s);
+		if (all[stacks].revents)
+			take_waiting_stacks(s);
 		now = clock_monotonic_ns();
 		if (now >= s->next_tick_ns)
 			tick(s, now);
@@ -402,8 +424,8 @@ static int open_edges(struct session *s, struct diag *diag)
 	return 0;
 }
 
-/* That they cannot be had is told, and no failure. */
-static void open_stacks(struct session *s)
+/* That they cannot be had is told, and no failure if nobody insists. */
+static int open_stacks(struct session *s, struct diag *diag)
 {
 	struct stacks_config config = {
 		.sampler = s->sampler,
@@ -411,10 +433,14 @@ static void open_stacks(struct session *s)
 		.batch = s->batch,
 		.make_room = make_room,
 		.arg = s,
+		.memory_bytes = s->config.stack_memory,
+		.budget_percent = s->config.budget_percent * STACKS_BUDGET_SHARE,
 	};
+	int r = s->config.stacks ? stacks_new(&config, &s->stacks, &s->stacks_why) : 0;
 
-	if (s->config.stacks)
-		stacks_new(&config, &s->stacks, &s->stacks_why);
+	if (r && s->config.stacks_needed)
+		return diag_fail(diag, -r, "%s", s->stacks_why.text);
+	return 0;
 }
 
 static int open_collection(struct session *s, struct diag *diag)
@@ -438,9 +464,9 @@ static int open_collection(struct session *s, struct diag *diag)
 	if (!r)
 		r = open_edges(s, diag);
 	if (!r)
-		open_stacks(s);
-	if (s->edges)
-		wish.budget_percent *= 1 - EDGES_BUDGET_SHARE;
+		r = open_stacks(s, diag);
+	wish.budget_percent *=
+		1 - (s->edges ? EDGES_BUDGET_SHARE : 0) - (s->stacks ? STACKS_BUDGET_SHARE : 0);
 	if (!r)
 		r = rate_choose(&wish, s->config.events, s->config.event_count, s->sampler,
 				&s->rate, s->periods, diag);

@@ -39,6 +39,8 @@ struct session_config {
 	bool fixed_periods;    /* no randomisation (for experiments) */
 	enum session_edges edges;
 	bool stacks;		   /* takes stacks of a share of the samples, if it is possible */
+	bool stacks_needed;	   /* it is an error if not */
+	uint64_t stack_memory;	   /* bytes of unwind tables; 0: the default */
 	const char *const *labels; /* "key=value", NULL after the last; may be NULL */
 	const char *command;	   /* what was asked for, for the record; may be NULL */
 };

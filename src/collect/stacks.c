@@ -7,66 +7,45 @@
 #include <string.h>
 #include <unistd.h>
 #include "collect/file_slots.h"
-#include "collect/files.h"
-#include "collect/unwind_tables.h"
+#include "collect/pace.h"
+#include "collect/stack_files.h"
+#include "collect/stack_rest.h"
+#include "collect/stack_store.h"
 #include "collect/unwinder.h"
+#include "util/clock.h"
 #include "util/hash.h"
 
-#define SLOTS	      1024
 #define LOOKS_A_DRAIN 64
-/* Between drains: while tables are lacking, and later. */
-#define SOON_NS		10000000ull
-#define LATER_NS	250000000ull
-#define DISTINCT_MAX	16384 /* stacks between two drains */
-#define RING_BYTES	(4u << 20)
-#define RULES		65536
-#define EARLY_MAX	64
-#define PAGE_ROWS_LEAST 16 /* rows of a page on average: fewer, and pages run out first */
-
-/* A file that has a slot. */
-struct slot_file {
-	struct image_id id;
-	char *path;
-	size_t path_size;
-	struct image_segment *segments;
-	uint32_t segment_count;
-	uint64_t number; /* of its struct mapped_file */
-	int fd;		 /* to compile its table again after it was evicted; -1: none */
-	uint32_t batch_number, image;
-};
+#define DRAIN_NS      250000000ull
+#define DISTINCT_MAX  16384 /* stacks between two drains */
+#define EARLY_MAX     64
+/* The rings: at least, and for each CPU. */
+#define RING_BYTES	   (512u << 10)
+#define SNAPSHOT_BYTES	   (1u << 20)
+#define RING_CPU_BYTES	   (32u << 10)
+#define SNAPSHOT_CPU_BYTES (64u << 10)
+#define RING_BYTES_MAX	   (16u << 20)
+/* Of the time, at most, for stacks whose tables are lacking. */
+#define WAITING_SHARE 20
+#define WAITING_NS    1000000ull
 
 struct stacks {
 	struct stacks_config config;
-	struct resolver *resolver;
 	struct unwinder *kernel;
-	struct unwind_tables *tables;
-	struct file_slots *files;
-	struct slot_file slots[SLOTS]; /* number 0 is none */
-	uint32_t slot_count, batch_number, period, memory_bytes;
+	struct stack_files *files;
+	struct file_slots *names;
+	struct stack_store store;
+	struct pace pace;
 	/* Counts whose stack has not come yet: key's first half -> count. */
 	struct map64 *waiting;
 	/* Stacks that came before their count: of programs that ran between the two looks. */
 	struct wire_stack *early[EARLY_MAX];
 	unsigned early_count;
-	uint64_t next_ns,
-		lacking; /* lacking: stacks of this drain that ended for want of a table */
-	uint64_t stored, unmatched, lost_storage, unreadable;
+	uint64_t next_ns, next_waiting_ns;
+	uint64_t ends[WIRE_STACK_ENDS]; /* of those that were finished here */
+	uint64_t finished, stored, unmatched, lost_storage;
 	struct stacks_status flushed;
 };
-
-static int put_table(void *arg, uint32_t slot, const struct wire_unwind_table *table)
-{
-	struct stacks *s = arg;
-
-	return unwinder_put_table(s->kernel, slot, table);
-}
-
-static int quiesce(void *arg)
-{
-	struct stacks *s = arg;
-
-	return sampler_quiesce(s->config.sampler, NULL);
-}
 
 static int put_file(void *arg, const struct wire_file *file, uint32_t slot)
 {
@@ -82,104 +61,49 @@ static void drop_file(void *arg, const struct wire_file *file)
 	unwinder_drop_file(s->kernel, file);
 }
 
-/* Compiles and places the table of a slot. That it has none is placed too. */
-static void load_table(struct stacks *s, uint32_t slot)
-{
-	struct slot_file *f = &s->slots[slot];
-	struct image_unwind *u = NULL;
-
-	if (f->fd < 0 || image_worker_unwind(s->config.worker, f->fd, &u, NULL))
-		s->unreadable++;
-	unwind_tables_put(s->tables, slot, u, f->segments, f->segment_count);
-	image_unwind_free(u);
-}
-
-static int add_slot(struct stacks *s, const struct mapping *m, pid_t pid, uint32_t *ret)
-{
-	const struct mapped_file *file = m->file;
-	struct slot_file *f = &s->slots[s->slot_count + 1];
-
-	if (s->slot_count + 1 == SLOTS)
-		return -ENOSPC;
-	*f = (struct slot_file){
-		.id = file->id,
-		.path = strdup(file->path),
-		.path_size = file->path_size,
-		.segments = calloc(file->segment_count + 1, sizeof(*f->segments)),
-		.segment_count = file->segment_count,
-		.number = file->number,
-		.fd = files_open(file, pid, m->start, m->end),
-	};
-	if (!f->path || !f->segments) {
-		free(f->path);
-		free(f->segments);
-		if (f->fd >= 0)
-			close(f->fd);
-		return -ENOMEM;
-	}
-	memcpy(f->segments, file->segments, file->segment_count * sizeof(*f->segments));
-	*ret = ++s->slot_count;
-	load_table(s, *ret);
-	return 0;
-}
-
 static int give_slot(void *arg, const struct mapping *m, pid_t pid, uint32_t *ret)
 {
 	struct stacks *s = arg;
 
-	if (m->file->state != FILE_ELF)
-		return 0;
-	for (uint32_t slot = 1; slot <= s->slot_count; slot++)
-		if (s->slots[slot].number == m->file->number) {
-			*ret = slot;
-			return 0;
-		}
-	return add_slot(s, m, pid, ret);
+	return stack_files_give(s->files, m, pid, ret);
 }
 
-static void drop_slots(struct stacks *s)
+/* A power of two, as a ring is. */
+static uint32_t ring_bytes(uint32_t least, uint32_t each)
 {
-	for (uint32_t slot = 1; slot <= s->slot_count; slot++) {
-		struct slot_file *f = &s->slots[slot];
+	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+	uint64_t wanted = (uint64_t)(cpus > 0 ? cpus : 1) * each;
+	uint32_t bytes = least;
 
-		if (s->tables)
-			unwind_tables_drop(s->tables, slot);
-		free(f->path);
-		free(f->segments);
-		if (f->fd >= 0)
-			close(f->fd);
-	}
-	s->slot_count = 0;
+	while (bytes < wanted && bytes < RING_BYTES_MAX)
+		bytes *= 2;
+	return bytes;
 }
 
 static int open_kernel(struct stacks *s, struct diag *diag)
 {
+	uint64_t chunk = WIRE_UNWIND_CHUNK_ROWS * sizeof(uint32_t);
+	uint64_t bytes = s->config.memory_bytes ?: STACKS_MEMORY_DEFAULT;
 	struct unwinder_config config = {
 		.files = FILE_SLOTS_MAX,
-		.rows = s->memory_bytes / 4,
-		.pages = s->memory_bytes / 4 / PAGE_ROWS_LEAST,
+		.rows = (uint32_t)((bytes + chunk - 1) / chunk * WIRE_UNWIND_CHUNK_ROWS),
 		.stacks = DISTINCT_MAX,
-		.ring_bytes = RING_BYTES,
+		.ring_bytes = ring_bytes(RING_BYTES, RING_CPU_BYTES),
+		.snapshot_bytes = ring_bytes(SNAPSHOT_BYTES, SNAPSHOT_CPU_BYTES),
 	};
-	struct unwind_memory memory = {
-		.row_count = config.rows,
-		.page_count = config.pages,
-		.rule_count = RULES,
-		.slot_count = SLOTS,
-		.put = put_table,
-		.quiesce = quiesce,
-		.arg = s,
-	};
-	int r = unwinder_new(&config, &s->kernel, diag);
+	struct stack_files_config files = {
+		.sampler = s->config.sampler, .worker = s->config.worker, .row_count = config.rows};
+	int r;
 
+	s->config.memory_bytes = config.rows * sizeof(uint32_t);
+	r = unwinder_new(&config, &s->kernel, diag);
 	if (r)
 		return r;
-	memory.rows = unwinder_rows(s->kernel);
-	memory.pages = unwinder_pages(s->kernel);
-	memory.rules = unwinder_rules(s->kernel);
-	s->tables = unwind_tables_new(&memory);
+	files.kernel = s->kernel;
 	s->waiting = map64_new(4 * DISTINCT_MAX);
-	return s->tables && s->waiting ? 0 : diag_fail(diag, ENOMEM, "out of memory");
+	if (!s->waiting)
+		return diag_fail(diag, ENOMEM, "out of memory");
+	return stack_files_new(&files, &s->files, diag);
 }
 
 int stacks_new(const struct stacks_config *config, struct stacks **ret, struct diag *diag)
@@ -190,7 +114,6 @@ int stacks_new(const struct stacks_config *config, struct stacks **ret, struct d
 	if (!s)
 		return diag_fail(diag, ENOMEM, "out of memory");
 	s->config = *config;
-	s->memory_bytes = config->memory_bytes ?: STACKS_MEMORY_DEFAULT;
 	r = open_kernel(s, diag);
 	if (!r)
 		r = sampler_set_unwinder(config->sampler, unwinder_program(s->kernel), diag);
@@ -206,12 +129,10 @@ void stacks_free(struct stacks *s)
 {
 	if (!s)
 		return;
-	file_slots_free(s->files);
-	if (s->kernel)
-		drop_slots(s);
+	file_slots_free(s->names);
 	for (unsigned i = 0; i < s->early_count; i++)
 		free(s->early[i]);
-	unwind_tables_free(s->tables);
+	stack_files_free(s->files);
 	unwinder_free(s->kernel);
 	map64_free(s->waiting);
 	free(s);
@@ -226,148 +147,39 @@ int stacks_start(struct stacks *s, struct resolver *resolver, double hz)
 		.give = give_slot,
 		.arg = s,
 	};
+	struct pace_config pace = {
+		.budget_percent = s->config.budget_percent,
+		.hz = hz,
+		.most_hz = STACKS_HZ,
+		.cost_ns = STACKS_DEFAULT_NS,
+		.drain_ns = STACKS_DRAIN_NS,
+	};
 
-	s->resolver = resolver;
-	s->files = file_slots_new(&config);
-	if (!s->files)
+	s->store = (struct stack_store){
+		.resolver = resolver, .files = s->files, .batch = s->config.batch};
+	s->names = file_slots_new(&config);
+	if (!s->names)
 		return -ENOMEM;
-	s->period = hz > STACKS_HZ ? (uint32_t)(hz / STACKS_HZ + 0.5) : 1;
-	sampler_unwind(s->config.sampler, s->period);
+	pace_start(&s->pace, &pace);
+	sampler_unwind(s->config.sampler, s->pace.period);
 	return 0;
 }
 
 void stacks_begin_batch(struct stacks *s)
 {
-	s->batch_number++;
+	s->store.batch_number++;
 }
 
-static int slot_frame(struct stacks *s, uint64_t frame, struct db_frame *ret)
+static void store(struct stacks *s, const struct wire_stack *stack, uint64_t count)
 {
-	uint32_t slot = (uint32_t)(frame >> 32), offset = (uint32_t)frame;
-	struct slot_file *f = slot <= s->slot_count ? &s->slots[slot] : NULL;
-	int r;
+	int r = stack_store(&s->store, stack, count);
 
-	if (!f || !slot)
-		return -ENOENT;
-	if (f->batch_number != s->batch_number + 1) {
-		r = db_batch_image(s->config.batch, &f->id, f->path, f->path_size, &f->image);
-		if (r)
-			return r;
-		f->batch_number = s->batch_number + 1;
-	}
-	unwind_tables_use(s->tables, slot);
-	for (uint32_t i = 0; i < f->segment_count; i++) {
-		const struct image_segment *segment = &f->segments[i];
-
-		if (offset - segment->file_offset < segment->file_size) {
-			*ret = (struct db_frame){f->image,
-						 offset - segment->file_offset + segment->address};
-			return 0;
-		}
-	}
-	return -ENOENT;
-}
-
-/* A frame of the process: by its file, else by what is known of the process. */
-static int user_frame(struct stacks *s, const struct wire_stack *stack, uint64_t frame,
-		      struct db_frame *ret)
-{
-	int r = -ENOENT;
-
-	if (!(frame & WIRE_FRAME_ADDRESS))
-		r = slot_frame(s, frame, ret);
-	if (r == -ENOENT)
-		r = resolver_image(s->resolver, (pid_t)(stack->process & WIRE_TGID_MASK),
-				   frame & ~WIRE_FRAME_ADDRESS, stack->time_ns, &ret->image,
-				   &ret->offset);
-	return r;
-}
-
-/* What stands for frames that are not there. */
-static int note_frame(struct stacks *s, const char *text, uint8_t number, struct db_frame *ret)
-{
-	struct image_id id = {.kind = IMAGE_NOTE, .size = 1, .bytes = {number}};
-
-	ret->offset = 0;
-	return db_batch_image(s->config.batch, &id, text, strlen(text), &ret->image);
-}
-
-#define NOTE_LEFT_OUT 100
-
-static const char *const end_notes[WIRE_STACK_ENDS] = {
-	[WIRE_STACK_NO_TABLE] = "[truncated: unwind table not loaded yet]",
-	[WIRE_STACK_NO_RULE] = "[truncated: no unwind rule]",
-	[WIRE_STACK_BAD_ADDRESS] = "[truncated: bad frame address]",
-	[WIRE_STACK_NOT_CODE] = "[truncated: return address outside code]",
-	[WIRE_STACK_NOT_RESIDENT] = "[truncated: stack page not resident]",
-	[WIRE_STACK_TOO_DEEP] = "[truncated: too deep]",
-};
-
-struct made {
-	struct db_frame frames[DB_STACK_MAX];
-	uint32_t count;
-};
-
-/* Frames from the outermost in. */
-static int make_frames(struct stacks *s, const struct wire_stack *stack, struct made *m)
-{
-	const uint64_t *user = stack->frame + WIRE_STACK_KERNEL;
-	uint32_t kept = WIRE_STACK_INNER + WIRE_STACK_OUTER, followed = stack->followed;
-	int r = 0;
-
-	m->count = 0;
-	if (end_notes[stack->end])
-		r = note_frame(s, end_notes[stack->end], stack->end, &m->frames[m->count++]);
-	for (uint32_t i = followed; i > WIRE_STACK_INNER && i + WIRE_STACK_OUTER > followed && !r;
-	     i--)
-		r = user_frame(s, stack, user[WIRE_STACK_INNER + (i - 1) % WIRE_STACK_OUTER],
-			       &m->frames[m->count++]);
-	if (!r && followed > kept)
-		r = note_frame(s, "[frames left out]", NOTE_LEFT_OUT, &m->frames[m->count++]);
-	for (uint32_t i = followed < WIRE_STACK_INNER ? followed : WIRE_STACK_INNER; i > 0 && !r;
-	     i--)
-		r = user_frame(s, stack, user[i - 1], &m->frames[m->count++]);
-	for (uint32_t i = stack->kernel_count; i > 0 && !r; i--, m->count++)
-		r = resolver_image(s->resolver, (pid_t)(stack->process & WIRE_TGID_MASK),
-				   stack->frame[i - 1], stack->time_ns, &m->frames[m->count].image,
-				   &m->frames[m->count].offset);
-	return r;
-}
-
-static int store(struct stacks *s, const struct wire_stack *stack, uint64_t count)
-{
-	uint32_t subject;
-	struct made m;
-	int r = resolver_subject(s->resolver, (pid_t)(stack->process & WIRE_TGID_MASK),
-				 stack->time_ns, &subject);
-
-	if (!r)
-		r = make_frames(s, stack, &m);
-	if (!r && m.count)
-		r = db_batch_stack(s->config.batch, resolver_event(s->resolver, stack->event),
-				   subject, m.frames, m.count, count);
-	return r;
-}
-
-static void learn(struct stacks *s, const struct wire_stack *stack)
-{
-	struct file_place place = {
-		.file = stack->file,
-		.offset = stack->file_offset,
-		.address = stack->address,
-		.time_ns = stack->time_ns,
-		.tgid = (pid_t)(stack->process & WIRE_TGID_MASK),
-	};
-	uint64_t last =
-		stack->frame[WIRE_STACK_KERNEL +
-			     (stack->followed - 1 < WIRE_STACK_INNER ? stack->followed - 1 : 0)];
-
-	if (stack->followed == 0)
-		return;
-	if (last & WIRE_FRAME_ADDRESS)
-		file_slots_learn(s->files, &place);
-	else if (last >> 32 <= s->slot_count)
-		load_table(s, (uint32_t)(last >> 32)); /* it was evicted */
+	if (r == -ENOSPC && s->config.make_room(s->config.arg) == 0)
+		r = stack_store(&s->store, stack, count);
+	if (r)
+		s->lost_storage += count;
+	else
+		s->stored += count;
 }
 
 static void take_count(void *arg, const struct wire_stack_key *key, uint32_t count)
@@ -384,18 +196,11 @@ static void take_count(void *arg, const struct wire_stack_key *key, uint32_t cou
 static bool store_counted(struct stacks *s, const struct wire_stack *stack)
 {
 	uint64_t k = stack->key.hash[0] >> 1, count;
-	int r;
 
 	if (map64_get(s->waiting, k, &count))
 		return false;
 	map64_remove(s->waiting, k);
-	r = store(s, stack, count);
-	if (r == -ENOSPC && s->config.make_room(s->config.arg) == 0)
-		r = store(s, stack, count);
-	if (r)
-		s->lost_storage += count;
-	else
-		s->stored += count;
+	store(s, stack, count);
 	return true;
 }
 
@@ -404,10 +209,6 @@ static void take_stack(void *arg, const struct wire_stack *stack)
 	struct stacks *s = arg;
 	struct wire_stack *copy;
 
-	if (stack->end == WIRE_STACK_NO_TABLE) {
-		s->lacking++;
-		learn(s, stack);
-	}
 	if (store_counted(s, stack) || s->early_count == EARLY_MAX)
 		return;
 	copy = malloc(sizeof(*copy));
@@ -430,39 +231,100 @@ static void take_early(void *arg)
 	s->early_count = 0;
 }
 
+/* One that met a file without a table, which it gets now; the kernel learns of it. */
+static void take_snapshot(void *arg, const struct wire_snapshot *snapshot)
+{
+	struct stacks *s = arg;
+	const struct wire_stack *stack = &snapshot->stack;
+	struct file_place place = {
+		.file = stack->file,
+		.offset = stack->file_offset,
+		.address = stack->address,
+		.time_ns = stack->time_ns,
+		.tgid = (pid_t)(stack->process & WIRE_TGID_MASK),
+	};
+	struct wire_stack whole;
+
+	stack_rest(s->store.resolver, s->files, snapshot, &whole);
+	if (stack->frame[WIRE_STACK_PLACE(stack->followed - 1)] & WIRE_FRAME_ADDRESS)
+		file_slots_learn(s->names, &place);
+	s->ends[whole.end]++;
+	s->finished += whole.end != WIRE_STACK_NO_TABLE;
+	store(s, &whole, 1);
+}
+
+static const struct unwinder_taker *taker(struct stacks *s, struct unwinder_taker *ret)
+{
+	*ret = (struct unwinder_taker){take_count, take_early, take_stack, take_snapshot, s};
+	return ret;
+}
+
 static void count_unmatched(uint64_t key, uint64_t count, void *arg)
 {
 	(void)key;
 	*(uint64_t *)arg += count;
 }
 
-/* All slots are given: begins anew. */
-static void clear_all(struct stacks *s, const struct unwinder_taker *taker)
+/* Their frames did not come: the ring was full. */
+static void forget_unmatched(struct stacks *s)
 {
+	map64_each(s->waiting, count_unmatched, &s->unmatched);
+	map64_free(s->waiting);
+	s->waiting = map64_new(4 * DISTINCT_MAX);
+}
+
+/* All slots are given: begins anew. */
+static void clear_all(struct stacks *s)
+{
+	struct unwinder_taker t;
+
 	sampler_unwind(s->config.sampler, 0);
-	file_slots_clear(s->files);
+	file_slots_clear(s->names);
+	unwinder_forget(s->kernel);
 	sampler_quiesce(s->config.sampler, NULL);
-	unwinder_drain(s->kernel, taker);
-	drop_slots(s);
-	sampler_unwind(s->config.sampler, s->period);
+	unwinder_drain(s->kernel, taker(s, &t));
+	unwinder_take_snapshots(s->kernel, &t);
+	file_slots_clear(s->names);
+	stack_files_clear(s->files);
+	sampler_unwind(s->config.sampler, s->pace.period);
+}
+
+void stacks_take_waiting(struct stacks *s)
+{
+	uint64_t begin_ns = clock_monotonic_ns(), now_ns;
+	struct unwinder_taker t;
+
+	file_slots_begin(s->names, LOOKS_A_DRAIN);
+	unwinder_take_snapshots(s->kernel, taker(s, &t));
+	if (file_slots_full(s->names))
+		clear_all(s);
+	now_ns = clock_monotonic_ns();
+	s->next_waiting_ns = now_ns + WAITING_NS + (now_ns - begin_ns) * WAITING_SHARE;
 }
 
 void stacks_drain(struct stacks *s, uint64_t now_ns)
 {
-	struct unwinder_taker taker = {take_count, take_early, take_stack, s};
+	struct wire_stack_counters c;
+	struct unwinder_taker t;
 
-	s->lacking = 0;
-	file_slots_begin(s->files, LOOKS_A_DRAIN);
-	unwinder_drain(s->kernel, &taker);
-	/* Their frames did not come: the ring was full. */
-	if (map64_count(s->waiting) > DISTINCT_MAX) {
-		map64_each(s->waiting, count_unmatched, &s->unmatched);
-		map64_free(s->waiting);
-		s->waiting = map64_new(4 * DISTINCT_MAX);
-	}
-	if (file_slots_full(s->files))
-		clear_all(s, &taker);
-	s->next_ns = now_ns + (s->lacking ? SOON_NS : LATER_NS);
+	unwinder_drain(s->kernel, taker(s, &t));
+	if (map64_count(s->waiting) > DISTINCT_MAX)
+		forget_unmatched(s);
+	stacks_take_waiting(s);
+	unwinder_count(s->kernel, &c);
+	if (pace_update(&s->pace, c.stacks, c.spent_ns))
+		sampler_unwind(s->config.sampler, s->pace.period);
+	s->next_ns = now_ns + DRAIN_NS;
+}
+
+int stacks_poll_fd(const struct stacks *s, uint64_t now_ns)
+{
+	return now_ns < s->next_waiting_ns ? -1 : unwinder_snapshot_fd(s->kernel);
+}
+
+uint64_t stacks_poll_again_ns(const struct stacks *s, uint64_t now_ns)
+{
+	return now_ns < s->next_waiting_ns ? s->next_waiting_ns : UINT64_MAX;
 }
 
 uint64_t stacks_next_ns(const struct stacks *s)
@@ -472,23 +334,28 @@ uint64_t stacks_next_ns(const struct stacks *s)
 
 void stacks_read_status(const struct stacks *s, struct stacks_status *ret)
 {
-	struct unwind_tables_counters tables;
+	struct stack_files_counters files;
 	struct wire_stack_counters c;
 
 	unwinder_count(s->kernel, &c);
-	unwind_tables_count(s->tables, &tables);
+	stack_files_count(s->files, &files);
 	*ret = (struct stacks_status){
 		.stacks = c.stacks,
-		.complete = c.ends[WIRE_STACK_COMPLETE] + c.ends[WIRE_STACK_NO_USER],
 		.frames = c.frames,
 		.stored = s->stored,
 		.lost = c.lost_full + c.lost_ring + c.collisions + s->lost_storage + s->unmatched,
-		.tables = tables.tables,
-		.table_bytes = 4 * (tables.rows + tables.pages),
-		.evicted = tables.evicted,
-		.period = s->period,
+		.finished = s->finished,
+		.spent_ns = c.spent_ns,
+		.tables = files.tables,
+		.table_bytes = files.table_bytes,
+		.memory_bytes = s->config.memory_bytes,
+		.evicted = files.evicted,
+		.without_table = files.without,
+		.period = s->pace.period,
 	};
-	memcpy(ret->ends, c.ends, sizeof(ret->ends));
+	for (unsigned end = 0; end < WIRE_STACK_ENDS; end++)
+		ret->ends[end] = c.ends[end] + s->ends[end];
+	ret->complete = ret->ends[WIRE_STACK_COMPLETE] + ret->ends[WIRE_STACK_NO_USER];
 }
 
 static void add(struct stacks *s, const char *name, uint64_t now, uint64_t *before)
@@ -500,21 +367,20 @@ static void add(struct stacks *s, const char *name, uint64_t now, uint64_t *befo
 
 void stacks_flush(struct stacks *s)
 {
-	static const char *const ends[WIRE_STACK_ENDS] = {
-		"complete", "no_table",	    "no_rule",	"bad_address",
-		"not_code", "not_resident", "too_deep", "kernel_thread",
-	};
-	struct stacks_status now;
+	struct stacks_status now, *before = &s->flushed;
 	char name[64];
 
 	stacks_read_status(s, &now);
-	add(s, "stacks.taken", now.stacks, &s->flushed.stacks);
-	add(s, "stacks.stored", now.stored, &s->flushed.stored);
-	add(s, "stacks.lost", now.lost, &s->flushed.lost);
-	add(s, "stacks.frames", now.frames, &s->flushed.frames);
+	add(s, "stacks.taken", now.stacks, &before->stacks);
+	add(s, "stacks.stored", now.stored, &before->stored);
+	add(s, "stacks.lost", now.lost, &before->lost);
+	add(s, "stacks.frames", now.frames, &before->frames);
+	add(s, "stacks.finished", now.finished, &before->finished);
+	add(s, "stacks.spent_ns", now.spent_ns, &before->spent_ns);
 	for (unsigned i = 0; i < WIRE_STACK_ENDS; i++) {
-		snprintf(name, sizeof(name), "stacks.end.%s", ends[i]);
-		add(s, name, now.ends[i], &s->flushed.ends[i]);
+		snprintf(name, sizeof(name), "stacks.end.%s", stack_end_name(i));
+		add(s, name, now.ends[i], &before->ends[i]);
 	}
-	add(s, "stacks.tables.evicted", now.evicted, &s->flushed.evicted);
+	add(s, "stacks.tables.evicted", now.evicted, &before->evicted);
+	add(s, "stacks.tables.without", now.without_table, &before->without_table);
 }

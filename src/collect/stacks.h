@@ -13,12 +13,18 @@
 
 /*
  * Stacks of a share of the samples: gives the unwinder in the kernel the tables that it needs,
- * takes the stacks that it counted, and puts them into the batch with their frames resolved.
+ * takes the stacks that it counted, puts them into the batch with their frames resolved, and keeps
+ * the cost within the budget. doc/stacks.md has the whole.
  */
 struct stacks;
 
 #define STACKS_MEMORY_DEFAULT (64u << 20) /* bytes of unwind tables */
 #define STACKS_HZ	      100	  /* that are aimed at, of a CPU */
+/* Of the budget: what stacks may take, while interrupts take the rest. */
+#define STACKS_BUDGET_SHARE 0.15
+/* Assumed of a stack until it was measured, and of the drain's work for it. */
+#define STACKS_DEFAULT_NS 10000.0
+#define STACKS_DRAIN_NS	  3000.0
 
 struct stacks_config {
 	/* All borrowed. */
@@ -27,7 +33,8 @@ struct stacks_config {
 	struct db_batch *batch;
 	int (*make_room)(void *arg); /* as in struct resolver_config; calls stacks_begin_batch */
 	void *arg;
-	uint32_t memory_bytes; /* of tables; 0: the default */
+	uint64_t memory_bytes; /* of tables; 0: the default */
+	double budget_percent; /* of a CPU, for stacks alone */
 };
 
 /* -EOPNOTSUPP and others: the kernel or the processor cannot; in diag why. */
@@ -40,7 +47,13 @@ void stacks_begin_batch(struct stacks *s);
 /* Takes what was counted and loads the tables that were lacking. What processes did until now must
  * be known. */
 void stacks_drain(struct stacks *s, uint64_t now_ns);
-/* When it wants to be called next (CLOCK_MONOTONIC): soon while tables are lacking. */
+/* Readable when a stack waits for its tables; -1 while it would be too soon for the next. What
+ * follows is stacks_take_waiting, which wants the same as stacks_drain. */
+int stacks_poll_fd(const struct stacks *s, uint64_t now_ns);
+void stacks_take_waiting(struct stacks *s);
+/* When it is no longer too soon; UINT64_MAX if it is not. */
+uint64_t stacks_poll_again_ns(const struct stacks *s, uint64_t now_ns);
+/* When it wants to be drained next (CLOCK_MONOTONIC). */
 uint64_t stacks_next_ns(const struct stacks *s);
 /* Adds what is new to the batch's counters. */
 void stacks_flush(struct stacks *s);
@@ -48,7 +61,9 @@ void stacks_flush(struct stacks *s);
 struct stacks_status {
 	uint64_t stacks, complete, frames, stored, lost;
 	uint64_t ends[WIRE_STACK_ENDS];
-	uint64_t tables, table_bytes, evicted;
+	uint64_t finished; /* in user space, because their tables came too late */
+	uint64_t spent_ns; /* in the kernel */
+	uint64_t tables, table_bytes, memory_bytes, evicted, without_table;
 	uint32_t period; /* one in so many samples */
 };
 void stacks_read_status(const struct stacks *s, struct stacks_status *ret);

@@ -14,7 +14,8 @@ struct piece {
 };
 
 struct table {
-	struct piece rows, pages;
+	struct piece rows; /* all of it; its pages come first */
+	uint32_t page_count;
 	uint64_t used; /* when, by the clock of uses */
 	bool there;
 };
@@ -183,14 +184,45 @@ static uint32_t made_pages(const struct made *m)
 	return m->count ? m->rows[m->count - 1].offset / PAGE_BYTES + 1 : 0;
 }
 
-/* Rows with those that begin a page. */
-static uint32_t made_size(const struct made *m)
+/* How many rows each page has: its own, and one that begins it. Freed by the caller. */
+static uint32_t *count_rows(const struct made *m, uint32_t pages)
 {
-	uint32_t begins = 0;
+	uint32_t *counts = calloc(pages + 1, sizeof(*counts));
+	size_t next = 0;
 
-	for (size_t i = 0; i < m->count; i++)
-		begins += m->rows[i].offset % PAGE_BYTES == 0;
-	return (uint32_t)m->count + made_pages(m) - begins;
+	for (uint32_t page = 0; counts && page < pages; page++) {
+		uint64_t begin = (uint64_t)page * PAGE_BYTES;
+
+		counts[page] = next >= m->count || m->rows[next].offset != begin;
+		for (; next < m->count && m->rows[next].offset < begin + PAGE_BYTES; next++)
+			counts[page]++;
+	}
+	return counts;
+}
+
+/* Where the rows of a page go that come after others: all of them into one chunk. */
+static uint64_t page_place(uint64_t at, uint32_t count)
+{
+	uint64_t end = (at / WIRE_UNWIND_CHUNK_ROWS + 1) * WIRE_UNWIND_CHUNK_ROWS;
+
+	return at + count > end ? end : at;
+}
+
+/* Where a table's rows begin, whose pages begin at a place, itself a page's. */
+static uint64_t rows_place(uint64_t first, uint32_t pages)
+{
+	return first + (uint64_t)pages * WIRE_UNWIND_PAGE_ROWS;
+}
+
+/* The rows that a table takes from a place on. */
+static uint64_t span(const uint32_t *counts, uint32_t pages, uint32_t first)
+{
+	uint64_t at = rows_place(first, pages);
+
+	for (uint32_t page = 0; page < pages; page++)
+		at = page_place(at, counts[page]) + counts[page];
+	return (at - first + WIRE_UNWIND_PAGE_ROWS - 1) / WIRE_UNWIND_PAGE_ROWS *
+	       WIRE_UNWIND_PAGE_ROWS;
 }
 
 static void take_away(struct unwind_tables *t, uint32_t slot)
@@ -206,16 +238,13 @@ static void take_away(struct unwind_tables *t, uint32_t slot)
 	t->memory.put(t->memory.arg, slot, &none);
 	t->counters.tables--;
 	t->counters.rows -= table->rows.count;
-	t->counters.pages -= table->pages.count;
 	table->there = false;
 }
 
-static bool is_free(const struct unwind_tables *t, size_t member, struct piece wanted,
-		    uint32_t *ret_next)
+static bool is_free(const struct unwind_tables *t, struct piece wanted, uint32_t *ret_next)
 {
 	for (size_t i = 0; i < t->order_count; i++) {
-		const struct table *table = &t->slots[t->order[i]];
-		const struct piece *p = member ? &table->pages : &table->rows;
+		const struct piece *p = &t->slots[t->order[i]].rows;
 
 		if (wanted.first < p->first + p->count && p->first < wanted.first + wanted.count) {
 			*ret_next = p->first + p->count;
@@ -225,14 +254,19 @@ static bool is_free(const struct unwind_tables *t, size_t member, struct piece w
 	return true;
 }
 
-/* The first gap of that size: behind nothing, or behind a table. */
-static bool find_gap(const struct unwind_tables *t, size_t member, uint32_t room, uint32_t count,
+/* The first gap that a table fits in, whose size depends on where it begins. */
+static bool find_gap(const struct unwind_tables *t, const uint32_t *counts, uint32_t pages,
 		     struct piece *ret)
 {
-	struct piece p = {0, count};
+	struct piece p = {0, 0};
 
-	while (count <= room && p.first <= room - count) {
-		if (is_free(t, member, p, &p.first)) {
+	while (p.first <= t->memory.row_count) {
+		uint64_t count = span(counts, pages, p.first);
+
+		if (count > t->memory.row_count - p.first)
+			return false;
+		p.count = (uint32_t)count;
+		if (is_free(t, p, &p.first)) {
 			*ret = p;
 			return true;
 		}
@@ -240,14 +274,15 @@ static bool find_gap(const struct unwind_tables *t, size_t member, uint32_t room
 	return false;
 }
 
-static int make_room(struct unwind_tables *t, uint32_t rows, uint32_t pages, struct table *ret)
+static int make_room(struct unwind_tables *t, const uint32_t *counts, uint32_t pages,
+		     struct table *ret)
 {
 	bool waits = false;
+	int r;
 
-	if (rows > t->memory.row_count || pages > t->memory.page_count)
+	if (span(counts, pages, 0) > t->memory.row_count)
 		return -ENOSPC;
-	while (!find_gap(t, 0, t->memory.row_count, rows, &ret->rows) ||
-	       !find_gap(t, 1, t->memory.page_count, pages, &ret->pages)) {
+	while (!find_gap(t, counts, pages, &ret->rows)) {
 		uint32_t oldest = t->order[0];
 
 		for (size_t i = 1; i < t->order_count; i++)
@@ -257,42 +292,48 @@ static int make_room(struct unwind_tables *t, uint32_t rows, uint32_t pages, str
 		t->counters.evicted++;
 		waits = true;
 	}
-	return waits ? t->memory.quiesce(t->memory.arg) : 0;
+	r = waits ? t->memory.quiesce(t->memory.arg) : 0;
+	if (!r && t->memory.reach)
+		r = t->memory.reach(t->memory.arg, ret->rows.first, ret->rows.count);
+	return r;
 }
 
-static void write_rows(struct unwind_tables *t, const struct table *table, const struct made *m)
+static void write_rows(struct unwind_tables *t, const struct table *table, const uint32_t *counts,
+		       const struct made *m)
 {
-	uint32_t at = table->rows.first, rule = 0;
+	uint32_t at = (uint32_t)rows_place(table->rows.first, table->page_count), rule = 0;
+	uint32_t *rows = t->memory.rows, *entry = rows + table->rows.first;
 	size_t next = 0;
 
-	for (uint32_t page = 0; page + 1 < table->pages.count; page++) {
+	for (uint32_t page = 0; page < table->page_count; page++, entry += WIRE_UNWIND_PAGE_ROWS) {
 		uint64_t begin = (uint64_t)page * PAGE_BYTES;
 
-		t->memory.pages[table->pages.first + page] = at;
+		at = (uint32_t)page_place(at, counts[page]);
+		entry[0] = at;
+		entry[1] = counts[page];
 		if (next >= m->count || m->rows[next].offset != begin)
-			t->memory.rows[at++] = rule;
+			rows[at++] = rule;
 		for (; next < m->count && m->rows[next].offset < begin + PAGE_BYTES; next++) {
 			rule = m->rows[next].rule;
-			t->memory.rows[at++] = (m->rows[next].offset % PAGE_BYTES) << 16 | rule;
+			rows[at++] = (m->rows[next].offset % PAGE_BYTES) << 16 | rule;
 		}
 	}
-	t->memory.pages[table->pages.first + table->pages.count - 1] = at;
 }
 
 static int place(struct unwind_tables *t, uint32_t slot, const struct made *m)
 {
-	uint32_t pages = made_pages(m);
-	struct wire_unwind_table wire = {.page_count = pages ? pages : 1};
-	struct table table = {.used = ++t->clock, .there = true};
-	int r = make_room(t, made_size(m), pages + 1, &table);
+	uint32_t pages = made_pages(m), *counts = count_rows(m, pages);
+	struct table table = {.used = ++t->clock, .there = true, .page_count = pages};
+	struct wire_unwind_table wire = {.page_count = pages};
+	int r = counts ? make_room(t, counts, pages, &table) : -ENOMEM;
 
-	if (r)
-		return r;
-	write_rows(t, &table, m);
-	wire.first_page = table.pages.first;
-	wire.page_count = pages;
-	/* The program sees what was written: a map's update is a barrier. */
-	r = t->memory.put(t->memory.arg, slot, &wire);
+	if (!r) {
+		write_rows(t, &table, counts, m);
+		wire.first_page = table.rows.first / WIRE_UNWIND_PAGE_ROWS;
+		/* The program sees what was written: a map's update is a barrier. */
+		r = t->memory.put(t->memory.arg, slot, &wire);
+	}
+	free(counts);
 	if (r)
 		return r;
 	t->slots[slot] = table;
@@ -300,7 +341,6 @@ static int place(struct unwind_tables *t, uint32_t slot, const struct made *m)
 	t->counters.tables++;
 	t->counters.placed++;
 	t->counters.rows += table.rows.count;
-	t->counters.pages += table.pages.count;
 	return 0;
 }
 
@@ -336,6 +376,31 @@ void unwind_tables_use(struct unwind_tables *t, uint32_t slot)
 {
 	if (slot < t->memory.slot_count)
 		t->slots[slot].used = ++t->clock;
+}
+
+const struct wire_unwind_rule *unwind_tables_find(const struct unwind_tables *t, uint32_t slot,
+						  uint32_t offset)
+{
+	const struct table *table = slot < t->memory.slot_count ? &t->slots[slot] : NULL;
+	uint32_t page = offset >> WIRE_UNWIND_PAGE_BITS, low, high;
+	const uint32_t *entry;
+
+	if (!table || !table->there)
+		return NULL;
+	if (page >= table->page_count)
+		return &t->memory.rules[0];
+	entry = t->memory.rows + table->rows.first + (size_t)page * WIRE_UNWIND_PAGE_ROWS;
+	low = entry[0];
+	high = low + entry[1];
+	while (high - low > 1) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (t->memory.rows[middle] >> 16 <= offset % PAGE_BYTES)
+			low = middle;
+		else
+			high = middle;
+	}
+	return &t->memory.rules[t->memory.rows[low] & 0xffff];
 }
 
 void unwind_tables_count(const struct unwind_tables *t, struct unwind_tables_counters *ret)

@@ -18,9 +18,12 @@ struct unwind_tables;
 
 /* Where tables go: the maps of the unwinder, or a test's. */
 struct unwind_memory {
-	uint32_t *rows, *pages;
+	uint32_t *rows;
 	struct wire_unwind_rule *rules;
-	uint32_t row_count, page_count, rule_count, slot_count;
+	uint32_t row_count, rule_count, slot_count;
+	/* Makes the memory of rows [first, first + count), which grows as it is used; NULL: it is
+	 * there. 0 or -ENOMEM. */
+	int (*reach)(void *arg, uint32_t first, uint32_t count);
 	int (*put)(void *arg, uint32_t slot, const struct wire_unwind_table *table);
 	/* Returns when no program uses a table that was taken away before. */
 	int (*quiesce)(void *arg);
@@ -41,9 +44,14 @@ void unwind_tables_drop(struct unwind_tables *t, uint32_t slot);
 /* Notes that a stack went through it. */
 void unwind_tables_use(struct unwind_tables *t, uint32_t slot);
 
+/* The rule of a file offset by the table of a slot, as the program finds it; NULL: there is no
+ * table. One with WIRE_CFA_NONE: nothing has a rule there. */
+const struct wire_unwind_rule *unwind_tables_find(const struct unwind_tables *t, uint32_t slot,
+						  uint32_t offset);
+
 struct unwind_tables_counters {
-	uint64_t tables, rows, pages, rules; /* there now */
-	uint64_t placed, evicted, refused;   /* refused: rows whose rule found no number */
+	uint64_t tables, rows, rules;	   /* there now; rows: with those that pages take */
+	uint64_t placed, evicted, refused; /* refused: rows whose rule found no number */
 };
 void unwind_tables_count(const struct unwind_tables *t, struct unwind_tables_counters *ret);
 

@@ -5,23 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 #include <bpf/bpf.h>
-#include <bpf/btf.h>
 #include <bpf/libbpf.h>
+#include "collect/mapping_types.h"
 #ifdef __x86_64__
 #include "bpf/unwind.skel.h"
-
-#define RULES	  65536
-#define TAKE_ONCE 256 /* counts a system call */
-
-struct unwinder {
-	struct unwind_bpf *bpf;
-	uint32_t *rows, *pages;
-	struct wire_unwind_rule *rules;
-	size_t rows_bytes, pages_bytes;
-	struct ring_buffer *ring;
-	const struct unwinder_taker *taker; /* while it drains */
-};
+#endif
 
 size_t unwinder_stack_bytes(const struct wire_stack *stack)
 {
@@ -33,37 +23,68 @@ size_t unwinder_stack_bytes(const struct wire_stack *stack)
 	       (WIRE_STACK_KERNEL + kept) * sizeof(stack->frame[0]);
 }
 
+#ifdef __x86_64__
+
+#define RULES	  65536
+#define TAKE_ONCE 256 /* counts a system call */
+
+#define CHUNK_BYTES (WIRE_UNWIND_CHUNK_ROWS * sizeof(uint32_t))
+
+struct unwinder {
+	struct unwind_bpf *bpf;
+	uint32_t *rows; /* room for all chunks, of which the first ones are there */
+	uint32_t chunk_count, chunk_room;
+	struct wire_unwind_rule *rules;
+	struct ring_buffer *ring, *snapshots;
+	const struct unwinder_taker *taker; /* while it drains */
+};
+
+static bool is_stack(const struct wire_stack *s, size_t size)
+{
+	return size >= offsetof(struct wire_stack, frame) && s->end < WIRE_STACK_ENDS &&
+	       s->kernel_count <= WIRE_STACK_KERNEL && size >= unwinder_stack_bytes(s);
+}
+
 static int on_stack(void *context, void *data, size_t size)
 {
-	const struct wire_stack *s = data;
 	struct unwinder *u = context;
 
-	if (size < offsetof(struct wire_stack, frame) || s->end >= WIRE_STACK_ENDS ||
-	    s->kernel_count > WIRE_STACK_KERNEL)
-		return 0;
-	if (size >= unwinder_stack_bytes(s))
-		u->taker->stack(u->taker->arg, s);
+	if (is_stack(data, size))
+		u->taker->stack(u->taker->arg, data);
+	return 0;
+}
+
+static int on_snapshot(void *context, void *data, size_t size)
+{
+	const struct wire_snapshot *s = data;
+	struct unwinder *u = context;
+
+	if (size >= sizeof(*s) && is_stack(&s->stack, sizeof(s->stack)) && s->stack.followed &&
+	    s->bytes <= sizeof(s->page))
+		u->taker->snapshot(u->taker->arg, s);
 	return 0;
 }
 
 static int load(struct unwinder *u, const struct unwinder_config *config, struct diag *diag)
 {
-	int r;
+	int r = mapping_types_check("stacks", diag);
 
+	if (r)
+		return r;
 	u->bpf = unwind_bpf__open();
 	if (!u->bpf)
 		return diag_fail(diag, ENOMEM, "cannot open the unwinder: %s", strerror(errno));
+	u->chunk_room = (config->rows + WIRE_UNWIND_CHUNK_ROWS - 1) / WIRE_UNWIND_CHUNK_ROWS;
 	bpf_map__set_max_entries(u->bpf->maps.files, config->files);
 	bpf_map__set_max_entries(u->bpf->maps.tables, config->files);
-	bpf_map__set_max_entries(u->bpf->maps.pages, config->pages / 2);
-	bpf_map__set_max_entries(u->bpf->maps.rows, config->rows / 2);
+	bpf_map__set_max_entries(u->bpf->maps.rows, u->chunk_room);
 	bpf_map__set_max_entries(u->bpf->maps.counts, config->stacks);
 	bpf_map__set_max_entries(u->bpf->maps.stacks, config->ring_bytes);
+	bpf_map__set_max_entries(u->bpf->maps.snapshots, config->snapshot_bytes);
 	r = unwind_bpf__load(u->bpf);
 	if (r)
 		return diag_fail(diag, r == -EPERM ? EPERM : EOPNOTSUPP,
-				 "the kernel does not take the unwinder (it needs Linux 6.1): %s",
-				 strerror(-r));
+				 "the kernel does not take the unwinder: %s", strerror(-r));
 	return 0;
 }
 
@@ -78,6 +99,64 @@ static int map_array(struct bpf_map *map, size_t bytes, void *ret, struct diag *
 	return 0;
 }
 
+static int map_rings(struct unwinder *u, struct diag *diag)
+{
+	int stacks = bpf_map__fd(u->bpf->maps.stacks);
+
+	u->ring = ring_buffer__new(stacks, on_stack, u, NULL);
+	if (u->ring)
+		u->snapshots = ring_buffer__new(unwinder_snapshot_fd(u), on_snapshot, u, NULL);
+	if (!u->snapshots)
+		return diag_fail(diag, errno, "cannot map the unwinder's stacks: %s",
+				 strerror(errno));
+	return 0;
+}
+
+/* Addresses for all chunks, so that those that come later continue the first. */
+static int reserve_rows(struct unwinder *u, struct diag *diag)
+{
+	void *p = mmap(NULL, u->chunk_room * CHUNK_BYTES, PROT_NONE,
+		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	if (p == MAP_FAILED)
+		return diag_fail(diag, errno, "no addresses for unwind tables: %s",
+				 strerror(errno));
+	u->rows = p;
+	return 0;
+}
+
+static int add_chunk(struct unwinder *u)
+{
+	LIBBPF_OPTS(bpf_map_create_opts, options, .map_flags = BPF_F_MMAPABLE);
+	int fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "rows", sizeof(uint32_t), 2 * sizeof(uint32_t),
+				WIRE_UNWIND_CHUNK_ROWS / 2, &options);
+	uint32_t *at = u->rows + (size_t)u->chunk_count * WIRE_UNWIND_CHUNK_ROWS;
+	int r = 0;
+
+	if (fd < 0)
+		return fd;
+	if (mmap(at, CHUNK_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0) ==
+		    MAP_FAILED ||
+	    bpf_map_update_elem(bpf_map__fd(u->bpf->maps.rows), &u->chunk_count, &fd, BPF_ANY))
+		r = -errno;
+	else
+		u->chunk_count++;
+	close(fd); /* the outer map keeps it */
+	return r;
+}
+
+int unwinder_reach(struct unwinder *u, uint32_t first, uint32_t count)
+{
+	uint64_t end = (uint64_t)first + count;
+	int r = 0;
+
+	if (end > (uint64_t)u->chunk_room * WIRE_UNWIND_CHUNK_ROWS)
+		return -ENOSPC;
+	while (!r && (uint64_t)u->chunk_count * WIRE_UNWIND_CHUNK_ROWS < end)
+		r = add_chunk(u);
+	return r;
+}
+
 int unwinder_new(const struct unwinder_config *config, struct unwinder **ret, struct diag *diag)
 {
 	struct unwinder *u = calloc(1, sizeof(*u));
@@ -85,21 +164,13 @@ int unwinder_new(const struct unwinder_config *config, struct unwinder **ret, st
 
 	if (!u)
 		return diag_fail(diag, ENOMEM, "out of memory for the unwinder");
-	u->rows_bytes = config->rows * sizeof(*u->rows);
-	u->pages_bytes = config->pages * sizeof(*u->pages);
 	r = load(u, config, diag);
 	if (!r)
-		r = map_array(u->bpf->maps.rows, u->rows_bytes, &u->rows, diag);
-	if (!r)
-		r = map_array(u->bpf->maps.pages, u->pages_bytes, &u->pages, diag);
+		r = reserve_rows(u, diag);
 	if (!r)
 		r = map_array(u->bpf->maps.rules, RULES * sizeof(*u->rules), &u->rules, diag);
-	if (!r) {
-		u->ring = ring_buffer__new(bpf_map__fd(u->bpf->maps.stacks), on_stack, u, NULL);
-		if (!u->ring)
-			r = diag_fail(diag, errno, "cannot map the unwinder's stacks: %s",
-				      strerror(errno));
-	}
+	if (!r)
+		r = map_rings(u, diag);
 	if (r) {
 		unwinder_free(u);
 		return r;
@@ -113,10 +184,9 @@ void unwinder_free(struct unwinder *u)
 	if (!u)
 		return;
 	ring_buffer__free(u->ring);
+	ring_buffer__free(u->snapshots);
 	if (u->rows)
-		munmap(u->rows, u->rows_bytes);
-	if (u->pages)
-		munmap(u->pages, u->pages_bytes);
+		munmap(u->rows, u->chunk_room * CHUNK_BYTES);
 	if (u->rules)
 		munmap(u->rules, RULES * sizeof(*u->rules));
 	unwind_bpf__destroy(u->bpf);
@@ -131,11 +201,6 @@ int unwinder_program(const struct unwinder *u)
 uint32_t *unwinder_rows(struct unwinder *u)
 {
 	return u->rows;
-}
-
-uint32_t *unwinder_pages(struct unwinder *u)
-{
-	return u->pages;
 }
 
 struct wire_unwind_rule *unwinder_rules(struct unwinder *u)
@@ -160,6 +225,16 @@ int unwinder_put_table(struct unwinder *u, uint32_t slot, const struct wire_unwi
 	int fd = bpf_map__fd(u->bpf->maps.tables);
 
 	return bpf_map_update_elem(fd, &slot, table, BPF_ANY) ? -errno : 0;
+}
+
+void unwinder_forget(struct unwinder *u)
+{
+	u->bpf->bss->files_generation++;
+}
+
+void unwinder_put_vdso(struct unwinder *u, uint32_t slot)
+{
+	u->bpf->bss->vdso_slot = slot;
 }
 
 /* Bucket by bucket, each as one: a count that is taken is out of the map. */
@@ -195,6 +270,17 @@ int unwinder_drain(struct unwinder *u, const struct unwinder_taker *taker)
 	return r;
 }
 
+void unwinder_take_snapshots(struct unwinder *u, const struct unwinder_taker *taker)
+{
+	u->taker = taker;
+	ring_buffer__consume(u->snapshots);
+}
+
+int unwinder_snapshot_fd(const struct unwinder *u)
+{
+	return bpf_map__fd(u->bpf->maps.snapshots);
+}
+
 void unwinder_count(const struct unwinder *u, struct wire_stack_counters *ret)
 {
 	int cpus = libbpf_num_possible_cpus(), fd = bpf_map__fd(u->bpf->maps.stacks_of_cpu);
@@ -205,6 +291,8 @@ void unwinder_count(const struct unwinder *u, struct wire_stack_counters *ret)
 	if (each && bpf_map_lookup_elem(fd, &first, each) == 0)
 		for (int i = 0; i < cpus; i++) {
 			ret->stacks += each[i].stacks;
+			ret->snapshots += each[i].snapshots;
+			ret->spent_ns += each[i].spent_ns;
 			ret->frames += each[i].frames;
 			ret->lost_full += each[i].lost_full;
 			ret->lost_ring += each[i].lost_ring;
@@ -225,5 +313,98 @@ int unwinder_read_cost(const struct unwinder *u, uint64_t *ret_ns, uint64_t *ret
 	*ret_ns = info.run_time_ns;
 	*ret_runs = info.run_cnt;
 	return 0;
+}
+
+#else
+/* Nothing is ever loaded elsewhere. */
+int unwinder_new(const struct unwinder_config *config, struct unwinder **ret, struct diag *diag)
+{
+	(void)config, (void)ret;
+	return diag_fail(diag, EOPNOTSUPP, "stacks are followed on x86-64 only");
+}
+
+void unwinder_free(struct unwinder *u)
+{
+	(void)u;
+}
+
+int unwinder_program(const struct unwinder *u)
+{
+	(void)u;
+	return -1;
+}
+
+uint32_t *unwinder_rows(struct unwinder *u)
+{
+	(void)u;
+	return NULL;
+}
+
+struct wire_unwind_rule *unwinder_rules(struct unwinder *u)
+{
+	(void)u;
+	return NULL;
+}
+
+int unwinder_reach(struct unwinder *u, uint32_t first, uint32_t count)
+{
+	(void)u, (void)first, (void)count;
+	return -EOPNOTSUPP;
+}
+
+int unwinder_put_file(struct unwinder *u, const struct wire_file *file, uint32_t slot)
+{
+	(void)u, (void)file, (void)slot;
+	return -EOPNOTSUPP;
+}
+
+void unwinder_drop_file(struct unwinder *u, const struct wire_file *file)
+{
+	(void)u, (void)file;
+}
+
+int unwinder_put_table(struct unwinder *u, uint32_t slot, const struct wire_unwind_table *table)
+{
+	(void)u, (void)slot, (void)table;
+	return -EOPNOTSUPP;
+}
+
+void unwinder_forget(struct unwinder *u)
+{
+	(void)u;
+}
+
+void unwinder_put_vdso(struct unwinder *u, uint32_t slot)
+{
+	(void)u, (void)slot;
+}
+
+int unwinder_drain(struct unwinder *u, const struct unwinder_taker *taker)
+{
+	(void)u, (void)taker;
+	return -EOPNOTSUPP;
+}
+
+void unwinder_take_snapshots(struct unwinder *u, const struct unwinder_taker *taker)
+{
+	(void)u, (void)taker;
+}
+
+int unwinder_snapshot_fd(const struct unwinder *u)
+{
+	(void)u;
+	return -1;
+}
+
+void unwinder_count(const struct unwinder *u, struct wire_stack_counters *ret)
+{
+	(void)u;
+	*ret = (struct wire_stack_counters){0};
+}
+
+int unwinder_read_cost(const struct unwinder *u, uint64_t *ret_ns, uint64_t *ret_runs)
+{
+	(void)u, (void)ret_ns, (void)ret_runs;
+	return -EOPNOTSUPP;
 }
 #endif

@@ -15,11 +15,11 @@
 struct unwinder;
 
 struct unwinder_config {
-	uint32_t files;	     /* the most that can have a slot */
-	uint32_t pages;	     /* of 64 KiB of code; 4 bytes each */
-	uint32_t rows;	     /* 4 bytes each, allocated at once */
-	uint32_t stacks;     /* distinct ones between two drains */
-	uint32_t ring_bytes; /* a power of two, at least a page */
+	uint32_t files;		 /* the most that can have a slot */
+	uint32_t rows;		 /* 4 bytes each, in chunks as they are used; rounded up to those */
+	uint32_t stacks;	 /* distinct ones between two drains */
+	uint32_t ring_bytes;	 /* a power of two, at least a page */
+	uint32_t snapshot_bytes; /* the same */
 };
 
 /*
@@ -34,14 +34,18 @@ void unwinder_free(struct unwinder *u);
 int unwinder_program(const struct unwinder *u);
 
 /* Shared with the program; arrays of as many as configured. */
-uint32_t *unwinder_rows(struct unwinder *u);
-uint32_t *unwinder_pages(struct unwinder *u);
+uint32_t *unwinder_rows(struct unwinder *u); /* where unwinder_reach has made memory */
 struct wire_unwind_rule *unwinder_rules(struct unwinder *u); /* 65536 */
+/* Makes the memory of rows [first, first + count). 0 or -errno. */
+int unwinder_reach(struct unwinder *u, uint32_t first, uint32_t count);
 
-/* 0 or -errno: -E2BIG when there is no room. */
+/* 0 or -errno: -E2BIG when there is no room. Slots of files that were dropped may be given to
+ * others after unwinder_forget and an RCU grace period. */
 int unwinder_put_file(struct unwinder *u, const struct wire_file *file, uint32_t slot);
 void unwinder_drop_file(struct unwinder *u, const struct wire_file *file);
 int unwinder_put_table(struct unwinder *u, uint32_t slot, const struct wire_unwind_table *table);
+void unwinder_forget(struct unwinder *u);
+void unwinder_put_vdso(struct unwinder *u, uint32_t slot);
 
 /*
  * Hands over what was counted since the last call: each key with its count, then each stack that
@@ -52,10 +56,14 @@ struct unwinder_taker {
 	void (*count)(void *arg, const struct wire_stack_key *key, uint32_t count);
 	void (*counted)(void *arg); /* between the two */
 	void (*stack)(void *arg, const struct wire_stack *stack);
+	void (*snapshot)(void *arg, const struct wire_snapshot *snapshot);
 	void *arg;
 };
 size_t unwinder_stack_bytes(const struct wire_stack *stack); /* the record is no longer */
 int unwinder_drain(struct unwinder *u, const struct unwinder_taker *taker);
+/* Hands over the snapshots. The descriptor is readable when there are any. */
+void unwinder_take_snapshots(struct unwinder *u, const struct unwinder_taker *taker);
+int unwinder_snapshot_fd(const struct unwinder *u);
 
 /* Sums over all CPUs since the start. */
 void unwinder_count(const struct unwinder *u, struct wire_stack_counters *ret);

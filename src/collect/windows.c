@@ -6,8 +6,8 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <bpf/bpf.h>
-#include <bpf/btf.h>
 #include <bpf/libbpf.h>
+#include "collect/mapping_types.h"
 #ifdef __x86_64__
 #include "bpf/interpret.skel.h"
 #endif
@@ -30,22 +30,6 @@ struct windows {
 	void (*take)(void *arg, const struct wire_window *window);
 	void *arg;
 };
-
-/* Linux 6.1 has the tree of mappings that the program walks. */
-static int check_kernel(struct diag *diag)
-{
-	struct btf *btf = btf__load_vmlinux_btf();
-	int r = 0;
-
-	if (!btf)
-		return diag_fail(diag, EOPNOTSUPP,
-				 "edge samples need the kernel's types "
-				 "(/sys/kernel/btf/vmlinux: CONFIG_DEBUG_INFO_BTF=y)");
-	if (btf__find_by_name_kind(btf, "maple_tree", BTF_KIND_STRUCT) < 0)
-		r = diag_fail(diag, EOPNOTSUPP, "edge samples need Linux 6.1 or newer");
-	btf__free(btf);
-	return r;
-}
 
 static int on_window(void *context, void *data, size_t size)
 {
@@ -89,7 +73,7 @@ int windows_new(const struct windows_config *config, struct windows **ret, struc
 
 	if (!w)
 		return diag_fail(diag, ENOMEM, "out of memory for the interpreter");
-	r = check_kernel(diag);
+	r = mapping_types_check("edge samples", diag);
 	if (r >= 0)
 		r = load(w, config, diag);
 	if (r < 0)

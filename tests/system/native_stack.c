@@ -34,7 +34,6 @@
 #define SLOTS	   256
 #define MAPPINGS   1024
 #define ROWS	   (16u << 20)
-#define PAGES	   (1u << 16)
 #define GO_ON_USEC 1500
 #define STEPS	   8  /* instructions at a stop */
 #define SHOWN	   12 /* disagreements */
@@ -96,17 +95,28 @@ static int quiesce(void *arg)
 	return 0;
 }
 
+static int reach(void *arg, uint32_t first, uint32_t count)
+{
+	(void)arg;
+	return unwinder_reach(t.unwinder, first, count);
+}
+
 static void start_unwinder(void)
 {
 	struct unwinder_config config = {
-		.files = SLOTS, .pages = PAGES, .rows = ROWS, .stacks = 64, .ring_bytes = 1u << 20};
+		.files = SLOTS,
+		.rows = ROWS,
+		.stacks = 64,
+		.ring_bytes = 1u << 20,
+		.snapshot_bytes = 1u << 20,
+	};
 	struct unwind_memory memory = {
 		.row_count = ROWS,
-		.page_count = PAGES,
 		.rule_count = 65536,
 		.slot_count = SLOTS,
 		.put = put_table,
 		.quiesce = quiesce,
+		.reach = reach,
 	};
 	struct diag diag = {""};
 
@@ -115,7 +125,6 @@ static void start_unwinder(void)
 		exit(77);
 	}
 	memory.rows = unwinder_rows(t.unwinder);
-	memory.pages = unwinder_pages(t.unwinder);
 	memory.rules = unwinder_rules(t.unwinder);
 	t.tables = unwind_tables_new(&memory);
 	if (!t.tables)
@@ -294,14 +303,20 @@ static void take_stack(void *arg, const struct wire_stack *stack)
 	t.have_stack = true;
 }
 
+static void take_snapshot(void *arg, const struct wire_snapshot *snapshot)
+{
+	take_stack(arg, &snapshot->stack);
+}
+
 /* False: there is none, or a table is lacking, which the next will have. */
 static bool read_stack(uint64_t pc)
 {
-	struct unwinder_taker taker = {take_count, counted, take_stack, NULL};
+	struct unwinder_taker taker = {take_count, counted, take_stack, take_snapshot, NULL};
 
 	t.standing = frame_of(pc);
 	t.have_stack = false;
 	unwinder_drain(t.unwinder, &taker);
+	unwinder_take_snapshots(t.unwinder, &taker);
 	t.unseen += !t.have_stack;
 	if (!t.have_stack || t.stack.end != WIRE_STACK_NO_TABLE)
 		return t.have_stack;

@@ -12,7 +12,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 #include "collect/edge_code.h"
-#include "collect/edge_pace.h"
+#include "collect/edges.h"
+#include "collect/pace.h"
 #include "collect/edge_windows.h"
 #include "db/batch_rows.h"
 #include "image/worker.h"
@@ -556,34 +557,47 @@ static void a_full_batch_is_flushed(void **state)
 
 static void the_pace_keeps_to_the_budget(void **state)
 {
-	struct edge_pace p;
+	struct pace p;
+	struct pace_config third = {.budget_percent = 1.0 / 3,
+				    .hz = 1000,
+				    .cost_ns = EDGE_WINDOW_DEFAULT_NS,
+				    .drain_ns = EDGE_WINDOW_DRAIN_NS};
+	struct pace_config plenty = third, nothing = third, few = third;
 	uint64_t windows = 0, spent_ns = 0;
 
 	(void)state;
+	plenty.budget_percent = 10;
+	plenty.hz = nothing.hz = 100;
+	nothing.budget_percent = 0;
+	few.most_hz = 50;
 	/* A third of a percent, 1000 samples a second, 10 us each: one in 3 is 0.33%. */
-	edge_pace_start(&p, 1.0 / 3, 1000);
+	pace_start(&p, &third);
 	assert_int_equal(p.period, 3);
-	edge_pace_start(&p, 10, 100);
+	pace_start(&p, &plenty);
 	assert_int_equal(p.period, 1);
-	edge_pace_start(&p, 0, 100);
+	pace_start(&p, &nothing);
 	assert_int_equal(p.period, 0);
-	assert_false(edge_pace_update(&p, 1000, 1000000));
+	assert_false(pace_update(&p, 1000, 1000000));
 	/* They turn out to cost 48 us with the drain's 2: one in 15. */
-	edge_pace_start(&p, 1.0 / 3, 1000);
+	pace_start(&p, &third);
 	for (unsigned i = 0; i < 60; i++) {
 		windows += 500;
 		spent_ns += 500 * 46000;
-		edge_pace_update(&p, windows, spent_ns);
+		pace_update(&p, windows, spent_ns);
 	}
 	assert_in_range(p.period, 13, 16);
-	assert_false(edge_pace_update(&p, windows + 10, spent_ns + 10 * 46000)); /* too few */
+	assert_false(pace_update(&p, windows + 10, spent_ns + 10 * 46000)); /* too few */
 	/* And then 2 us: more of them again. */
 	for (unsigned i = 0; i < 60; i++) {
 		windows += 500;
 		spent_ns += 500 * 2000;
-		edge_pace_update(&p, windows, spent_ns);
+		pace_update(&p, windows, spent_ns);
 	}
 	assert_in_range(p.period, 1, 2);
+	/* As cheap as they may be, no more than are wanted. */
+	pace_start(&p, &few);
+	assert_int_equal(p.period, 20);
+	assert_false(pace_update(&p, 1000, 1000));
 }
 
 int main(int argc, char **argv)

@@ -15,7 +15,7 @@
 
 /* The maps of the program, and its way to a rule. */
 struct kernel {
-	uint32_t *rows, *pages;
+	uint32_t *rows;
 	struct wire_unwind_rule *rules;
 	struct wire_unwind_table tables[SLOTS];
 	unsigned quiesced;
@@ -38,15 +38,13 @@ static int quiesce(void *arg)
 	return 0;
 }
 
-static struct kernel *make(uint32_t rows, uint32_t pages)
+static struct kernel *make(uint32_t rows)
 {
 	struct kernel *k = calloc(1, sizeof(*k));
 	struct unwind_memory memory = {
 		.rows = k->rows = calloc(rows, sizeof(*k->rows)),
-		.pages = k->pages = calloc(pages, sizeof(*k->pages)),
 		.rules = k->rules = calloc(65536, sizeof(*k->rules)),
 		.row_count = rows,
-		.page_count = pages,
 		.rule_count = 65536,
 		.slot_count = SLOTS,
 		.put = put,
@@ -63,7 +61,6 @@ static void end(struct kernel *k)
 {
 	unwind_tables_free(k->t);
 	free(k->rows);
-	free(k->pages);
 	free(k->rules);
 	free(k);
 }
@@ -73,22 +70,26 @@ static const struct wire_unwind_rule *look_up(const struct kernel *k, uint32_t s
 					      uint32_t offset)
 {
 	const struct wire_unwind_table *t = &k->tables[slot];
-	uint32_t low, high;
+	uint32_t low, high, *page;
 
 	if (offset >> WIRE_UNWIND_PAGE_BITS >= t->page_count)
 		return NULL;
-	low = k->pages[t->first_page + (offset >> WIRE_UNWIND_PAGE_BITS)];
-	high = k->pages[t->first_page + (offset >> WIRE_UNWIND_PAGE_BITS) + 1];
+	page = k->rows +
+	       (t->first_page + (offset >> WIRE_UNWIND_PAGE_BITS)) * WIRE_UNWIND_PAGE_ROWS;
+	low = page[0];
+	high = low + page[1];
+	assert_int_equal(low / WIRE_UNWIND_CHUNK_ROWS, (high - 1) / WIRE_UNWIND_CHUNK_ROWS);
 	assert_true(low < high);
 	assert_int_equal(k->rows[low] >> 16, 0);
 	while (high - low > 1) {
 		uint32_t middle = low + (high - low) / 2;
 
-		if (k->rows[middle] >> 16 <= (offset & 0xffff))
+		if (k->rows[middle] >> 16 <= offset % (1 << WIRE_UNWIND_PAGE_BITS))
 			low = middle;
 		else
 			high = middle;
 	}
+	assert_ptr_equal(unwind_tables_find(k->t, slot, offset), &k->rules[k->rows[low] & 0xffff]);
 	return (k->rows[low] & 0xffff) ? &k->rules[k->rows[low] & 0xffff] : NULL;
 }
 
@@ -134,7 +135,7 @@ static void check_table(const struct kernel *k, uint32_t slot, const struct imag
 
 static void finds_what_was_put(void **state)
 {
-	struct kernel *k = make(1 << 20, 4096);
+	struct kernel *k = make(1 << 20);
 	struct unwind_tables_counters c;
 	struct image_facts self, libc;
 	struct image_unwind *a = compile("/proc/self/exe", &self);
@@ -186,7 +187,7 @@ static void the_least_used_makes_room(void **state)
 	struct image_unwind *u = stripes(&segment);
 	struct image_facts facts = {.segment_count = 1};
 	/* Room for two. */
-	struct kernel *k = make(100, 12);
+	struct kernel *k = make(400);
 	struct unwind_tables_counters c;
 
 	(void)state;
@@ -207,7 +208,7 @@ static void the_least_used_makes_room(void **state)
 	end(k);
 
 	/* Larger than all there is: refused, and nothing is taken away for it. */
-	k = make(30, 12);
+	k = make(120);
 	assert_int_equal(unwind_tables_put(k->t, 1, u, &segment, 1), -ENOSPC);
 	/* Nothing but frame pointers. */
 	assert_int_equal(unwind_tables_put(k->t, 2, NULL, NULL, 0), 0);

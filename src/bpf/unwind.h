@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#ifndef CULPRIT_BPF_UNWIND_H
+#define CULPRIT_BPF_UNWIND_H
+
+/*
+ * From a frame to its caller's, by a rule or by the frame pointer. The same source runs in the
+ * kernel (unwind.bpf.c) and in user space, where stacks are finished whose tables came too late
+ * (collect/stack_rest.c) and in tests.
+ *
+ * The includer is the host. Before including this it defines UNWIND_FUNCTION (static inline of its
+ * kind) and
+ *   int host_read(void *to, wire_u32 size, wire_u64 address)     memory of the process: 0, or it
+ *                                                                 is not resident
+ */
+#include "wire_stacks.h"
+
+/* DWARF's numbers of registers. */
+#define UNWIND_RBP 6
+#define UNWIND_RSP 7
+
+UNWIND_FUNCTION bool unwind_read_word(wire_u64 address, wire_u64 *ret)
+{
+	return host_read(ret, sizeof(*ret), address) == 0;
+}
+
+/* A register's value in this frame. */
+UNWIND_FUNCTION bool unwind_read_register(const struct wire_unwind_state *u, wire_u32 number,
+					  wire_u64 *ret)
+{
+	if (!u->first && number != UNWIND_RSP && !(number == UNWIND_RBP && u->fp_known))
+		return false;
+	*ret = u->reg[number & (WIRE_UNWIND_REGISTERS - 1)];
+	return true;
+}
+
+UNWIND_FUNCTION int unwind_find_cfa(const struct wire_unwind_state *u,
+				    const struct wire_unwind_rule *r, wire_u64 *ret)
+{
+	wire_u64 base;
+
+	if (r->cfa == WIRE_CFA_NONE || !unwind_read_register(u, r->cfa_reg, &base))
+		return WIRE_STACK_NO_RULE;
+	base += (wire_i64)r->cfa_offset;
+	if (r->cfa == WIRE_CFA_DEREF) {
+		if (!unwind_read_word(base, &base))
+			return WIRE_STACK_NOT_RESIDENT;
+		base += (wire_i64)r->cfa_add;
+	} else if (r->cfa == WIRE_CFA_PLT && (u->pc & 15) >= (wire_u32)r->cfa_add) {
+		base += 8;
+	}
+	*ret = base;
+	return 0;
+}
+
+/* What a register of the caller's is. 0, or the reason why it cannot be had. */
+UNWIND_FUNCTION int unwind_find_place(const struct wire_unwind_state *u, wire_u64 cfa,
+				      wire_u32 place, wire_u32 reg, wire_i64 offset,
+				      wire_u64 *value)
+{
+	wire_u64 base;
+
+	switch (place) {
+	case WIRE_LOCATION_SAME:
+		return 0;
+	case WIRE_LOCATION_AT_CFA:
+		return unwind_read_word(cfa + offset, value) ? 0 : WIRE_STACK_NOT_RESIDENT;
+	case WIRE_LOCATION_AT_REGISTER:
+		if (!unwind_read_register(u, reg, &base))
+			return WIRE_STACK_NO_RULE;
+		return unwind_read_word(base + offset, value) ? 0 : WIRE_STACK_NOT_RESIDENT;
+	case WIRE_LOCATION_IS_CFA:
+		*value = cfa + offset;
+		return 0;
+	case WIRE_LOCATION_REGISTER:
+		return unwind_read_register(u, reg, value) ? 0 : WIRE_STACK_NO_RULE;
+	default:
+		return WIRE_STACK_NO_RULE;
+	}
+}
+
+/* To the caller's frame. -1: there is one; or the reason to end. */
+UNWIND_FUNCTION int unwind_follow_rule(struct wire_unwind_state *u,
+				       const struct wire_unwind_rule *r)
+{
+	wire_u64 ra = u->pc, fp = u->reg[UNWIND_RBP], sp = u->reg[UNWIND_RSP], cfa = 0;
+	bool fp_known;
+	int end;
+
+	if (r->ra == WIRE_LOCATION_UNDEFINED && r->cfa != WIRE_CFA_NONE)
+		return WIRE_STACK_COMPLETE;
+	end = unwind_find_cfa(u, r, &cfa);
+	if (!end)
+		end = unwind_find_place(u, cfa, r->ra, r->ra_reg, r->ra_offset, &ra);
+	if (end)
+		return end;
+	fp_known = unwind_find_place(u, cfa, r->fp, r->fp_reg, r->fp_offset, &fp) == 0 &&
+		   (r->fp != WIRE_LOCATION_SAME || u->fp_known);
+	/* Signal handlers may have a stack of their own. */
+	if (!(r->flags & WIRE_UNWIND_SIGNAL) && (cfa <= sp || cfa >> 47))
+		return WIRE_STACK_BAD_ADDRESS;
+	u->reg[UNWIND_RSP] = cfa;
+	u->reg[UNWIND_RBP] = fp;
+	u->fp_known = fp_known;
+	u->pc = ra;
+	u->first = 0;
+	u->exact = r->flags & WIRE_UNWIND_SIGNAL;
+	return ra == 0 ? WIRE_STACK_COMPLETE : -1;
+}
+
+/* Whether the instruction before this one is a call, as far as its bytes say. */
+UNWIND_FUNCTION bool unwind_is_after_call(wire_u64 pc)
+{
+	wire_u8 b[8] = {0};
+
+	if (host_read(b, 7, pc - 7))
+		return false;
+	return b[2] == 0xe8 || (b[5] == 0xff && (b[6] & 0x38) == 0x10) ||
+	       (b[4] == 0xff && (b[5] & 0x38) == 0x10) || (b[1] == 0xff && (b[2] & 0x38) == 0x10) ||
+	       (b[0] == 0xff && (b[1] & 0x38) == 0x10);
+}
+
+/*
+ * In a frame that was interrupted: where the return address is while the frame pointer is still, or
+ * again, the caller's. 0: it is this frame's.
+ */
+UNWIND_FUNCTION wire_u64 unwind_find_bare_return(const struct wire_unwind_state *u)
+{
+	wire_u8 c[4] = {0};
+
+	if (!u->exact || host_read(c, sizeof(c), u->pc))
+		return 0;
+	/* push rbp; ret; endbr64 at a function's start; jmp [rip + ...] and push n of a stub. */
+	if (c[0] == 0x55 || c[0] == 0xc3 || (c[0] == 0xf3 && c[1] == 0x0f && c[2] == 0x1e) ||
+	    (c[0] == 0xff && c[1] == 0x25) || (c[0] == 0xf2 && c[1] == 0xff && c[2] == 0x25) ||
+	    c[0] == 0x68)
+		return u->reg[UNWIND_RSP];
+	if (c[0] == 0x48 && c[1] == 0x89 && c[2] == 0xe5) /* mov rbp, rsp */
+		return u->reg[UNWIND_RSP] + 8;
+	return 0;
+}
+
+/*
+ * By the frame pointer, for code that has no rule: what compilers make at run time, and assembly.
+ * That it is used as one is not known, so a return address must follow a call.
+ */
+UNWIND_FUNCTION int unwind_follow_frame_pointer(struct wire_unwind_state *u)
+{
+	wire_u64 frame[2] = {u->reg[UNWIND_RBP], 0}, fp = u->reg[UNWIND_RBP];
+	wire_u64 bare = unwind_find_bare_return(u);
+
+	if (!u->fp_known)
+		return WIRE_STACK_NO_RULE;
+	if (bare) {
+		if (!unwind_read_word(bare, &frame[1]))
+			return WIRE_STACK_NOT_RESIDENT;
+		fp = bare - 8;
+	} else {
+		if (fp == 0)
+			return WIRE_STACK_COMPLETE;
+		if (fp < u->reg[UNWIND_RSP] || fp >> 47 || (fp & 7))
+			return WIRE_STACK_NO_RULE;
+		if (host_read(frame, sizeof(frame), fp))
+			return WIRE_STACK_NOT_RESIDENT;
+	}
+	if (frame[1] == 0)
+		return WIRE_STACK_COMPLETE;
+	if (!unwind_is_after_call(frame[1]))
+		return WIRE_STACK_NO_RULE;
+	u->reg[UNWIND_RSP] = fp + sizeof(frame);
+	u->reg[UNWIND_RBP] = frame[0];
+	u->pc = frame[1];
+	u->exact = u->first = 0;
+	return -1;
+}
+
+#endif

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#ifndef CULPRIT_COLLECT_MAPPING_TYPES_H
+#define CULPRIT_COLLECT_MAPPING_TYPES_H
+
+#include "util/diag.h"
+
+/*
+ * Whether the running kernel has the types by which in-kernel programs find a process's mappings
+ * (bpf/mapping.h). Asked before loading, because the verifier's own words would help nobody. 0, or
+ * -EOPNOTSUPP and a sentence that begins with what (a plural).
+ */
+int mapping_types_check(const char *what, struct diag *diag);
+
+#endif

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#ifndef CULPRIT_COLLECT_PACE_H
+#define CULPRIT_COLLECT_PACE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/*
+ * Which share of the samples is followed, by the interpreter or by the unwinder: as many as the
+ * budget allows, by what following one was found to cost.
+ */
+struct pace_config {
+	double budget_percent; /* of a CPU, for this alone */
+	double hz;	       /* samples a second on a busy CPU */
+	double most_hz;	       /* no more than so many are followed; 0: no limit */
+	double cost_ns;	       /* assumed of one, in the kernel, until it was measured */
+	double drain_ns;       /* of the collector's work for one */
+};
+
+struct pace {
+	struct pace_config config;
+	double cost_ns;		  /* as last measured */
+	uint64_t count, spent_ns; /* when it was measured last */
+	uint32_t period;	  /* one in so many samples; 0: none */
+};
+
+void pace_start(struct pace *p, const struct pace_config *config);
+/* Takes the totals so far. True when the period has changed. */
+bool pace_update(struct pace *p, uint64_t count, uint64_t spent_ns);
+
+#endif

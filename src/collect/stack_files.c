@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#include "collect/stack_files.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#include "collect/files.h"
+#include "collect/unwind_tables.h"
+
+#define RULES	 65536
+#define VDSO_MAX (1u << 20)
+
+struct stack_files {
+	struct stack_files_config config;
+	struct unwind_tables *tables;
+	struct stack_file slots[STACK_SLOTS];
+	uint32_t count; /* slots given: 1 to count */
+	uint32_t vdso;	/* the vDSO's, 0: it has none */
+	uint64_t without;
+};
+
+static int put_table(void *arg, uint32_t slot, const struct wire_unwind_table *table)
+{
+	struct stack_files *f = arg;
+
+	return unwinder_put_table(f->config.kernel, slot, table);
+}
+
+static int quiesce(void *arg)
+{
+	struct stack_files *f = arg;
+
+	return sampler_quiesce(f->config.sampler, NULL);
+}
+
+static int reach(void *arg, uint32_t first, uint32_t count)
+{
+	struct stack_files *f = arg;
+
+	return unwinder_reach(f->config.kernel, first, count);
+}
+
+/* Compiles and places the table of a slot. That it has none is placed too. */
+static void load_table(struct stack_files *f, uint32_t slot)
+{
+	struct stack_file *file = &f->slots[slot];
+	struct image_unwind *u = NULL;
+
+	if (file->fd < 0 || image_worker_unwind(f->config.worker, file->fd, &u, NULL))
+		f->without++;
+	/* One that is larger than all the memory is as good as none. */
+	if (unwind_tables_put(f->tables, slot, u, file->segments, file->segment_count) == -ENOSPC) {
+		f->without++;
+		unwind_tables_put(f->tables, slot, NULL, NULL, 0);
+	}
+	image_unwind_free(u);
+}
+
+static void free_file(struct stack_file *file)
+{
+	free(file->path);
+	free(file->segments);
+	if (file->fd >= 0)
+		close(file->fd);
+}
+
+/* Takes over the descriptor. */
+static int add_slot(struct stack_files *f, const struct stack_file *like, uint32_t *ret)
+{
+	struct stack_file *file = &f->slots[f->count + 1];
+
+	if (f->count + 1 == STACK_SLOTS) {
+		if (like->fd >= 0)
+			close(like->fd);
+		return -ENOSPC;
+	}
+	*file = *like;
+	file->path = strdup(like->path);
+	file->segments = calloc(like->segment_count + 1, sizeof(*file->segments));
+	if (!file->path || !file->segments) {
+		free_file(file);
+		return -ENOMEM;
+	}
+	memcpy(file->segments, like->segments, like->segment_count * sizeof(*file->segments));
+	*ret = ++f->count;
+	load_table(f, *ret);
+	return 0;
+}
+
+/* A copy of the vDSO that the worker can read; -1: there is none. */
+static int copy_vdso(void)
+{
+	const uint8_t *base = (const uint8_t *)getauxval(AT_SYSINFO_EHDR);
+	Elf64_Ehdr header;
+	uint64_t size;
+	int fd;
+
+	if (!base)
+		return -1;
+	memcpy(&header, base, sizeof(header));
+	size = header.e_shoff + (uint64_t)header.e_shnum * header.e_shentsize;
+	if (memcmp(header.e_ident, ELFMAG, SELFMAG) || size > VDSO_MAX)
+		return -1;
+	fd = memfd_create("vdso", MFD_CLOEXEC);
+	if (fd >= 0 && write(fd, base, size) != (ssize_t)size) {
+		close(fd);
+		return -1;
+	}
+	return fd;
+}
+
+static void add_vdso(struct stack_files *f)
+{
+	struct stack_file file = {.path = (char *)"[vdso]", .path_size = 6, .fd = copy_vdso()};
+	struct image_facts facts;
+
+	if (file.fd < 0)
+		return;
+	if (image_worker_facts(f->config.worker, file.fd, &facts, NULL)) {
+		close(file.fd);
+		return;
+	}
+	files_identify_vdso(&file.id);
+	file.segments = facts.segments;
+	file.segment_count = facts.segment_count;
+	if (add_slot(f, &file, &f->vdso) == 0)
+		unwinder_put_vdso(f->config.kernel, f->vdso);
+}
+
+int stack_files_new(const struct stack_files_config *config, struct stack_files **ret,
+		    struct diag *diag)
+{
+	struct stack_files *f = calloc(1, sizeof(*f));
+	struct unwind_memory memory = {
+		.rows = unwinder_rows(config->kernel),
+		.rules = unwinder_rules(config->kernel),
+		.row_count = config->row_count,
+		.rule_count = RULES,
+		.slot_count = STACK_SLOTS,
+		.put = put_table,
+		.quiesce = quiesce,
+		.reach = reach,
+		.arg = f,
+	};
+
+	if (f)
+		f->tables = unwind_tables_new(&memory);
+	if (!f || !f->tables) {
+		free(f);
+		return diag_fail(diag, ENOMEM, "out of memory");
+	}
+	f->config = *config;
+	add_vdso(f);
+	*ret = f;
+	return 0;
+}
+
+void stack_files_free(struct stack_files *f)
+{
+	if (!f)
+		return;
+	for (uint32_t slot = 1; slot <= f->count; slot++)
+		free_file(&f->slots[slot]);
+	unwind_tables_free(f->tables);
+	free(f);
+}
+
+int stack_files_give(struct stack_files *f, const struct mapping *m, pid_t pid, uint32_t *ret)
+{
+	const struct mapped_file *file = m->file;
+	struct stack_file like = {
+		.id = file->id,
+		.path = (char *)file->path,
+		.path_size = file->path_size,
+		.segments = file->segments,
+		.segment_count = file->segment_count,
+		.number = file->number,
+	};
+
+	*ret = file->state == FILE_VDSO ? f->vdso : 0;
+	if (file->state != FILE_ELF)
+		return 0;
+	for (uint32_t slot = 1; slot <= f->count; slot++)
+		if (f->slots[slot].number == file->number) {
+			*ret = slot;
+			return 0;
+		}
+	like.fd = files_open(file, pid, m->start, m->end);
+	return add_slot(f, &like, ret);
+}
+
+void stack_files_load(struct stack_files *f, uint32_t slot)
+{
+	if (slot && slot <= f->count && !unwind_tables_find(f->tables, slot, 0))
+		load_table(f, slot);
+}
+
+struct stack_file *stack_files_get(struct stack_files *f, uint32_t slot)
+{
+	return slot && slot <= f->count ? &f->slots[slot] : NULL;
+}
+
+void stack_files_use(struct stack_files *f, uint32_t slot)
+{
+	unwind_tables_use(f->tables, slot);
+}
+
+const struct wire_unwind_rule *stack_files_rule(const struct stack_files *f, uint32_t slot,
+						uint32_t offset)
+{
+	return unwind_tables_find(f->tables, slot, offset);
+}
+
+int stack_files_read(const struct stack_files *f, uint32_t slot, uint64_t offset, void *to,
+		     size_t size)
+{
+	if (!slot || slot > f->count || f->slots[slot].fd < 0 || offset > INT64_MAX)
+		return -EIO;
+	return pread(f->slots[slot].fd, to, size, (off_t)offset) == (ssize_t)size ? 0 : -EIO;
+}
+
+void stack_files_clear(struct stack_files *f)
+{
+	for (uint32_t slot = f->vdso + 1; slot <= f->count; slot++) {
+		unwind_tables_drop(f->tables, slot);
+		free_file(&f->slots[slot]);
+	}
+	f->count = f->vdso;
+}
+
+void stack_files_count(const struct stack_files *f, struct stack_files_counters *ret)
+{
+	struct unwind_tables_counters t;
+
+	unwind_tables_count(f->tables, &t);
+	*ret = (struct stack_files_counters){
+		.tables = t.tables,
+		.table_bytes = t.rows * sizeof(uint32_t),
+		.evicted = t.evicted,
+		.refused = t.refused,
+		.without = f->without,
+	};
+}

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#ifndef CULPRIT_COLLECT_STACK_FILES_H
+#define CULPRIT_COLLECT_STACK_FILES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include "collect/sampler.h"
+#include "collect/space.h"
+#include "collect/unwinder.h"
+#include "image/facts.h"
+#include "image/worker.h"
+#include "util/diag.h"
+
+/*
+ * The files that stacks go through: each has a slot, by which we and the unwinder speak of it, and
+ * an unwind table there, until that has to make room for another's.
+ */
+struct stack_files;
+
+#define STACK_SLOTS 1024 /* number 0 is none */
+
+struct stack_files_config {
+	/* All borrowed. */
+	struct sampler *sampler;
+	struct unwinder *kernel;
+	struct image_worker *worker;
+	uint32_t row_count; /* as the unwinder was configured */
+};
+
+struct stack_file {
+	struct image_id id;
+	char *path;
+	size_t path_size;
+	struct image_segment *segments;
+	uint32_t segment_count;
+	uint64_t number; /* of its struct mapped_file; 0: the vDSO */
+	int fd;		 /* for its table and its code; -1: none */
+	/* Kept by who stores stacks: the batch for which image is its index. */
+	uint32_t batch_number, image;
+};
+
+int stack_files_new(const struct stack_files_config *config, struct stack_files **ret,
+		    struct diag *diag);
+void stack_files_free(struct stack_files *f);
+
+/*
+ * The slot of the file of a mapping of a process, which it gets now, with its table, if it has
+ * none. 0 in *ret: nothing to make a table of. 0; -ENOSPC: all are given; -ENOMEM.
+ */
+int stack_files_give(struct stack_files *f, const struct mapping *m, pid_t pid, uint32_t *ret);
+/* Loads the table of a slot again if it was evicted. */
+void stack_files_load(struct stack_files *f, uint32_t slot);
+/* NULL: no such slot. */
+struct stack_file *stack_files_get(struct stack_files *f, uint32_t slot);
+/* Notes that a stack went through it. */
+void stack_files_use(struct stack_files *f, uint32_t slot);
+/* NULL: it has no table now. */
+const struct wire_unwind_rule *stack_files_rule(const struct stack_files *f, uint32_t slot,
+						uint32_t offset);
+/* Bytes at an offset of the file. 0, or -EIO. */
+int stack_files_read(const struct stack_files *f, uint32_t slot, uint64_t offset, void *to,
+		     size_t size);
+/* Takes all slots back but the vDSO's; no program may use them any more. */
+void stack_files_clear(struct stack_files *f);
+
+struct stack_files_counters {
+	uint64_t tables, table_bytes, evicted;
+	uint64_t without; /* files that no table could be made of */
+	uint64_t refused; /* rows whose rule found no number */
+};
+void stack_files_count(const struct stack_files *f, struct stack_files_counters *ret);
+
+#endif

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#ifndef CULPRIT_COLLECT_STACK_REST_H
+#define CULPRIT_COLLECT_STACK_REST_H
+
+#include "bpf/wire_stacks.h"
+#include "collect/resolve.h"
+#include "collect/stack_files.h"
+
+/*
+ * Follows a stack from where the program in the kernel met a file without a table, by the copy that
+ * it made of the stack, and loads the tables that are lacking. *ret is the stack with all its
+ * frames and its end: NO_TABLE if the file or its process is not known here either, or if the stack
+ * goes on past the copy. What processes did until then must be known.
+ */
+void stack_rest(struct resolver *resolver, struct stack_files *files,
+		const struct wire_snapshot *snapshot, struct wire_stack *ret);
+
+#endif

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#ifndef CULPRIT_COLLECT_STACK_STORE_H
+#define CULPRIT_COLLECT_STACK_STORE_H
+
+#include <stdint.h>
+#include "bpf/wire_stacks.h"
+#include "collect/resolve.h"
+#include "collect/stack_files.h"
+#include "db/batch.h"
+
+/* Puts stacks into the batch: frames become (image, offset), what is missing a note in their place.
+ */
+struct stack_store {
+	/* All borrowed. */
+	struct resolver *resolver;
+	struct stack_files *files;
+	struct db_batch *batch;
+	uint32_t batch_number; /* to be raised after each db_batch_clear */
+};
+
+/* The name of an end in the database's counters ("stacks.end.NAME"). */
+const char *stack_end_name(unsigned end);
+/* What it means, for people; NULL of a complete stack. */
+const char *stack_end_text(unsigned end);
+
+/* 0, or an error of the batch (-ENOSPC: it is full). */
+int stack_store(struct stack_store *s, const struct wire_stack *stack, uint64_t count);
+
+#endif
