@@ -20,6 +20,7 @@ enum {
 	CALLS_PRUNE,
 	CALLS_BY,
 	CALLS_IDLE,
+	CALLS_HTML,
 };
 
 static const struct cmd_option options[] = {
@@ -33,6 +34,8 @@ static const struct cmd_option options[] = {
 	{"prune", CALLS_PRUNE, "PERCENT", "leave out what has less of all (1; JSON and CSV: 0)"},
 	{"by", CALLS_BY, "WHAT", "apart for each: process or subject"},
 	{"idle", CALLS_IDLE, NULL, "with the kernel's idle functions"},
+	{"html", CALLS_HTML, "FILE",
+	 "a page instead: flame graph and icicle, with search and zoom"},
 	REPORT_SELECTION_OPTIONS,
 	REPORT_FORM_OPTIONS,
 	{NULL},
@@ -58,6 +61,7 @@ struct calls {
 	struct stack_options stacks;
 	enum query_group group;
 	bool prune_given;
+	const char *html; /* file of the page, NULL: none */
 
 	struct query *query;
 	struct db_reader *reader;
@@ -102,6 +106,9 @@ static int take_option(void *arg, int value, const char *text, struct diag *diag
 		return 0;
 	case CALLS_IDLE:
 		c->stacks.idle = true;
+		return 0;
+	case CALLS_HTML:
+		c->html = text;
 		return 0;
 	case CALLS_HOT:
 		c->view.hot = HOT_DEFAULT;
@@ -172,7 +179,12 @@ static int show(struct calls *c, struct diag *diag)
 
 	c->view.tree = c->made;
 	if (!c->prune_given)
-		c->view.prune = c->report.format == TABLE_TEXT ? PRUNE_DEFAULT : 0;
+		c->view.prune = c->report.format == TABLE_TEXT && !c->html ? PRUNE_DEFAULT : 0;
+	if (!r && c->html) {
+		r = calls_write_html(&c->view, &h, c->html, diag);
+		report_header_free(&h);
+		return r;
+	}
 	if (!r && c->report.format == TABLE_JSON)
 		r = calls_tree_json(&c->view, &h);
 	else if (!r)

@@ -49,6 +49,10 @@ int calls_tree_table(const struct calls_view *v, struct table **ret);
 /* The tree as JSON, to stdout. */
 int calls_tree_json(const struct calls_view *v, const struct report_header *h);
 
+/* The tree as a page, to a file ("-": stdout). 0 or a negative errno. */
+int calls_write_html(const struct calls_view *v, const struct report_header *h, const char *path,
+		     struct diag *diag);
+
 /* Notes of the header, and its JSON, with what is said of the stacks. */
 void calls_describe(const struct tree *t, struct report_header *h);
 json_t *calls_json_header(const struct stack_set *s, const struct report_header *h);

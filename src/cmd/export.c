@@ -1,29 +1,31 @@
 /* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#include "cmd/export.h"
+
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include "cfg/open.h"
-#include "cmd/insights.h"
-#include "exchange/counted.h"
-#include "util/text.h"
 
-/* culprit export: one image's profile for an optimiser. */
-
-#define EXPORT_MAX_BYTES ((size_t)2 << 30)
+/* culprit export: profiles for other programs. */
 
 enum {
-	EXPORT_FDATA = INSIGHTS_OPTION_END,
-	EXPORT_PREAGGREGATED,
-	EXPORT_AUTOFDO,
-	EXPORT_OPTION_END
+	OPTION_CODE = INSIGHTS_OPTION_END,
+	OPTION_STACKS = OPTION_CODE + EXPORT_CODES,
+	OPTION_XML = OPTION_STACKS + EXPORT_STACKS,
 };
 
 static const struct cmd_option options[] = {
 	REPORT_DB_OPTION,
-	{"bolt-fdata", EXPORT_FDATA, "FILE", "for llvm-bolt -data; needs symbols"},
-	{"bolt-preaggregated", EXPORT_PREAGGREGATED, "FILE", "for perf2bolt -pa"},
-	{"autofdo", EXPORT_AUTOFDO, "FILE", "AutoFDO's text, for llvm-profdata merge --sample"},
+	{"folded", OPTION_STACKS + EXPORT_FOLDED, "FILE", "stacks, a line each: STACK COUNT"},
+	{"pprof", OPTION_STACKS + EXPORT_PPROF, "FILE", "stacks, for pprof and all that reads it"},
+	{"speedscope", OPTION_STACKS + EXPORT_SPEEDSCOPE, "FILE", "stacks, for speedscope"},
+	{"callgrind", OPTION_STACKS + EXPORT_CALLGRIND, "FILE",
+	 "stacks, for callgrind_annotate and KCachegrind"},
+	{"xml", OPTION_XML, "FILE", "samples by load module, file, function and line"},
+	{"counts", OPTION_CODE + EXPORT_COUNTS, "FILE", "executions of an image's basic blocks"},
+	{"bolt-fdata", OPTION_CODE + EXPORT_FDATA, "FILE", "for llvm-bolt -data; needs symbols"},
+	{"bolt-preaggregated", OPTION_CODE + EXPORT_PREAGGREGATED, "FILE", "for perf2bolt -pa"},
+	{"autofdo", OPTION_CODE + EXPORT_AUTOFDO, "FILE",
+	 "AutoFDO's text, for llvm-profdata merge --sample"},
 	INSIGHTS_OPTIONS,
 	REPORT_SELECTION_OPTIONS,
 	{NULL},
@@ -32,109 +34,39 @@ static const struct cmd_option options[] = {
 static const struct cmd_spec spec = {
 	"export",
 	"",
-	"Writes how often the blocks and edges of one image ran, as optimisers read it. The image "
-	"is\n"
-	"the one with most samples among those that --image selects.",
+	"Writes profiles as other programs read them. What optimisers read, and --counts, is of\n"
+	"one image: the one with most samples among those that --image selects.",
 	options,
 	false,
 };
 
-struct export
-{
+struct export_options {
 	struct insights_session session;
-	const char *files[EXPORT_OPTION_END - EXPORT_FDATA];
-	const struct query_part *part; /* of the image */
-	struct cfg_image *graphs;      /* when nothing tells time */
-	struct counted_set *counts;
+	const char *code[EXPORT_CODES], *stacks[EXPORT_STACKS], *xml;
+	bool any_code, any_stacks;
 };
 
 static int take_option(void *arg, int value, const char *text, struct diag *diag)
 {
-	struct export *e = arg;
+	struct export_options *o = arg;
 
-	if (value == REPORT_FUNCTION || value == REPORT_JSON || value == REPORT_CSV)
-		return diag_fail(diag, EINVAL, "an export is of a whole image");
-	if (value >= EXPORT_FDATA && value < EXPORT_OPTION_END) {
-		e->files[value - EXPORT_FDATA] = text;
-		return 0;
+	if (value == REPORT_JSON || value == REPORT_CSV)
+		return diag_fail(diag, EINVAL, "an export has a form of its own");
+	if (value == OPTION_XML) {
+		o->xml = text;
+	} else if (value >= OPTION_STACKS && value < OPTION_XML) {
+		o->stacks[value - OPTION_STACKS] = text;
+		o->any_stacks = true;
+	} else if (value >= OPTION_CODE && value < OPTION_STACKS) {
+		o->code[value - OPTION_CODE] = text;
+		o->any_code = true;
+	} else {
+		return insights_take_option(&o->session, value, text, diag);
 	}
-	return insights_take_option(&e->session, value, text, diag);
-}
-
-static uint64_t count_samples(const struct query_part *p)
-{
-	uint64_t sum = 0;
-
-	for (size_t i = 0; i < p->row_count; i++)
-		sum += p->rows[i].event ? 0 : p->rows[i].count;
-	return sum;
-}
-
-static int choose_image(struct export *e, struct diag *diag)
-{
-	uint64_t most = 0;
-
-	for (size_t i = 0; i < e->session.query->part_count; i++) {
-		const struct query_part *p = &e->session.query->parts[i];
-		const struct query_image *image = &e->session.query->images[p->image];
-		uint64_t samples = count_samples(p);
-
-		if (!p->selected || image->id.kind != IMAGE_BUILD_ID)
-			continue;
-		if (samples > most) {
-			most = samples;
-			e->part = p;
-		}
-	}
-	if (!e->part)
-		return diag_fail(diag, ENOENT,
-				 "no program or library in this selection has samples");
 	return 0;
 }
 
-/* Of an event that does not tell time: where it happened is all that is known. */
-static int count_roughly(struct export *e, const struct query_image *image, struct diag *diag)
-{
-	struct counted_sample *rows;
-	size_t count = 0;
-	int r = cfg_image_open(e->session.finder, &image->id, image->path, &e->graphs, diag);
-
-	if (r)
-		return r;
-	rows = calloc(e->part->row_count + 1, sizeof(*rows));
-	for (size_t i = 0; i < e->part->row_count && rows; i++) {
-		const struct query_row *row = &e->part->rows[i];
-
-		if (!row->event)
-			rows[count++] = (struct counted_sample){row->offset, row->count};
-	}
-	r = rows ? counted_new_rough(e->graphs, rows, count, &e->counts) : -ENOMEM;
-	free(rows);
-	return r ? diag_fail(diag, ENOMEM, "out of memory") : 0;
-}
-
-static int count_image(struct export *e, struct diag *diag)
-{
-	const struct query_image *image = &e->session.query->images[e->part->image];
-	const struct frequency_function *list = NULL;
-	size_t count = 0;
-	int r = 0;
-
-	if (e->session.all)
-		list = insights_frequencies(e->session.all, image, &count);
-	if (!list)
-		r = count_roughly(e, image, diag);
-	else if (counted_new(list, count, &e->counts))
-		r = diag_fail(diag, ENOMEM, "out of memory");
-	if (r)
-		return r;
-	e->counts->image.path = image->path;
-	image_find_symbols(e->session.finder, &image->id, image->path, &e->counts->image.symbols,
-			   NULL);
-	return 0;
-}
-
-static int save(const struct buf *b, const char *path, struct diag *diag)
+int export_save(const struct buf *b, const char *path, struct diag *diag)
 {
 	FILE *f;
 	int r = 0;
@@ -153,117 +85,69 @@ static int save(const struct buf *b, const char *path, struct diag *diag)
 	return 0;
 }
 
-static int put_fdata(const struct export *e, struct buf *b, struct diag *diag)
+int export_open(struct export_source *s, struct report_options *report, enum query_group group,
+		struct diag *diag)
 {
-	if (!e->counts->image.symbols)
-		return diag_fail(diag, ENOENT, "%s has no symbols: use --bolt-preaggregated",
-				 e->counts->image.path);
-	bolt_write_fdata(&e->counts->image, b);
-	return 0;
-}
-
-static int put_preaggregated(const struct export *e, struct buf *b, struct diag *diag)
-{
-	(void)diag;
-	bolt_write_preaggregated(&e->counts->image, b);
-	return 0;
-}
-
-static int put_autofdo(const struct export *e, struct buf *b, struct diag *diag)
-{
-	const struct query_image *image = &e->session.query->images[e->part->image];
-	struct image_lines *lines = NULL;
-	uint64_t *addresses = NULL;
+	const struct db_epoch *const *epochs;
+	const char *path;
 	size_t count;
-	int r = autofdo_addresses(&e->counts->image, &addresses, &count);
+	int r = query_new(&report->selection, group, &s->query, diag);
 
+	if (!r)
+		r = report_open(report, &path, &s->reader, diag);
 	if (r)
-		return diag_fail(diag, ENOMEM, "out of memory");
-	r = image_find_lines(e->session.finder, &image->id, image->path, addresses, count, &lines,
-			     diag);
-	if (!r)
-		b->error = autofdo_write(&e->counts->image, lines, b);
-	if (!r && !b->error && !b->size)
-		r = diag_fail(diag, ENOENT,
-			      "no sampled function of %s has line numbers (compile with -g)",
-			      image->path);
-	image_lines_free(lines);
-	free(addresses);
-	return r;
-}
-
-static int write_all(const struct export *e, struct diag *diag)
-{
-	static int (*const writers[])(const struct export *, struct buf *, struct diag *) = {
-		put_fdata,
-		put_preaggregated,
-		put_autofdo,
-	};
-	int r = 0;
-
-	for (size_t i = 0; i < sizeof(writers) / sizeof(writers[0]) && !r; i++) {
-		struct buf b;
-
-		if (!e->files[i])
-			continue;
-		buf_init(&b, EXPORT_MAX_BYTES);
-		r = writers[i](e, &b, diag);
-		if (!r)
-			r = save(&b, e->files[i], diag);
-		buf_free(&b);
-	}
-	return r;
-}
-
-static void describe(const struct export *e)
-{
-	const struct query_image *image = &e->session.query->images[e->part->image];
-	uint64_t edges = e->session.all ? insights_basis(e->session.all)->edges : 0;
-	char path[512];
-
-	text_escape(path, sizeof(path), image->path, image->path_size);
-	fprintf(stderr,
-		"culprit: %s: %zu functions; counts from %llu samples and %llu branch outcomes of "
-		"the "
-		"selection\n",
-		path, e->counts->image.function_count, (unsigned long long)count_samples(e->part),
-		(unsigned long long)edges);
-}
-
-static int run(struct export *e, struct diag *diag)
-{
-	bool any = false;
-	int r;
-
-	for (size_t i = 0; i < sizeof(e->files) / sizeof(e->files[0]); i++)
-		any |= e->files[i] != NULL;
-	if (!any)
-		return diag_fail(diag, EINVAL, "export what?");
-	r = insights_open(&e->session, diag);
-	if (r && r != -ENODATA)
 		return r;
-	r = choose_image(e, diag);
-	if (!r)
-		r = count_image(e, diag);
-	if (!r)
-		r = write_all(e, diag);
-	if (!r)
-		describe(e);
+	epochs = db_reader_selected(s->reader, &count);
+	r = image_finder_new(path, count ? epochs[0]->machine : NULL, &s->finder);
+	return r ? diag_fail(diag, -r, "cannot look for symbols: %s", strerror(-r)) : 0;
+}
+
+void export_close(struct export_source *s)
+{
+	query_free(s->query);
+	image_finder_free(s->finder);
+	db_reader_free(s->reader);
+}
+
+static int check(const struct export_options *o, struct diag *diag)
+{
+	const struct report_options *report = &o->session.report;
+
+	if (!o->any_code && !o->any_stacks && !o->xml)
+		return diag_fail(diag, EINVAL, "export what?");
+	if (o->any_code && report->function)
+		return diag_fail(diag, EINVAL, "an export for optimisers is of a whole image");
+	if (o->any_stacks && (report->function || report->selection.image))
+		return diag_fail(diag, EINVAL,
+				 "stacks are exported whole: --function and --image are not for "
+				 "them");
+	return 0;
+}
+
+static int run(struct export_options *o, struct diag *diag)
+{
+	struct report_options *report = &o->session.report;
+	int r = check(o, diag);
+
+	if (!r && o->any_stacks)
+		r = export_stacks(report, o->stacks, diag);
+	if (!r && o->xml)
+		r = export_xml(report, o->xml, diag);
+	if (!r && o->any_code)
+		r = export_code(&o->session, o->code, diag);
 	return r;
 }
 
 int cmd_export(int argc, char **argv)
 {
-	struct export e = {0};
+	struct export_options o = {0};
 	struct diag diag = {""};
-	int r = cmd_parse(&spec, argc, argv, take_option, &e, NULL);
+	int r = cmd_parse(&spec, argc, argv, take_option, &o, NULL);
 
 	if (r >= 0)
 		return r;
-	r = run(&e, &diag);
-	counted_free(e.counts);
-	cfg_image_free(e.graphs);
-	insights_close(&e.session);
+	r = run(&o, &diag);
+	insights_close(&o.session);
 	if (r == -EINVAL)
 		return cmd_fail_usage("export", &diag);
 	return r < 0 ? cmd_fail(&diag) : r;

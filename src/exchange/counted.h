@@ -57,6 +57,12 @@ void bolt_write_preaggregated(const struct counted_image *image, struct buf *out
 void bolt_write_fdata(const struct counted_image *image, struct buf *out);
 
 /*
+ * For people and scripts: every block of the functions that ran, with its instructions and
+ * executions, a line each, under a line for its procedure (doc/exchange.md).
+ */
+void counts_write(const struct counted_image *image, struct buf *out);
+
+/*
  * For compilers: the text form of AutoFDO's profiles, by function and line, with what was inlined
  * below its call (clang.llvm.org, User's Manual, "Sample Profile Text Format"). lines: the source
  * positions of each address that autofdo_addresses gave, in its order. -ENOMEM; -EFBIG.

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include "cmd/calls_view.h"
+#include "exchange/stacks.h"
+#include "report/flame.h"
+
+/* culprit calls --html: the tree as a page. */
+
+#define NOT_ADDED UINT32_MAX
+
+struct html {
+	const struct tree *tree;
+	struct flame *flame;
+	uint32_t *numbers; /* of the set's functions on the page */
+	bool *shown;	   /* nodes */
+	uint64_t *samples; /* of one node, for each event */
+	uint32_t left_out; /* the function that stands for what is not shown */
+};
+
+static enum flame_kind find_kind(const struct tree *t, const struct stack_function *f)
+{
+	uint8_t kind = t->set->images[f->image].id.kind;
+
+	if (f->kind == STACK_NOTE)
+		return FLAME_NOTE;
+	if (kind == IMAGE_KERNEL || kind == IMAGE_MODULE || kind == IMAGE_BPF)
+		return FLAME_KERNEL;
+	return f->inlined ? FLAME_INLINED : FLAME_USER;
+}
+
+static int add_group(struct html *p, uint32_t node, uint32_t *ret)
+{
+	char *name = calls_group_name(p->tree, node);
+	struct flame_function function = {.name = name, .kind = FLAME_NOTE};
+	int r = name ? flame_add_function(p->flame, &function, ret) : -ENOMEM;
+
+	free(name);
+	return r;
+}
+
+static int add_function(struct html *p, uint32_t node, uint32_t *ret)
+{
+	const struct stack_function *f = tree_function(p->tree, node);
+	struct flame_function function;
+	uint32_t *number;
+	int r = 0;
+
+	if (!f)
+		return add_group(p, node, ret);
+	number = &p->numbers[p->tree->nodes[node].function];
+	if (*number == NOT_ADDED) {
+		function = (struct flame_function){
+			.name = f->name,
+			.image = f->kind == STACK_NOTE ? NULL : p->tree->set->images[f->image].path,
+			.file = p->tree->nodes[node].file,
+			.kind = find_kind(p->tree, f),
+		};
+		r = flame_add_function(p->flame, &function, number);
+	}
+	*ret = *number;
+	return r;
+}
+
+static int enter(void *arg, uint32_t node, uint64_t depth)
+{
+	struct html *p = arg;
+	uint32_t function;
+	int r;
+
+	p->shown[node] = true;
+	if (!depth)
+		return 0;
+	r = add_function(p, node, &function);
+	for (size_t e = 0; e < p->tree->event_count && !r; e++)
+		p->samples[e] = tree_self(p->tree, node, e);
+	return r ? r : flame_add_context(p->flame, (uint32_t)depth - 1, function, p->samples);
+}
+
+/* What is not shown stays in the sums, under a name of its own. */
+static int leave(void *arg, uint32_t node, uint64_t depth, const struct calls_rest *rest)
+{
+	struct html *p = arg;
+	const struct tree_node *n = &p->tree->nodes[node];
+
+	if (!rest->stacks)
+		return 0;
+	memset(p->samples, 0, p->tree->event_count * sizeof(*p->samples));
+	for (uint32_t i = 0; i < n->child_count; i++) {
+		uint32_t child = p->tree->children[n->first_child + i];
+
+		for (size_t e = 0; e < p->tree->event_count && !p->shown[child]; e++)
+			p->samples[e] += tree_total(p->tree, child, e);
+	}
+	return flame_add_context(p->flame, (uint32_t)depth, p->left_out, p->samples);
+}
+
+static int add_all(struct html *p, const struct calls_view *v)
+{
+	struct flame_function left_out = {.name = "[pruned]", .kind = FLAME_NOTE};
+	struct calls_visitor visitor = {enter, leave, p};
+	const struct stack_set *s = v->tree->set;
+	int r = 0;
+
+	for (size_t e = 0; e < v->tree->event_count && !r; e++) {
+		const struct query_event *event = &s->query->events[e];
+
+		r = flame_add_event(p->flame, event->label,
+				    stacks_is_clock(event) ? stacks_units(s, e) : 0);
+	}
+	if (!r)
+		r = flame_add_function(p->flame, &left_out, &p->left_out);
+	return r ? r : calls_walk(v, &visitor);
+}
+
+static int save(const struct html *p, const struct report_header *h, const char *path,
+		struct diag *diag)
+{
+	const struct stack_quality *q = &p->tree->set->quality;
+	FILE *out = strcmp(path, "-") ? fopen(path, "we") : stdout;
+	char title[512], summary[512];
+	int r;
+
+	if (!out)
+		return diag_fail(diag, errno, "cannot write %s: %s", path, strerror(errno));
+	snprintf(title, sizeof(title), "%s%s%s", h->machine ? h->machine : "culprit",
+		 h->epoch_count ? ", " : "", h->epoch_count ? h->epochs[h->epoch_count - 1] : "");
+	snprintf(summary, sizeof(summary), "%" PRIu64 " stacks, %.2f%% of them complete", q->stacks,
+		 q->stacks ? 100 * (double)q->complete / (double)q->stacks : 0);
+	r = flame_write(p->flame, title, summary, h, out);
+	if ((out == stdout ? fflush(out) : fclose(out)) && !r)
+		r = -EIO;
+	return r ? diag_fail(diag, -r, "cannot write %s: %s", path, strerror(-r)) : 0;
+}
+
+int calls_write_html(const struct calls_view *v, const struct report_header *h, const char *path,
+		     struct diag *diag)
+{
+	struct html p = {.tree = v->tree};
+	size_t functions = v->tree->set->function_count;
+	int r = flame_new(v->tree->event_count, &p.flame);
+
+	p.numbers = malloc((functions + 1) * sizeof(*p.numbers));
+	p.shown = calloc(v->tree->node_count + 1, sizeof(*p.shown));
+	p.samples = calloc(v->tree->event_count + 1, sizeof(*p.samples));
+	if (!p.numbers || !p.shown || !p.samples)
+		r = -ENOMEM;
+	for (size_t i = 0; i < functions && !r; i++)
+		p.numbers[i] = NOT_ADDED;
+	if (!r)
+		r = add_all(&p, v);
+	if (r == -ENOSPC)
+		diag_fail(diag, ENOSPC, "the tree is too large for a page: use --prune");
+	else if (r)
+		diag_fail(diag, -r, "cannot make the page: %s", strerror(-r));
+	else
+		r = save(&p, h, path, diag);
+	flame_free(p.flame);
+	free(p.numbers);
+	free(p.shown);
+	free(p.samples);
+	return r;
+}

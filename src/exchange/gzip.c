@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#include "exchange/gzip.h"
+
+#include <errno.h>
+#include <zlib.h>
+
+#define WINDOW_GZIP (15 + 16) /* the largest, with gzip's header */
+#define PIECE_BYTES ((size_t)1 << 30)
+
+int gzip_write(const uint8_t *data, size_t size, struct buf *out)
+{
+	z_stream z = {0};
+	uint8_t piece[65536];
+	int status;
+
+	if (deflateInit2(&z, 6, Z_DEFLATED, WINDOW_GZIP, 8, Z_DEFAULT_STRATEGY) != Z_OK) {
+		out->error = -ENOMEM;
+		return -ENOMEM;
+	}
+	do {
+		if (!z.avail_in && size) {
+			z.next_in = (uint8_t *)data;
+			z.avail_in = (uInt)(size < PIECE_BYTES ? size : PIECE_BYTES);
+			data += z.avail_in;
+			size -= z.avail_in;
+		}
+		z.next_out = piece;
+		z.avail_out = sizeof(piece);
+		status = deflate(&z, size ? Z_NO_FLUSH : Z_FINISH);
+		buf_append(out, piece, sizeof(piece) - z.avail_out);
+	} while (status != Z_STREAM_END && !out->error);
+	deflateEnd(&z);
+	return out->error;
+}

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#ifndef CULPRIT_EXCHANGE_GZIP_H
+#define CULPRIT_EXCHANGE_GZIP_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include "util/buf.h"
+
+/* Appends the data as a gzip file (RFC 1952). 0, or the buffer's error. */
+int gzip_write(const uint8_t *data, size_t size, struct buf *out);
+
+#endif

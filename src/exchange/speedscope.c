@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include "config.h"
+#include "exchange/stacks.h"
+#include "util/text.h"
+
+/* speedscope's own JSON: shared frames, and for each event the stacks as lists of them. */
+
+#define NAME_MAX_BYTES 8192
+
+static void put_text(struct buf *b, const char *text)
+{
+	char safe[NAME_MAX_BYTES];
+
+	text_escape_controls(safe, sizeof(safe), text, strlen(text));
+	buf_append_u8(b, '"');
+	for (const char *p = safe; *p; p++) {
+		if (*p == '"' || *p == '\\')
+			buf_append_u8(b, '\\');
+		buf_append_u8(b, (uint8_t)*p);
+	}
+	buf_append_u8(b, '"');
+}
+
+/* A frame is a function; its file the source's, where that is known, else the image's. */
+static int put_frames(struct buf *b, const struct stack_set *s)
+{
+	const char **files = calloc(s->function_count + 1, sizeof(*files));
+
+	if (!files)
+		return -ENOMEM;
+	for (size_t i = 0; i < s->place_count; i++)
+		if (s->places[i].file && !files[s->places[i].function])
+			files[s->places[i].function] = s->places[i].file;
+	for (size_t i = 0; i < s->function_count; i++) {
+		const struct stack_function *f = &s->functions[i];
+
+		buf_printf(b, "%s{\"name\":", i ? ",\n" : "");
+		put_text(b, f->name);
+		if (f->kind != STACK_NOTE) {
+			buf_printf(b, ",\"file\":");
+			put_text(b, files[i] ? files[i] : s->images[f->image].path);
+		}
+		buf_append_u8(b, '}');
+	}
+	free(files);
+	return b->error;
+}
+
+static int put_samples(struct buf *b, const struct stack_set *s, size_t event)
+{
+	struct stack_levels levels = {0};
+	const char *comma = "";
+	int r = 0;
+
+	for (size_t i = 0; i < s->count_count && !r; i++) {
+		if (s->counts[i].event != event)
+			continue;
+		r = stack_levels_read(&levels, s, s->counts[i].node);
+		buf_printf(b, "%s[", comma);
+		comma = ",\n";
+		for (size_t k = 0; k < levels.count && !r; k++)
+			r = buf_printf(b, "%s%u", k ? "," : "",
+				       s->places[levels.list[k].place].function);
+		buf_append_u8(b, ']');
+	}
+	free(levels.list);
+	return r ? r : b->error;
+}
+
+/* Of a clock the time that the stacks stand for; of others their number. */
+static int put_profile(struct buf *b, const struct stack_set *s, size_t event)
+{
+	const struct query_event *e = &s->query->events[event];
+	double weight = stacks_is_clock(e) ? stacks_units(s, event) : 1, sum = 0;
+	const char *comma = "";
+	int r;
+
+	buf_printf(b, "{\"type\":\"sampled\",\"name\":");
+	put_text(b, e->label);
+	buf_printf(b, ",\"unit\":\"%s\",\"startValue\":0,\"samples\":[",
+		   stacks_is_clock(e) ? "nanoseconds" : "none");
+	r = put_samples(b, s, event);
+	buf_printf(b, "],\n\"weights\":[");
+	for (size_t i = 0; i < s->count_count; i++) {
+		if (s->counts[i].event != event)
+			continue;
+		buf_printf(b, "%s%.0f", comma, (double)s->counts[i].count * weight);
+		sum += (double)s->counts[i].count * weight;
+		comma = ",";
+	}
+	buf_printf(b, "],\"endValue\":%.0f}", sum);
+	return r ? r : b->error;
+}
+
+int stacks_write_speedscope(const struct stack_set *s, const struct stacks_about *about,
+			    struct buf *out)
+{
+	int r;
+
+	buf_printf(out, "{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\",\n"
+			"\"exporter\":\"culprit " CULPRIT_VERSION "\",\"name\":");
+	put_text(out, about->title);
+	buf_printf(out, ",\"activeProfileIndex\":0,\n\"shared\":{\"frames\":[");
+	r = put_frames(out, s);
+	buf_printf(out, "]},\n\"profiles\":[");
+	for (size_t i = 0; i < s->query->event_count && !r; i++) {
+		if (i)
+			buf_printf(out, ",\n");
+		r = put_profile(out, s, i);
+	}
+	buf_printf(out, "]}\n");
+	if (r && !out->error)
+		out->error = r;
+	return out->error;
+}

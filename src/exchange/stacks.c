@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#include "exchange/stacks.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What the writers of stacks have in common. */
+
+static int add_level(struct stack_levels *l, uint32_t place, uint32_t frame)
+{
+	size_t room = l->room ? 2 * l->room : 256;
+	struct stack_level *list;
+
+	if (l->count == l->room) {
+		list = reallocarray(l->list, room, sizeof(*list));
+		if (!list)
+			return -ENOMEM;
+		l->list = list;
+		l->room = room;
+	}
+	l->list[l->count++] = (struct stack_level){place, frame};
+	return 0;
+}
+
+int stack_levels_read(struct stack_levels *l, const struct stack_set *s, uint32_t node)
+{
+	l->count = 0;
+	l->group = QUERY_NO_GROUP;
+	for (; node; node = s->nodes[node].parent) {
+		const struct stack_node *n = &s->nodes[node];
+		const struct stack_frame *f;
+
+		if (n->frame == STACK_NO_FRAME) {
+			l->group = n->group;
+			continue;
+		}
+		f = &s->frames[n->frame];
+		for (uint32_t i = f->place_count; i-- > 0;) {
+			int r = add_level(l, f->first_place + i, n->frame);
+
+			if (r)
+				return r;
+		}
+	}
+	for (size_t i = 0; i < l->count / 2; i++) {
+		struct stack_level inner = l->list[i];
+
+		l->list[i] = l->list[l->count - 1 - i];
+		l->list[l->count - 1 - i] = inner;
+	}
+	return 0;
+}
+
+bool stacks_is_clock(const struct query_event *e)
+{
+	return !strncmp(e->name, "cpu-clock", 9) || !strncmp(e->name, "task-clock", 10);
+}
+
+double stacks_units(const struct stack_set *s, size_t event)
+{
+	const struct query_event *e = &s->query->events[event];
+	double stacks = (double)s->totals[event] + (double)s->idle[event];
+
+	if (!(stacks > 0))
+		return 0;
+	/* Imported stacks may be all that there is of an event. */
+	return (double)e->period * query_event_scale(e) *
+	       ((double)e->samples > stacks ? (double)e->samples / stacks : 1);
+}
+
+static int compare_counts(const void *a, const void *b, void *arg)
+{
+	const struct stack_set *s = arg;
+	const struct stack_count *x = &s->counts[*(const uint32_t *)a];
+	const struct stack_count *y = &s->counts[*(const uint32_t *)b];
+
+	if (x->node != y->node)
+		return x->node < y->node ? -1 : 1;
+	return (x->event > y->event) - (x->event < y->event);
+}
+
+uint32_t *stacks_order(const struct stack_set *s)
+{
+	uint32_t *order = calloc(s->count_count + 1, sizeof(*order));
+
+	for (size_t i = 0; i < s->count_count && order; i++)
+		order[i] = (uint32_t)i;
+	if (order)
+		qsort_r(order, s->count_count, sizeof(*order), compare_counts, (void *)s);
+	return order;
+}

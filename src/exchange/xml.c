@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#include "exchange/xml.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include "config.h"
+#include "util/text.h"
+
+#define NAME_MAX_BYTES 8192
+#define NO_FILE	       "<unknown>"
+
+/* An attribute. Bytes that XML cannot hold are escaped as everywhere. */
+static void put_attribute(struct buf *b, const char *name, const char *value)
+{
+	char safe[NAME_MAX_BYTES];
+
+	text_escape_controls(safe, sizeof(safe), value, strlen(value));
+	buf_printf(b, " %s=\"", name);
+	for (const char *p = safe; *p; p++) {
+		switch (*p) {
+		case '<':
+			buf_printf(b, "&lt;");
+			break;
+		case '&':
+			buf_printf(b, "&amp;");
+			break;
+		case '"':
+			buf_printf(b, "&quot;");
+			break;
+		default:
+			buf_append_u8(b, (uint8_t)*p);
+		}
+	}
+	buf_append_u8(b, '"');
+}
+
+static const char *image_of(const struct rank_row *r)
+{
+	return r->image ? r->image->path : RANK_UNKNOWN;
+}
+
+static const char *file_of(const struct rank_row *r)
+{
+	return r->file ? r->file : NO_FILE;
+}
+
+static const char *function_of(const struct rank_row *r)
+{
+	return r->function ? r->function : RANK_NO_SYMBOL;
+}
+
+static int compare_rows(const void *a, const void *b)
+{
+	const struct rank_row *x = *(const struct rank_row *const *)a;
+	const struct rank_row *y = *(const struct rank_row *const *)b;
+	int d = strcmp(image_of(x), image_of(y));
+
+	d = d ? d : strcmp(file_of(x), file_of(y));
+	d = d ? d : strcmp(function_of(x), function_of(y));
+	return d ? d : (x->line > y->line) - (x->line < y->line);
+}
+
+/* The levels that a row begins anew: 3 load module, 2 file, 1 procedure, 0 none. */
+static int levels_new(const struct rank_row *last, const struct rank_row *r)
+{
+	if (!last || strcmp(image_of(last), image_of(r)) != 0)
+		return 3;
+	if (strcmp(file_of(last), file_of(r)) != 0)
+		return 2;
+	return strcmp(function_of(last), function_of(r)) != 0;
+}
+
+static void close_levels(struct buf *b, int levels)
+{
+	static const char *const ends[] = {"</P>\n", "</F>\n", "</LM>\n"};
+
+	for (int i = 0; i < levels; i++)
+		buf_printf(b, "%s", ends[i]);
+}
+
+static void open_levels(struct buf *b, int levels, const struct rank_row *r)
+{
+	static const char *const begins[] = {"<P", "<F", "<LM"};
+	const char *const names[] = {function_of(r), file_of(r), image_of(r)};
+
+	while (levels-- > 0) {
+		buf_printf(b, "%s", begins[levels]);
+		put_attribute(b, "n", names[levels]);
+		buf_printf(b, ">\n");
+	}
+}
+
+static void put_row(struct buf *b, const struct query *q, const struct rank_row *r)
+{
+	buf_printf(b, "<S b=\"%u\" e=\"%u\">", r->line, r->line);
+	for (size_t i = 0; i < q->event_count; i++) {
+		const struct query_event *e = &q->events[i];
+		double value = (double)r->counts[i] * (double)e->period * query_event_scale(e);
+
+		if (r->counts[i])
+			buf_printf(b, "<M n=\"%zu\" v=\"%.17g\"/>", i, value);
+	}
+	buf_printf(b, "</S>\n");
+}
+
+static void put_metrics(struct buf *b, const struct query *q)
+{
+	buf_printf(b, "<METRICS>\n");
+	for (size_t i = 0; i < q->event_count; i++) {
+		const struct query_event *e = &q->events[i];
+
+		buf_printf(b, "<METRIC shortName=\"%zu\"", i);
+		put_attribute(b, "nativeName", e->name);
+		put_attribute(b, "displayName", e->label);
+		buf_printf(b,
+			   " period=\"%" PRIu64 "\" samples=\"%" PRIu64
+			   "\" display=\"true\" percent=\"true\"/>\n",
+			   e->period, e->samples);
+	}
+	buf_printf(b, "</METRICS>\n");
+}
+
+int xml_write_profile(const struct query *q, const struct rank *k, const char *target,
+		      struct buf *out)
+{
+	const struct rank_row **rows = calloc(k->row_count + 1, sizeof(*rows)), *last = NULL;
+
+	if (!rows) {
+		out->error = -ENOMEM;
+		return -ENOMEM;
+	}
+	for (size_t i = 0; i < k->row_count; i++)
+		rows[i] = &k->rows[i];
+	qsort(rows, k->row_count, sizeof(*rows), compare_rows);
+	buf_printf(out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<PROFILE version=\"3.0\">\n"
+			"<PROFILEHDR>culprit " CULPRIT_VERSION "</PROFILEHDR>\n<PROFILEPARAMS>\n"
+			"<TARGET");
+	put_attribute(out, "name", target);
+	buf_printf(out, "/>\n");
+	put_metrics(out, q);
+	buf_printf(out, "</PROFILEPARAMS>\n<PROFILESCOPETREE>\n<PGM");
+	put_attribute(out, "n", target);
+	buf_printf(out, ">\n");
+	for (size_t i = 0; i < k->row_count; i++) {
+		int levels = levels_new(last, rows[i]);
+
+		if (last)
+			close_levels(out, levels);
+		open_levels(out, levels, rows[i]);
+		put_row(out, q, rows[i]);
+		last = rows[i];
+	}
+	close_levels(out, last ? 3 : 0);
+	buf_printf(out, "</PGM>\n</PROFILESCOPETREE>\n</PROFILE>\n");
+	free(rows);
+	return out->error;
+}

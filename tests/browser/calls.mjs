@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
+// The page of culprit calls --html on the database of tests/cli/stacks-export.sh: calls.mjs PAGE
+import {check, checkEqual, checkMatch, run} from './pages.mjs';
+
+run(async open => {
+	const page = await open(process.argv[2]);
+	const numbers = async () => (await page.innerText('#numbers')).replace(/\s+/g, ' ');
+
+	checkMatch('the title says which profile', await page.title(), /^m1, /);
+	checkMatch('the summary how good', await page.textContent('#summary'), /^8\d stacks, 9\d\.\d\d% of them complete$/);
+	checkMatch('80 stacks stand for 160 ms', await numbers(), /Total 100\.0% 80 · 160 ms/);
+	await page.keyboard.press('ArrowUp');
+	checkEqual('main is below everything', await page.textContent('#function'), 'main');
+	checkMatch('in its source file', await page.textContent('#where'), /app\.c/);
+	await page.fill('#search', '^small$');
+	checkEqual('what was inlined is found', await page.textContent('#matches'), '66.3% matched');
+	await page.selectOption('[name=event]', '1');
+	checkMatch('the other event has its own stacks', await numbers(), /Total 100\.0% 7$|Total 100\.0% 7 /);
+	check('no error', !page.errors.length, page.errors.join('\n'));
+	check('no request', !page.requests.length, page.requests.join('\n'));
+	await page.close();
+});
