@@ -11,7 +11,7 @@
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
 #include <bpf/bpf_core_read.h>
-#include "mapping.h"
+#include "mapping.bpf.h"
 #include "mm_state.h"
 
 /* The verifier knows these sizes. */

@@ -85,7 +85,8 @@ struct wire_cpu {
 	/* Written by the collector only. */
 	wire_u16 active; /* which of the two tables */
 	/* One in so many samples of user mode of that event is followed by the interpreter
-	 * (wire_edges.h), one in so many of all samples by the unwinder (wire_stacks.h); 0: none. */
+	 * (wire_edges.h), one in so many of all samples by the unwinder (wire_stacks.h); 0: none.
+	 */
 	wire_u16 window_event;
 	wire_u32 slot; /* tables 2 * slot and 2 * slot + 1 */
 	wire_u16 window_period, stack_period;

@@ -28,14 +28,14 @@
 #define KEEP_MAX  1024
 /* A sweep begins at most so far before a strip: code without known starts falls into step within a
  * few instructions. */
-#define LOOKBACK   8192
-#define STEP_BYTES 128	       /* the same, where no start is known */
-#define SEEN_MAX   16384       /* starts that were met, of a file */
-#define STARTS_MAX (32u << 20) /* bytes of known ones, of a file */
-#define LONGEST	   15	       /* instruction */
-#define FAILURES_MAX 3	       /* of the worker, for a file */
-#define TRIES_MAX  16	       /* for starts in one strip that the sweep did not meet */
-#define NO_ENTRY   UINT32_MAX
+#define LOOKBACK     8192
+#define STEP_BYTES   128	 /* the same, where no start is known */
+#define SEEN_MAX     16384	 /* starts that were met, of a file */
+#define STARTS_MAX   (32u << 20) /* bytes of known ones, of a file */
+#define LONGEST	     15		 /* instruction */
+#define FAILURES_MAX 3		 /* of the worker, for a file */
+#define TRIES_MAX    16		 /* for starts in one strip that the sweep did not meet */
+#define NO_ENTRY     UINT32_MAX
 
 struct strip_entry {
 	struct wire_strip_key key;

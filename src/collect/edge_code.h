@@ -43,7 +43,7 @@ struct edge_file {
 	uint32_t batch_number, image;
 	int fd;
 	bool starts_known;
-	unsigned failures; /* of the worker */
+	unsigned failures;	 /* of the worker */
 	uint32_t *starts, *seen; /* file offsets, rising: functions; instructions that were met */
 	size_t start_count, seen_count;
 };

@@ -51,7 +51,7 @@ C
 cc -g -O1 -Wl,--build-id -o app app.c
 id=$(readelf -n app | sed -n 's/.*Build ID: //p')
 address() { echo $((0x$(nm app | sed -n "s/ T $1\$//p"))); }
-leaf=$(address leaf) one=$(address one) two=$(address two) main=$(address main)
+leaf=$(address leaf) one=$(address one) two=$(address two)
 # calls CALLER: the last bytes of its calls.
 calls() {
 	objdump -d --no-show-raw-insn app | awk -v f="<$1>:" '

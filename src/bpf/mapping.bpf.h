@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
-#ifndef CULPRIT_BPF_MAPPING_H
-#define CULPRIT_BPF_MAPPING_H
+#ifndef CULPRIT_BPF_MAPPING_BPF_H
+#define CULPRIT_BPF_MAPPING_BPF_H
 
 /*
  * What is mapped at an address of the current process, for in-kernel programs: from the kernel's
