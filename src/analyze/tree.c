@@ -5,10 +5,9 @@
 #include <regex.h>
 #include <stdlib.h>
 #include <string.h>
+#include "analyze/tree_order.h"
 #include "util/num.h"
 #include "util/text.h"
-
-#define NODES_MAX (1u << 25)
 
 struct builder {
 	struct tree *tree;
@@ -43,7 +42,7 @@ static int add_node(struct builder *b, const struct tree_node *node, uint32_t *r
 	struct tree *t = b->tree;
 	struct tree_node *nodes;
 
-	if (t->node_count == NODES_MAX)
+	if (t->node_count == TREE_NODES_MAX)
 		return -E2BIG;
 	if (t->node_count == b->node_room) {
 		nodes = reallocarray(t->nodes, room, sizeof(*nodes));
@@ -278,74 +277,13 @@ static int sum(struct builder *b)
 	return 0;
 }
 
-static int compare_functions(const struct tree *t, uint32_t x, uint32_t y)
-{
-	const struct stack_function *f = tree_function(t, x), *g = tree_function(t, y);
-	int d;
-
-	if (!f || !g)
-		return (t->nodes[x].group > t->nodes[y].group) -
-		       (t->nodes[x].group < t->nodes[y].group);
-	d = strcmp(f->name, g->name);
-	if (!d)
-		d = strcmp(t->set->images[f->image].path, t->set->images[g->image].path);
-	return d ? d : (f->start > g->start) - (f->start < g->start);
-}
-
-/* Most stacks first, then everything else, so that equal input gives equal output. */
-static int compare_children(const void *a, const void *b, void *arg)
-{
-	const struct tree *t = arg;
-	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-	const struct tree_node *n = &t->nodes[x], *m = &t->nodes[y];
-	int d = 0;
-
-	for (size_t e = 0; e < t->event_count && !d; e++)
-		d = (tree_total(t, x, e) < tree_total(t, y, e)) -
-		    (tree_total(t, x, e) > tree_total(t, y, e));
-	if (!d)
-		d = compare_functions(t, x, y);
-	if (!d)
-		d = (n->site > m->site) - (n->site < m->site);
-	return d ? d : (n->site_line > m->site_line) - (n->site_line < m->site_line);
-}
-
-static int order_children(struct tree *t)
-{
-	uint32_t first = 0;
-
-	t->children = calloc(t->node_count + 1, sizeof(*t->children));
-	if (!t->children)
-		return -ENOMEM;
-	for (size_t i = 1; i < t->node_count; i++)
-		t->nodes[t->nodes[i].parent].child_count++;
-	for (size_t i = 0; i < t->node_count; i++) {
-		t->nodes[i].first_child = first;
-		first += t->nodes[i].child_count;
-		t->nodes[i].child_count = 0;
-	}
-	for (uint32_t i = 1; i < t->node_count; i++) {
-		struct tree_node *parent = &t->nodes[t->nodes[i].parent];
-
-		t->children[parent->first_child + parent->child_count++] = i;
-	}
-	for (size_t i = 0; i < t->node_count; i++) {
-		const struct tree_node *n = &t->nodes[i];
-
-		if (n->child_count > 1)
-			qsort_r(t->children + n->first_child, n->child_count, sizeof(*t->children),
-				compare_children, t);
-	}
-	return 0;
-}
-
 static int build(struct builder *b, struct diag *diag)
 {
 	size_t count = b->set->node_count;
 	int err;
 
-	b->steps = intern_new(NODES_MAX);
-	b->children = map64_new(NODES_MAX);
+	b->steps = intern_new(TREE_NODES_MAX);
+	b->children = map64_new(TREE_NODES_MAX);
 	b->at = calloc(count + 1, sizeof(*b->at));
 	b->matches = calloc(count + 1, sizeof(*b->matches));
 	b->wanted = calloc(count + 1, sizeof(*b->wanted));
@@ -358,7 +296,7 @@ static int build(struct builder *b, struct diag *diag)
 	if (!err)
 		err = sum(b);
 	if (!err)
-		err = order_children(b->tree);
+		err = tree_order(b->tree, b->tree->total);
 	if (err)
 		return diag_fail(diag, -err, "%s",
 				 err == -ENOMEM ? "out of memory"

@@ -76,4 +76,9 @@ int tree_new(const struct stack_set *set, const struct tree_options *options, st
 	     struct diag *diag);
 void tree_free(struct tree *t);
 
+/* Calls enter for each node but the root, then for its children in their order, then leave. 0 or
+ * -ENOMEM. */
+int tree_visit(const struct tree *t, void (*enter)(void *arg, uint32_t node),
+	       void (*leave)(void *arg, uint32_t node), void *arg);
+
 #endif

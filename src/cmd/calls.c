@@ -12,6 +12,7 @@
 
 enum {
 	CALLS_CALLERS = REPORT_OPTION_END,
+	CALLS_GPROF,
 	CALLS_MERGE,
 	CALLS_FOLD,
 	CALLS_NO_INLINED,
@@ -25,6 +26,10 @@ enum {
 
 static const struct cmd_option options[] = {
 	REPORT_DB_OPTION,
+	{"callers", CALLS_CALLERS, NULL,
+	 "bottom up: where samples were taken, and who called that"},
+	{"gprof", CALLS_GPROF, NULL,
+	 "gprof's listing, and beside the truth what gprof would have said"},
 	{"merge", CALLS_MERGE, NULL, "one line for a callee, from wherever its caller calls it"},
 	{"fold", CALLS_FOLD, NULL, "fold recursion: no function stands below itself"},
 	{"no-inlined", CALLS_NO_INLINED, NULL, "inlined functions are part of what has them"},
@@ -60,14 +65,16 @@ struct calls {
 	struct tree_options tree;
 	struct stack_options stacks;
 	enum query_group group;
-	bool prune_given;
-	const char *html; /* file of the page, NULL: none */
+	bool prune_given, by_callers, by_gprof;
+	const char *operand; /* a function; NULL: none */
+	const char *html;    /* file of the page; NULL: none */
 
 	struct query *query;
 	struct db_reader *reader;
 	struct image_finder *finder;
 	struct stack_set *set;
-	struct tree *made;
+	struct tree *made, *turned;
+	bool *functions; /* that the operand means */
 };
 
 static int take_percent(const char *name, const char *text, double *ret, struct diag *diag)
@@ -95,6 +102,12 @@ static int take_option(void *arg, int value, const char *text, struct diag *diag
 	struct calls *c = arg;
 
 	switch (value) {
+	case CALLS_CALLERS:
+		c->by_callers = true;
+		return 0;
+	case CALLS_GPROF:
+		c->by_gprof = true;
+		return 0;
 	case CALLS_MERGE:
 		c->tree.merge_sites = true;
 		return 0;
@@ -135,6 +148,11 @@ static int read_stacks(struct calls *c, struct diag *diag)
 	size_t count;
 	int r;
 
+	if (c->by_gprof) {
+		c->tree.no_inlined = true;
+		c->tree.merge_sites = false;
+	}
+	c->stacks.inlines = !c->tree.no_inlined || c->operand;
 	c->tree.function = c->report.function;
 	c->tree.image = c->report.selection.image;
 	c->report.selection.image = NULL;
@@ -171,54 +189,153 @@ static int describe(struct calls *c, struct report_header *h)
 	return 0;
 }
 
-static int show(struct calls *c, struct diag *diag)
+/* Turns the tree round: nothing is looked for that would not be shown. */
+static int turn(struct calls *c, struct diag *diag)
 {
-	struct report_header h = {0};
-	struct table *t = NULL;
-	int r = describe(c, &h);
+	struct tree_callers_options wanted = {
+		.functions = c->functions,
+		.merge_sites = c->tree.merge_sites,
+		.by_total = c->operand,
+		.depth = c->view.depth,
+	};
 
-	c->view.tree = c->made;
-	if (!c->prune_given)
-		c->view.prune = c->report.format == TABLE_TEXT && !c->html ? PRUNE_DEFAULT : 0;
-	if (!r && c->html) {
-		r = calls_write_html(&c->view, &h, c->html, diag);
-		report_header_free(&h);
+	wanted.least = (uint64_t)(c->view.prune / 100 * (double)c->set->totals[0]);
+	c->view.by_self = !c->operand;
+	c->view.callers = true;
+	return tree_callers(c->made, &wanted, &c->turned, diag);
+}
+
+static int show_function(struct calls *c, const struct report_header *h, struct table **ret,
+			 struct diag *diag)
+{
+	struct calls_function f = {c->made, NULL, c->functions, c->view.prune};
+	struct tree_neighbors *neighbors;
+	int r = tree_neighbors_new(c->made, c->functions, c->tree.merge_sites, &neighbors, diag);
+
+	if (r)
 		return r;
+	f.neighbors = neighbors;
+	r = c->report.format == TABLE_JSON ? calls_function_json(&f, h)
+					   : calls_function_table(&f, ret);
+	tree_neighbors_free(neighbors);
+	return r;
+}
+
+/* Calls of what was inlined cannot be counted. */
+static int show_gprof(struct calls *c, struct report_header *h, struct table **ret,
+		      struct diag *diag)
+{
+	struct rank_source source = report_source(c->finder);
+	struct calls_gprof g = {.prune = c->view.prune};
+	struct call_counts *counts = NULL;
+	struct call_graph *graph = NULL;
+	int r = call_counts_read(c->set, &source, c->reader, &counts, diag);
+
+	if (!r)
+		r = call_graph_new(c->made, counts, &graph, diag);
+	if (!r) {
+		report_header_note(h, "gprof: what its rule would say, which shares the time of a "
+				      "function among its callers by their calls");
+		if (!counts->count)
+			report_header_note(h, "no calls were followed in these epochs: for gprof's "
+					      "rule each call site counts as one call");
+		g.graph = graph;
+		r = c->report.format == TABLE_JSON ? calls_gprof_json(&g, h)
+						   : calls_gprof_table(&g, ret);
 	}
-	if (!r && c->report.format == TABLE_JSON)
-		r = calls_tree_json(&c->view, &h);
+	call_graph_free(graph);
+	call_counts_free(counts);
+	return r;
+}
+
+static int show(struct calls *c, struct report_header *h, struct diag *diag)
+{
+	struct table *t = NULL;
+	int r = 0;
+
+	if (c->html) {
+		c->view.tree = c->made;
+		return calls_write_html(&c->view, h, c->html, diag);
+	}
+	if (c->by_callers)
+		r = turn(c, diag);
+	c->view.tree = c->by_callers ? c->turned : c->made;
+	if (c->by_gprof)
+		r = show_gprof(c, h, &t, diag);
+	else if (!r && c->operand && !c->by_callers)
+		r = show_function(c, h, &t, diag);
+	else if (!r && c->report.format == TABLE_JSON)
+		r = calls_tree_json(&c->view, h);
 	else if (!r)
 		r = calls_tree_table(&c->view, &t);
 	if (!r && t)
-		r = report_print(t, &h, c->report.format);
+		r = report_print(t, h, c->report.format);
 	table_free(t);
-	report_header_free(&h);
-	return r < 0 ? diag_fail(diag, -r, "%s", r == -ENOMEM ? "out of memory" : strerror(-r)) : r;
+	return r;
+}
+
+static int build(struct calls *c, struct diag *diag)
+{
+	int r = read_stacks(c, diag);
+
+	if (r)
+		return r;
+	if (!c->set->quality.stacks)
+		return diag_fail(diag, ENODATA,
+				 "there are no stacks in these epochs and this selection: record "
+				 "takes them unless told --no-stacks (see: culprit doctor)");
+	r = tree_new(c->set, &c->tree, &c->made, diag);
+	if (r || !c->operand)
+		return r;
+	c->functions = calloc(c->set->function_count + 1, sizeof(*c->functions));
+	if (!c->functions)
+		return diag_fail(diag, ENOMEM, "out of memory");
+	return calls_pick(c->made, c->operand, c->functions, diag);
 }
 
 static int run(struct calls *c, struct diag *diag)
 {
-	int r = read_stacks(c, diag);
+	struct report_header h = {0};
+	int r = build(c, diag);
 
-	if (!r && !c->set->count_count && !c->set->quality.stacks)
-		return diag_fail(diag, ENODATA,
-				 "there are no stacks in these epochs and this selection: record "
-				 "takes them unless told --no-stacks (see: culprit doctor)");
-	if (!r)
-		r = tree_new(c->set, &c->tree, &c->made, diag);
-	return r ? r : show(c, diag);
+	if (!c->prune_given)
+		c->view.prune = c->report.format == TABLE_TEXT && !c->html ? PRUNE_DEFAULT : 0;
+	if (!r) {
+		*diag->text = 0;
+		r = describe(c, &h);
+		if (!r)
+			r = show(c, &h, diag);
+		if (r < 0 && !*diag->text)
+			diag_fail(diag, -r, "%s", r == -ENOMEM ? "out of memory" : strerror(-r));
+	}
+	report_header_free(&h);
+	return r;
 }
 
 int cmd_calls(int argc, char **argv)
 {
 	struct calls c = {.stacks.inlines = true, .group = QUERY_WHOLE};
 	struct diag diag = {""};
-	int r;
+	int r, operand;
 
-	r = cmd_parse(&spec, argc, argv, take_option, &c, NULL);
+	r = cmd_parse(&spec, argc, argv, take_option, &c, &operand);
 	if (r >= 0)
 		return r;
-	r = run(&c, &diag);
+	if (operand < argc)
+		c.operand = argv[operand++];
+	if (operand < argc)
+		r = diag_fail(&diag, EINVAL, "one function at a time");
+	else if (c.by_gprof && (c.by_callers || c.operand || c.tree.fold || c.group))
+		r = diag_fail(&diag, EINVAL,
+			      "--gprof is of all functions, without --callers, --fold and --by");
+	else if (c.html && (c.by_callers || c.operand || c.by_gprof))
+		r = diag_fail(&diag, EINVAL,
+			      "--html shows the whole tree, both ways: without FUNCTION, --callers "
+			      "and --gprof");
+	else
+		r = run(&c, &diag);
+	free(c.functions);
+	tree_free(c.turned);
 	tree_free(c.made);
 	stack_set_free(c.set);
 	query_free(c.query);

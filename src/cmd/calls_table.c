@@ -82,7 +82,8 @@ static void add_columns(struct drawing *d)
 	d->depth = table_add_column(t, TABLE_COUNT, "depth", NULL);
 	d->function = table_add_column(t, TABLE_NAME, "function", NULL);
 	d->inlined = table_add_column(t, TABLE_COUNT, "inlined", NULL);
-	d->site = table_add_column(t, TABLE_NAME, "site", "called at");
+	d->site = table_add_column(t, TABLE_NAME, "site",
+				   d->view->callers ? "calls at" : "called at");
 	d->image = table_add_column(t, TABLE_NAME, "image", "image");
 	d->build_id = table_add_column(t, TABLE_NAME, "build_id", NULL);
 }
@@ -92,7 +93,9 @@ static void set_counts(struct drawing *d, uint32_t node)
 	const struct tree *t = d->view->tree;
 	int column = d->events;
 
-	table_set_real(d->table, d->total, calls_share(t, 0, tree_total(t, node, 0)));
+	/* Of a chain of callers the total says little: what is under way twice counts once. */
+	if (!d->view->by_self || !t->nodes[node].parent)
+		table_set_real(d->table, d->total, calls_share(t, 0, tree_total(t, node, 0)));
 	table_set_real(d->table, d->self, calls_share(t, 0, tree_self(t, node, 0)));
 	table_set_count(d->table, d->stacks, tree_total(t, node, 0));
 	table_set_count(d->table, d->self_count, tree_self(t, node, 0));

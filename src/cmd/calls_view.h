@@ -2,7 +2,9 @@
 #ifndef CULPRIT_CMD_CALLS_VIEW_H
 #define CULPRIT_CMD_CALLS_VIEW_H
 
+#include "analyze/call_graph.h"
 #include "analyze/tree.h"
+#include "analyze/tree_callers.h"
 #include "cmd/report.h"
 #include "report/json.h"
 #include "report/table.h"
@@ -14,6 +16,7 @@ struct calls_view {
 	/* Nodes are shown by the stacks that end in them (a tree of callers), or go through them.
 	 */
 	bool by_self;
+	bool callers;	/* the tree was turned round */
 	double prune;	/* percent of all stacks: what has less is not shown */
 	uint64_t depth; /* levels that are shown; 0: all */
 	double hot; /* percent of the caller that the next step of the hot path has; 0: show all */
@@ -52,6 +55,28 @@ int calls_tree_json(const struct calls_view *v, const struct report_header *h);
 /* The tree as a page, to a file ("-": stdout). 0 or a negative errno. */
 int calls_write_html(const struct calls_view *v, const struct report_header *h, const char *path,
 		     struct diag *diag);
+/*
+ * Marks the functions that a text means. -ENOENT: none; -EEXIST: it may be several, which the
+ * sentence names.
+ */
+int calls_pick(const struct tree *t, const char *text, bool *ret, struct diag *diag);
+/* Callers and callees of one function. */
+struct calls_function {
+	const struct tree *tree;
+	const struct tree_neighbors *neighbors;
+	const bool *functions; /* those that are meant: of one name */
+	double prune;
+};
+int calls_function_table(const struct calls_function *f, struct table **ret);
+int calls_function_json(const struct calls_function *f, const struct report_header *h);
+
+/* gprof's listing. */
+struct calls_gprof {
+	const struct call_graph *graph;
+	double prune;
+};
+int calls_gprof_table(const struct calls_gprof *g, struct table **ret);
+int calls_gprof_json(const struct calls_gprof *g, const struct report_header *h);
 
 /* Notes of the header, and its JSON, with what is said of the stacks. */
 void calls_describe(const struct tree *t, struct report_header *h);

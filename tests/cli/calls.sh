@@ -163,9 +163,65 @@ refuse "bad depth" 2 "'0'" -i a.db --depth 0
 refuse "bad percent" 2 "'101'" -i a.db --prune 101
 refuse "bad hot" 2 "'x'" -i a.db --hot=x
 refuse "bad by" 2 "'line'" -i a.db --by line
+refuse "no such function" 1 "no stack has 'nope'" -i a.db nope
+refuse "several functions" 1 "'o' may be any of 2 functions: 'one', 'two'|may be any of" -i a.db o
+refuse "two functions" 2 'one function' -i a.db one two
+refuse "--gprof of one function" 2 'gprof' -i a.db --gprof one
 refuse "no such event" 1 'there are: .*cycles' -i a.db --event nope
 printf 'epoch\t1\t2\nsample\t1\t01\t/x\tcycles\t1000\t16\t4\tcomm=x\n' | "$mkdb" flat.db m1
 refuse "no stacks" 1 'there are no stacks' -i flat.db
+
+# Bottom up: from where samples were taken out to who called.
+check_status "calls --callers" 0 "$culprit" calls -i a.db --callers --json --no-inlined --merge
+check "begins where samples were taken" python 'assert [(r["function"], r["self"], r["total"]) for r in rows][:3] == [("leaf", 88, 88), ("one", 8, 81), ("[no symbol]", 4, 4)], rows
+assert [(c["function"], c["self"]) for c in rows[0]["children"]] == [("one", 73), ("two", 15)]'
+check_status "calls --callers as text" 0 "$culprit" calls -i a.db --callers --prune 10
+check_match "tells where it is called" out 'one +app.c:13 '
+check_match "accounts for what it leaves out" out '… 1 more, 5.00%'
+check_status "calls --callers FUNCTION" 0 "$culprit" calls -i a.db --callers one --json --merge --no-inlined
+check "has its callers by all that it cost" python 'assert text(rows) == ["one(main(one(main)))"] or text(rows)[0].startswith("one(main"), text(rows)
+assert rows[0]["total"] == 81'
+
+# One function: who called it, whom it called.
+check_status "calls FUNCTION" 0 "$culprit" calls -i a.db --json --no-inlined leaf
+check "has callers and callees" python 'r = [(x["role"], x.get("function"), x["stacks"]) for x in rows]
+assert r[-1] == ("self", "leaf", 88) and r[-2] == ("total", "leaf", 88), r
+assert sum(n for role, f, n in r if role == "caller") == 88 and ("caller", "one", 53) in r, r
+assert [x["site"] for x in rows if x.get("function") == "one"][-1] == hex('"${one_calls[0]}"'), rows'
+check_status "calls FUNCTION as text" 0 "$culprit" calls -i a.db leaf
+check_match "shows an inlined callee" out 'callee +small'
+check_status "calls FUNCTION --csv" 0 "$culprit" calls -i a.db --csv two
+check_match "is CSV" out '^15,.*,15,total,two'
+
+# gprof: leaf is called by one many times, by two seldom; the stacks know better.
+{
+	printf 'epoch\t1700000000\t1700000060\n'
+	frame leaf "$leaf"
+	frame one.1 "${one_calls[0]}"
+	frame two.1 $((two + 4))
+	frame main.one "${main_calls[0]}"
+	frame main.two "${main_calls[1]}"
+	stack 10 comm=app main.one one.1 leaf
+	stack 90 comm=app main.two two.1 leaf
+	edge() { printf 'edge\t1\t%s\t%s\twindows\t%d\t%d\t%d\t1\n' "$id" "$PWD/app" "$@"; }
+	edge $((one_calls[0] - 4)) "$leaf" 999
+	edge $((two + 4)) "$leaf" 1
+	edge $((main_calls[0] - 4)) "$one" 1
+	edge $((main_calls[1] - 4)) "$two" 1
+	edge $((leaf + 4)) $((leaf + 8)) 5
+} | "$mkdb" gprof.db m1 || fail "mkdb"
+check_status "calls --gprof" 0 "$culprit" calls -i gprof.db --gprof
+check_match "has the truth and gprof's rule of a caller" out '^ +90 +0 +90 +0.10  1/1000 +two \[[0-9]\]$'
+check_match "and of the other" out '^ +10 +0 +10 +99.90  999/1000 +one \[[0-9]\]$'
+check_match "has the function itself" out '^\[[0-9]\] +100.00 +100 +0 +100 +100.00  1000 +leaf \[[0-9]\]$'
+check_status "calls --gprof --json" 0 "$culprit" calls -i gprof.db --gprof --json
+check "has the same" python 'f = {r["function"]: r for r in rows}
+assert [(c["function"], c["total"], round(c["gprof"], 6), c["calls"]) for c in f["leaf"]["callers"]] == [("one", 10, 99.9, 999), ("two", 90, 0.1, 1)], f["leaf"]
+assert f["two"]["total"] == 90 and round(f["two"]["gprof"], 6) == 0.1 and f["main"]["gprof"] == 100
+assert [c["function"] for c in f["main"]["callees"]] == ["two", "one"] and not f["leaf"]["guessed"]'
+check_status "calls --gprof without calls" 0 "$culprit" calls -i a.db --gprof
+check_match "says so" out '^note: no calls were followed'
+check_match "shows a cycle" out '<cycle 1 as a whole>'
 
 # Two periods of one event, one after the other, are one; stacks of both are weighed.
 {

@@ -5,6 +5,8 @@
 #include <setjmp.h>
 #include <cmocka.h>
 #include <stdio.h>
+#include "analyze/call_graph.h"
+#include "analyze/tree_callers.h"
 #include "stack_feed.h"
 
 static const struct query_selection everything = {0};
@@ -208,12 +210,402 @@ static void test_selection(void **state)
 	end(&m);
 }
 
+/* The same by brute force: sums of random stacks by what each of their beginnings is called. */
+
+#define STACKS 300
+#define DEEP   9
+
+struct random_stacks {
+	uint64_t frames[STACKS][DEEP];
+	uint32_t depth[STACKS];
+	uint64_t count[STACKS];
+};
+
+struct sums {
+	struct intern *names;
+	uint64_t self[100000], total[100000];
+};
+
+struct step {
+	char name[4];
+	uint64_t site, line;
+};
+
+static uint32_t random_number(uint32_t below)
+{
+	static uint64_t state = 1;
+
+	state = state * 6364136223846793005u + 1442695040888963407u;
+	return (uint32_t)(state >> 33) % below;
+}
+
+static void make_random(struct random_stacks *r, uint32_t functions)
+{
+	static const uint64_t places[] = {0x10, 0x20, 0x90, 0xa0};
+
+	for (uint32_t i = 0; i < STACKS; i++) {
+		r->depth[i] = 1 + random_number(DEEP);
+		r->count[i] = 1 + random_number(5);
+		for (uint32_t k = 0; k < r->depth[i]; k++)
+			r->frames[i][k] =
+				0x100 * (1 + random_number(functions)) + places[random_number(4)];
+	}
+}
+
+static void feed_random(struct made *m, const struct random_stacks *r)
+{
+	begin(m);
+	for (uint32_t i = 0; i < STACKS; i++)
+		add(m, "app", r->count[i], r->depth[i], r->frames[i]);
+}
+
+/* A level of a frame as the tree should see it. False: the frame has no such level. */
+static bool make_step(const struct tree_options *o, const uint64_t *frames, uint32_t i, int level,
+		      struct step *ret)
+{
+	*ret = (struct step){"", UINT64_MAX, 0};
+	if (level && (!(frames[i] & 0x80) || o->no_inlined))
+		return false;
+	snprintf(ret->name, sizeof(ret->name), "%s%c", level ? "i" : "",
+		 (char)('a' + (frames[i] >> 8) - 1));
+	if (!level && i && !o->merge_sites)
+		ret->site = frames[i - 1];
+	if (level && !o->merge_sites)
+		ret->line = frames[i];
+	return true;
+}
+
+static uint32_t sum_index(struct sums *s, const char *path)
+{
+	uint32_t index;
+
+	assert_int_equal(intern_add(s->names, path, strlen(path), &index), 0);
+	assert_true(index < 100000);
+	return index;
+}
+
+static void append_step(char *path, const struct step *s)
+{
+	sprintf(path + strlen(path), "/%s@%llx:%llx", s->name, (unsigned long long)s->site,
+		(unsigned long long)s->line);
+}
+
+/* Where the step leads to from the way so far: on, or back to where its function is already. */
+static uint32_t follow(const struct tree_options *o, struct step *way, uint32_t n,
+		       const struct step *step)
+{
+	for (uint32_t i = 0; o->fold && i < n; i++)
+		if (!strcmp(way[i].name, step->name))
+			return i + 1;
+	way[n] = *step;
+	return n + 1;
+}
+
+static uint32_t way_index(struct sums *s, const struct step *way, uint32_t n)
+{
+	char path[1024] = "";
+
+	for (uint32_t i = 0; i < n; i++)
+		append_step(path, &way[i]);
+	return sum_index(s, path);
+}
+
+static void sum_stacks(struct sums *s, const struct random_stacks *r, const struct tree_options *o)
+{
+	s->names = intern_new(100000);
+	for (uint32_t i = 0; i < STACKS; i++) {
+		struct step way[2 * DEEP], step;
+		uint32_t n = 0;
+
+		for (uint32_t k = 0; k < 2 * r->depth[i]; k++) {
+			if (!make_step(o, r->frames[i], k / 2, k % 2, &step))
+				continue;
+			n = follow(o, way, n, &step);
+			way_index(s, way, n);
+		}
+		s->self[way_index(s, way, n)] += r->count[i];
+		for (; n; n--)
+			s->total[way_index(s, way, n)] += r->count[i];
+	}
+}
+
+/* The path of a node; of several calls that were merged, no site. */
+static void node_path(const struct tree *t, uint32_t node, bool merged, char *path)
+{
+	const struct tree_node *n = &t->nodes[node];
+	struct step s = {"", UINT64_MAX, 0};
+
+	if (!node)
+		return;
+	node_path(t, n->parent, merged, path);
+	snprintf(s.name, sizeof(s.name), "%s", tree_function(t, node)->name);
+	if (!merged)
+		s.site = n->site;
+	if (!merged && tree_function(t, node)->inlined)
+		s.line = n->site_line;
+	append_step(path, &s);
+}
+
+static void check_random(const struct random_stacks *r, const struct tree_options *o)
+{
+	struct sums *s = calloc(1, sizeof(*s));
+	struct made m;
+
+	feed_random(&m, r);
+	build(&m, o);
+	sum_stacks(s, r, o);
+	assert_int_equal(m.tree->node_count, intern_count(s->names) + 1);
+	for (uint32_t i = 1; i < m.tree->node_count; i++) {
+		char path[1024] = "";
+		uint32_t at, count = intern_count(s->names);
+
+		node_path(m.tree, i, o->merge_sites, path);
+		at = sum_index(s, path);
+		assert_true(at < count);
+		assert_int_equal(tree_total(m.tree, i, 0), s->total[at]);
+		assert_int_equal(tree_self(m.tree, i, 0), s->self[at]);
+	}
+	intern_free(s->names);
+	free(s);
+	end(&m);
+}
+
+static void test_random(void **state)
+{
+	struct random_stacks *r = malloc(sizeof(*r));
+
+	(void)state;
+	for (int i = 0; i < 16; i++) {
+		struct tree_options o = {.merge_sites = i & 1, .fold = i & 2, .no_inlined = i & 4};
+
+		make_random(r, i & 8 ? 3 : 12);
+		check_random(r, &o);
+	}
+	free(r);
+}
+
+/* How many samples have the function anywhere, and how many end in it. */
+static void count_function(const struct random_stacks *r, char name, uint64_t *ret_self,
+			   uint64_t *ret_total)
+{
+	*ret_self = *ret_total = 0;
+	for (uint32_t i = 0; i < STACKS; i++) {
+		bool any = false;
+
+		for (uint32_t k = 0; k < r->depth[i]; k++)
+			any |= (char)('a' + (r->frames[i][k] >> 8) - 1) == name;
+		*ret_total += any ? r->count[i] : 0;
+		if ((char)('a' + (r->frames[i][r->depth[i] - 1] >> 8) - 1) == name)
+			*ret_self += r->count[i];
+	}
+}
+
+/* Functions that call themselves and each other count once a stack, in every view. */
+static void check_inclusive(const struct made *m, const struct random_stacks *r, uint32_t functions)
+{
+	struct tree_callers_options options = {0};
+	const struct stack_set *s = m->set;
+	struct call_counts none = {0};
+	struct call_graph *g;
+	struct tree *turned;
+
+	assert_int_equal(tree_callers(m->tree, &options, &turned, NULL), 0);
+	assert_int_equal(call_graph_new(m->tree, &none, &g, NULL), 0);
+	assert_int_equal(turned->nodes[0].child_count, functions);
+	for (uint32_t i = 0; i < functions; i++) {
+		uint32_t node = turned->children[i], f = turned->nodes[node].function;
+		uint64_t self, total, callers = 0, callees = 0, arcs = 0, arcs_self = 0;
+		bool *wanted = calloc(s->function_count, sizeof(*wanted));
+		struct tree_neighbors *n;
+
+		count_function(r, s->functions[f].name[0], &self, &total);
+		assert_int_equal(tree_self(turned, node, 0), self);
+		assert_int_equal(tree_total(turned, node, 0), total);
+		wanted[f] = true;
+		assert_int_equal(tree_neighbors_new(m->tree, wanted, false, &n, NULL), 0);
+		assert_int_equal(n->self[0], self);
+		assert_int_equal(n->total[0], total);
+		for (size_t k = 0; k < n->caller_count; k++)
+			callers += n->callers[k].stacks[0];
+		for (size_t k = 0; k < n->callee_count; k++)
+			callees += n->callees[k].stacks[0];
+		assert_int_equal(callers, total);
+		assert_int_equal(callees + self, total);
+		assert_int_equal(g->functions[f].self, self);
+		assert_int_equal(g->functions[f].total, total);
+		for (uint32_t k = 0; k < g->functions[f].in_count; k++) {
+			arcs += g->arcs[g->functions[f].in[k]].total;
+			arcs_self += g->arcs[g->functions[f].in[k]].self;
+		}
+		assert_int_equal(arcs, total);
+		assert_int_equal(arcs_self, self);
+		tree_neighbors_free(n);
+		free(wanted);
+	}
+	call_graph_free(g);
+	tree_free(turned);
+}
+
+static void test_inclusive(void **state)
+{
+	struct tree_options plain = {.no_inlined = true};
+	struct random_stacks *r = malloc(sizeof(*r));
+	struct made m;
+
+	(void)state;
+	for (uint32_t i = 0; i < 6; i++) {
+		make_random(r, 2 + 3 * i);
+		feed_random(&m, r);
+		build(&m, &plain);
+		check_inclusive(&m, r, 2 + 3 * i);
+		end(&m);
+	}
+	free(r);
+}
+
+/* Each node of the turned tree has the samples that end in such a chain of calls. */
+static void test_callers(void **state)
+{
+	struct tree_options plain = {.merge_sites = true, .no_inlined = true};
+	struct tree_callers_options options = {.merge_sites = true};
+	struct random_stacks *r = malloc(sizeof(*r));
+	struct tree *turned;
+	struct made m;
+
+	(void)state;
+	make_random(r, 4);
+	feed_random(&m, r);
+	build(&m, &plain);
+	assert_int_equal(tree_callers(m.tree, &options, &turned, NULL), 0);
+	for (uint32_t i = 1; i < turned->node_count; i++) {
+		uint64_t sum = 0;
+		uint32_t depth = 0;
+
+		for (uint32_t k = i; k; k = turned->nodes[k].parent)
+			depth++;
+		for (uint32_t k = 0; k < STACKS; k++) {
+			bool same = r->depth[k] >= depth;
+			uint32_t node = i;
+
+			for (uint32_t d = depth; d-- > 0 && same; node = turned->nodes[node].parent)
+				same = tree_function(turned, node)->name[0] ==
+				       (char)('a' + (r->frames[k][r->depth[k] - 1 - d] >> 8) - 1);
+			sum += same ? r->count[k] : 0;
+		}
+		assert_int_equal(tree_self(turned, i, 0), sum);
+	}
+	tree_free(turned);
+	options.least = 100;
+	options.depth = 2;
+	assert_int_equal(tree_callers(m.tree, &options, &turned, NULL), 0);
+	for (uint32_t i = 1; i < turned->node_count; i++)
+		if (turned->nodes[i].child_count)
+			assert_true(tree_self(turned, i, 0) >= 100 && !turned->nodes[i].parent);
+	tree_free(turned);
+	end(&m);
+	free(r);
+}
+
+static uint32_t function_named(const struct stack_set *s, const char *name)
+{
+	uint32_t i = 0;
+
+	while (strcmp(s->functions[i].name, name) != 0)
+		i++;
+	return i;
+}
+
+static const struct call_arc *arc_between(const struct call_graph *g, uint32_t from, uint32_t to)
+{
+	for (size_t i = 0; i < g->arc_count; i++)
+		if (g->arcs[i].from == from && g->arcs[i].to == to)
+			return &g->arcs[i];
+	fail_msg("no arc");
+	return NULL;
+}
+
+/* c is called cheaply by a, many times, and once by b, where it takes its time. */
+static void test_gprof(void **state)
+{
+	struct tree_options plain = {.no_inlined = true};
+	struct call_count list[4];
+	struct call_counts counts = {list, 4};
+	struct call_graph *g;
+	uint32_t a, b, c, m;
+	struct made made;
+
+	(void)state;
+	begin(&made);
+	ADD(&made, 5, 0xd10, 0x110, 0x310, 0x400);
+	ADD(&made, 5, 0xd10, 0x110, 0x310);
+	ADD(&made, 90, 0xd20, 0x210, 0x310, 0x400);
+	build(&made, &plain);
+	a = function_named(made.set, "a");
+	b = function_named(made.set, "b");
+	c = function_named(made.set, "c");
+	m = function_named(made.set, "m");
+	list[0] = (struct call_count){a, c, 999};
+	list[1] = (struct call_count){b, c, 1};
+	list[2] = (struct call_count){m, a, 1};
+	list[3] = (struct call_count){m, b, 1};
+	assert_int_equal(call_graph_new(made.tree, &counts, &g, NULL), 0);
+	assert_int_equal(arc_between(g, a, c)->total, 10);
+	assert_int_equal(arc_between(g, b, c)->total, 90);
+	assert_int_equal(arc_between(g, a, c)->self, 5);
+	assert_float_equal(arc_between(g, a, c)->gprof_total, 99.9, 1e-9);
+	assert_float_equal(arc_between(g, b, c)->gprof_total, 0.1, 1e-9);
+	assert_float_equal(arc_between(g, a, c)->gprof_self, 4.995, 1e-9);
+	assert_float_equal(g->functions[a].gprof_total, 99.9, 1e-9);
+	assert_float_equal(g->functions[m].gprof_total, 100, 1e-9);
+	assert_int_equal(g->functions[c].calls, 1000);
+	assert_int_equal(g->cycle_count, 0);
+	call_graph_free(g);
+	end(&made);
+}
+
+/* a and b call each other: a cycle, whose time goes to those who call into it, by calls. */
+static void test_cycle(void **state)
+{
+	struct tree_options plain = {.no_inlined = true};
+	struct call_counts none = {0};
+	struct call_graph *g;
+	uint32_t a, b, x, y;
+	struct made made;
+
+	(void)state;
+	begin(&made);
+	ADD(&made, 6, 0xe10, 0x110, 0x210, 0x110, 0x310);
+	ADD(&made, 2, 0xf10, 0x210);
+	build(&made, &plain);
+	assert_int_equal(call_graph_new(made.tree, &none, &g, NULL), 0);
+	a = function_named(made.set, "a");
+	b = function_named(made.set, "b");
+	x = function_named(made.set, "n");
+	y = function_named(made.set, "o");
+	assert_int_equal(g->cycle_count, 1);
+	assert_int_equal(g->functions[a].cycle, 1);
+	assert_int_equal(g->functions[b].cycle, 1);
+	assert_int_equal(g->functions[x].cycle, 0);
+	assert_int_equal(g->cycles[1].self, 2);
+	assert_int_equal(g->cycles[1].total, 8);
+	assert_float_equal(g->cycles[1].gprof_total, 8, 1e-9);
+	assert_int_equal(arc_between(g, x, a)->total, 6);
+	assert_int_equal(arc_between(g, y, b)->total, 2);
+	/* No calls were counted: one for each site. */
+	assert_float_equal(arc_between(g, x, a)->gprof_total, 4, 1e-9);
+	assert_float_equal(arc_between(g, y, b)->gprof_total, 4, 1e-9);
+	call_graph_free(g);
+	end(&made);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_sites),	  cmocka_unit_test(test_inlined),
 		cmocka_unit_test(test_fold),	  cmocka_unit_test(test_notes),
-		cmocka_unit_test(test_selection),
+		cmocka_unit_test(test_selection), cmocka_unit_test(test_random),
+		cmocka_unit_test(test_inclusive), cmocka_unit_test(test_callers),
+		cmocka_unit_test(test_gprof),	  cmocka_unit_test(test_cycle),
 	};
 	int r;
 

@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#include "analyze/call_graph.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "analyze/call_cycles.h"
+#include "analyze/stack_reader.h"
+#include "util/num.h"
+
+#define ARCS_MAX (1u << 24)
+
+struct maker {
+	struct call_graph *graph;
+	const struct tree *tree;
+	struct map64 *arc_keys;
+	struct intern *sites;
+	size_t arc_room;
+	/* While the tree is visited, for each function. */
+	uint32_t *active; /* how often it is under way */
+	uint32_t *outer;  /* the arc of its outermost call */
+	/* For each cycle. */
+	uint32_t *active_cycles;
+	int err;
+};
+
+struct site_key {
+	uint64_t site;
+	uint32_t from, to;
+};
+
+static int find_arc(struct maker *m, uint32_t from, uint32_t to, uint32_t *ret)
+{
+	struct call_graph *g = m->graph;
+	uint64_t key = (uint64_t)from << 32 | to, index;
+	struct call_arc *arcs;
+
+	if (!map64_get(m->arc_keys, key, &index)) {
+		*ret = (uint32_t)index;
+		return 0;
+	}
+	arcs = stack_set_grow(g->arcs, &m->arc_room, g->arc_count, sizeof(*arcs));
+	if (!arcs)
+		return -ENOMEM;
+	g->arcs = arcs;
+	arcs[g->arc_count] = (struct call_arc){.from = from, .to = to};
+	*ret = (uint32_t)g->arc_count++;
+	return map64_put(m->arc_keys, key, *ret);
+}
+
+static int count_site(struct maker *m, struct call_arc *arc, uint64_t site)
+{
+	struct site_key key = {site, arc->from, arc->to};
+	uint32_t index, before = intern_count(m->sites);
+	int err;
+
+	/* A note is no caller: whoever called is not known. */
+	if (arc->from != CALL_NOBODY && m->tree->set->functions[arc->from].kind == STACK_NOTE)
+		return 0;
+	err = intern_add(m->sites, &key, sizeof(key), &index);
+
+	arc->sites += intern_count(m->sites) > before;
+	return err;
+}
+
+static void enter(void *arg, uint32_t node)
+{
+	struct maker *m = arg;
+	const struct tree_node *n = &m->tree->nodes[node];
+	uint32_t f = n->function, caller, arc = 0;
+	struct call_function *function;
+	struct call_arc *a;
+
+	if (f == TREE_NO_FUNCTION || m->err)
+		return;
+	caller = m->tree->nodes[n->parent].function;
+	function = &m->graph->functions[f];
+	if (caller != f) {
+		m->err = find_arc(m, caller == TREE_NO_FUNCTION ? CALL_NOBODY : caller, f, &arc);
+		if (!m->err)
+			m->err = count_site(m, &m->graph->arcs[arc], n->site);
+		if (m->err)
+			return;
+	}
+	if (!m->active[f]++) {
+		m->outer[f] = arc;
+		a = &m->graph->arcs[arc];
+		a->total = num_add_sat(a->total, tree_total(m->tree, node, 0));
+		function->total = num_add_sat(function->total, tree_total(m->tree, node, 0));
+	}
+	a = &m->graph->arcs[m->outer[f]];
+	a->self = num_add_sat(a->self, tree_self(m->tree, node, 0));
+	function->self = num_add_sat(function->self, tree_self(m->tree, node, 0));
+}
+
+static void leave(void *arg, uint32_t node)
+{
+	struct maker *m = arg;
+	uint32_t f = m->tree->nodes[node].function;
+
+	if (f != TREE_NO_FUNCTION && m->active[f])
+		m->active[f]--;
+}
+
+static void enter_cycle(void *arg, uint32_t node)
+{
+	struct maker *m = arg;
+	uint32_t f = m->tree->nodes[node].function, cycle;
+	struct call_cycle *c;
+
+	cycle = f == TREE_NO_FUNCTION ? 0 : m->graph->functions[f].cycle;
+	if (!cycle)
+		return;
+	c = &m->graph->cycles[cycle];
+	if (!m->active_cycles[cycle]++)
+		c->total = num_add_sat(c->total, tree_total(m->tree, node, 0));
+	c->self = num_add_sat(c->self, tree_self(m->tree, node, 0));
+}
+
+static void leave_cycle(void *arg, uint32_t node)
+{
+	struct maker *m = arg;
+	uint32_t f = m->tree->nodes[node].function;
+
+	if (f != TREE_NO_FUNCTION)
+		m->active_cycles[m->graph->functions[f].cycle]--;
+}
+
+static int add_counts(struct maker *m, const struct call_counts *counts)
+{
+	struct call_graph *g = m->graph;
+	int err = 0;
+
+	for (size_t i = 0; i < counts->count && !err; i++) {
+		const struct call_count *c = &counts->list[i];
+		struct call_function *to = &g->functions[c->to];
+		uint32_t from = c->from, arc;
+
+		if (!to->total)
+			continue;
+		if (from == c->to) {
+			to->recursive_calls = num_add_sat(to->recursive_calls, c->calls);
+			continue;
+		}
+		if (from != CALL_NOBODY && !g->functions[from].total)
+			from = CALL_NOBODY;
+		err = find_arc(m, from, c->to, &arc);
+		if (err)
+			break;
+		g->arcs[arc].calls = num_add_sat(g->arcs[arc].calls, c->calls);
+		to->calls = num_add_sat(to->calls, c->calls);
+	}
+	return err;
+}
+
+static int compare_arcs(const void *x, const void *y, void *arg)
+{
+	const struct call_graph *g = arg;
+	const struct call_arc *a = &g->arcs[*(const uint32_t *)x];
+	const struct call_arc *b = &g->arcs[*(const uint32_t *)y];
+	int d = (a->total < b->total) - (a->total > b->total);
+
+	if (!d)
+		d = (a->calls < b->calls) - (a->calls > b->calls);
+	if (!d)
+		d = (a->from > b->from) - (a->from < b->from);
+	return d ? d : (a->to > b->to) - (a->to < b->to);
+}
+
+/* The arcs into and out of each function. */
+static int list_arcs(struct call_graph *g, size_t function_count)
+{
+	uint32_t *next = g->members = calloc(2 * g->arc_count + 1, sizeof(*g->members));
+
+	if (!next)
+		return -ENOMEM;
+	for (size_t i = 0; i < g->arc_count; i++) {
+		g->functions[g->arcs[i].to].in_count++;
+		if (g->arcs[i].from != CALL_NOBODY)
+			g->functions[g->arcs[i].from].out_count++;
+	}
+	for (size_t i = 0; i < function_count; i++) {
+		struct call_function *f = &g->functions[i];
+
+		f->in = next;
+		f->out = f->in + f->in_count;
+		next = f->out + f->out_count;
+		f->in_count = f->out_count = 0;
+	}
+	for (uint32_t i = 0; i < g->arc_count; i++) {
+		struct call_function *to = &g->functions[g->arcs[i].to];
+
+		to->in[to->in_count++] = i;
+		if (g->arcs[i].from != CALL_NOBODY) {
+			struct call_function *from = &g->functions[g->arcs[i].from];
+
+			from->out[from->out_count++] = i;
+		}
+	}
+	for (size_t i = 0; i < function_count; i++) {
+		struct call_function *f = &g->functions[i];
+
+		if (f->in_count > 1)
+			qsort_r(f->in, f->in_count, sizeof(*f->in), compare_arcs, g);
+		if (f->out_count > 1)
+			qsort_r(f->out, f->out_count, sizeof(*f->out), compare_arcs, g);
+	}
+	return 0;
+}
+
+static int make(struct maker *m, const struct call_counts *counts)
+{
+	struct call_graph *g = m->graph;
+	size_t functions = m->tree->set->function_count;
+	int err;
+
+	g->functions = calloc(functions + 1, sizeof(*g->functions));
+	m->active = calloc(functions + 1, sizeof(*m->active));
+	m->outer = calloc(functions + 1, sizeof(*m->outer));
+	m->arc_keys = map64_new(ARCS_MAX);
+	m->sites = intern_new(ARCS_MAX);
+	if (!g->functions || !m->active || !m->outer || !m->arc_keys || !m->sites)
+		return -ENOMEM;
+	err = tree_visit(m->tree, enter, leave, m);
+	err = err ? err : m->err;
+	if (!err)
+		err = add_counts(m, counts);
+	if (!err)
+		err = list_arcs(g, functions);
+	if (!err)
+		err = call_cycles_find(g);
+	if (err)
+		return err;
+	m->active_cycles = calloc(g->cycle_count + 2, sizeof(*m->active_cycles));
+	if (!m->active_cycles)
+		return -ENOMEM;
+	err = tree_visit(m->tree, enter_cycle, leave_cycle, m);
+	if (!err)
+		call_cycles_share(g);
+	return err;
+}
+
+void call_graph_free(struct call_graph *g)
+{
+	if (!g)
+		return;
+	free(g->functions);
+	free(g->arcs);
+	free(g->cycles);
+	free(g->order);
+	free(g->members);
+	free(g);
+}
+
+int call_graph_new(const struct tree *t, const struct call_counts *counts, struct call_graph **ret,
+		   struct diag *diag)
+{
+	struct maker m = {.tree = t, .graph = calloc(1, sizeof(*m.graph))};
+	int err = -ENOMEM;
+
+	if (m.graph) {
+		m.graph->tree = t;
+		err = make(&m, counts);
+	}
+	map64_free(m.arc_keys);
+	intern_free(m.sites);
+	free(m.active);
+	free(m.outer);
+	free(m.active_cycles);
+	if (err) {
+		call_graph_free(m.graph);
+		return diag_fail(diag, -err, "%s",
+				 err == -ENOMEM ? "out of memory"
+						: "there are too many calls for one report");
+	}
+	*ret = m.graph;
+	return 0;
+}

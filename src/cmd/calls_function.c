@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include "cmd/calls_view.h"
+#include "util/buf.h"
+#include "util/num.h"
+
+/* One function: who called it, and whom it called. */
+
+#define THREAD_START "[thread start]"
+#define NAMES_SHOWN  5
+
+int calls_pick(const struct tree *t, const char *text, bool *ret, struct diag *diag)
+{
+	const struct stack_set *s = t->set;
+	size_t names = tree_find_functions(t, text, ret), shown = 0;
+	struct buf b;
+	int err;
+
+	if (names == 1)
+		return 0;
+	if (!names)
+		return diag_fail(diag, ENOENT,
+				 "no stack has '%s' in these epochs and this selection (see: "
+				 "culprit prof)",
+				 text);
+	buf_init(&b, 4096);
+	for (size_t i = 0; i < s->function_count; i++) {
+		bool again = false;
+
+		for (size_t j = 0; j < i && ret[i]; j++)
+			again |= ret[j] && !strcmp(s->functions[i].name, s->functions[j].name);
+		if (ret[i] && !again && ++shown <= NAMES_SHOWN)
+			buf_printf(&b, "%s'%s'", shown > 1 ? ", " : "", s->functions[i].name);
+	}
+	err = diag_fail(diag, EEXIST, "'%s' may be any of %zu functions: %.*s%s; say which", text,
+			shown, (int)b.size, b.data ? (char *)b.data : "",
+			shown > NAMES_SHOWN ? ", ..." : "");
+	buf_free(&b);
+	return err;
+}
+
+struct columns {
+	int total, share, stacks, role, function, site, image, build_id;
+};
+
+static void add_columns(struct table *t, struct columns *c)
+{
+	c->total = table_add_column(t, TABLE_PERCENT, "percent", "total%");
+	c->share = table_add_column(t, TABLE_PERCENT, "share", "of it%");
+	c->stacks = table_add_column(t, TABLE_COUNT, "stacks", "stacks");
+	c->role = table_add_column(t, TABLE_NAME, "role", "role");
+	c->function = table_add_column(t, TABLE_NAME, "function", "function");
+	c->site = table_add_column(t, TABLE_NAME, "site", "called at");
+	c->image = table_add_column(t, TABLE_NAME, "image", "image");
+	c->build_id = table_add_column(t, TABLE_NAME, "build_id", NULL);
+}
+
+struct row {
+	const char *role;
+	uint32_t function; /* TREE_NO_FUNCTION: none */
+	uint64_t stacks;
+	const struct tree_neighbor *neighbor; /* NULL: none */
+	uint32_t more;			      /* of what is not shown: how many */
+};
+
+/* Calls `take` for each row in order. The heaviest neighbours are next to the function. */
+static int each_row(const struct calls_function *f, int (*take)(void *arg, const struct row *r),
+		    void *arg)
+{
+	const struct tree_neighbors *n = f->neighbors;
+	struct row rest = {.role = "caller", .function = TREE_NO_FUNCTION};
+	uint32_t self = 0;
+	int err = 0;
+
+	while (!f->functions[self])
+		self++;
+	for (size_t i = n->caller_count; i-- > 0 && !err;) {
+		struct row r = {"caller", n->callers[i].function, n->callers[i].stacks[0],
+				&n->callers[i], 0};
+
+		if (calls_share(f->tree, 0, r.stacks) >= f->prune) {
+			err = rest.more ? take(arg, &rest) : 0;
+			rest.more = 0;
+			err = err ? err : take(arg, &r);
+		} else {
+			rest.stacks = num_add_sat(rest.stacks, r.stacks);
+			rest.more++;
+		}
+	}
+	if (rest.more && !err)
+		err = take(arg, &rest);
+	if (!err)
+		err = take(arg, &(struct row){"total", self, n->total[0], NULL, 0});
+	if (!err)
+		err = take(arg, &(struct row){"self", self, n->self[0], NULL, 0});
+	rest = (struct row){.role = "callee", .function = TREE_NO_FUNCTION};
+	for (size_t i = 0; i < n->callee_count && !err; i++) {
+		struct row r = {"callee", n->callees[i].function, n->callees[i].stacks[0],
+				&n->callees[i], 0};
+
+		if (calls_share(f->tree, 0, r.stacks) >= f->prune) {
+			err = take(arg, &r);
+		} else {
+			rest.stacks = num_add_sat(rest.stacks, r.stacks);
+			rest.more++;
+		}
+	}
+	return rest.more && !err ? take(arg, &rest) : err;
+}
+
+/* The row's name; of what is not shown, written to room. */
+static const char *row_name(const struct calls_function *f, const struct row *r, char room[64])
+{
+	if (r->more) {
+		snprintf(room, 64, "\xe2\x80\xa6 %" PRIu32 " more, %.2f%%", r->more,
+			 calls_share(f->tree, 0, r->stacks));
+		return room;
+	}
+	return r->function == TREE_NO_FUNCTION ? THREAD_START
+					       : f->tree->set->functions[r->function].name;
+}
+
+static double row_share(const struct calls_function *f, const struct row *r)
+{
+	uint64_t all = f->neighbors->total[0];
+
+	return all ? 100 * (double)r->stacks / (double)all : 0;
+}
+
+/* The image of the row's function, NULL when it has none. */
+static const struct query_image *row_image(const struct calls_function *f, const struct row *r)
+{
+	const struct stack_set *s = f->tree->set;
+	const struct stack_function *fn;
+
+	if (r->function == TREE_NO_FUNCTION)
+		return NULL;
+	fn = &s->functions[r->function];
+	return fn->kind == STACK_NOTE || fn->kind == STACK_UNKNOWN ? NULL : &s->images[fn->image];
+}
+
+static void row_site(const struct row *r, char *out, size_t room)
+{
+	struct tree_node n = {.site = TREE_NO_SITE};
+
+	if (r->neighbor) {
+		n.site = r->neighbor->site;
+		n.site_file = r->neighbor->site_file;
+		n.site_line = r->neighbor->site_line;
+	}
+	calls_format_site(&n, out, room);
+}
+
+struct filling {
+	const struct calls_function *function;
+	struct table *table;
+	struct columns columns;
+};
+
+static int add_table_row(void *arg, const struct row *r)
+{
+	struct filling *f = arg;
+	struct table *t = f->table;
+	const struct query_image *image = row_image(f->function, r);
+	char room[64], site[600], id[IMAGE_ID_TEXT_MAX];
+	const char *name = row_name(f->function, r, room);
+	int err = table_add_row(t);
+
+	if (err)
+		return err;
+	row_site(r, site, sizeof(site));
+	table_set_real(t, f->columns.total, calls_share(f->function->tree, 0, r->stacks));
+	table_set_real(t, f->columns.share, row_share(f->function, r));
+	table_set_count(t, f->columns.stacks, r->stacks);
+	err = table_set_name(t, f->columns.role, r->role, strlen(r->role));
+	if (!err)
+		err = table_set_name(t, f->columns.function, name, strlen(name));
+	if (!err && *site)
+		err = table_set_name(t, f->columns.site, site, strlen(site));
+	if (!image || err)
+		return err;
+	image_id_format(&image->id, id);
+	err = table_set_name(t, f->columns.image, image->path, image->path_size);
+	return err ? err : table_set_name(t, f->columns.build_id, id, strlen(id));
+}
+
+int calls_function_table(const struct calls_function *f, struct table **ret)
+{
+	struct filling filling = {.function = f, .table = table_new("calls")};
+	int err;
+
+	if (!filling.table)
+		return -ENOMEM;
+	add_columns(filling.table, &filling.columns);
+	err = each_row(f, add_table_row, &filling);
+	if (err) {
+		table_free(filling.table);
+		return err;
+	}
+	*ret = filling.table;
+	return 0;
+}
+
+struct writing {
+	const struct calls_function *function;
+	bool any;
+};
+
+static int print_row(void *arg, const struct row *r)
+{
+	struct writing *w = arg;
+	const struct query_image *image = row_image(w->function, r);
+	const struct tree_neighbor *n = r->neighbor;
+	char room[64], id[IMAGE_ID_TEXT_MAX];
+	json_t *object = json_object();
+
+	if (image)
+		image_id_format(&image->id, id);
+	json_object_set_new(object, "role", json_string(r->role));
+	if (r->more)
+		json_object_set_new(object, "more", report_json_count(r->more));
+	else
+		json_object_set_new(object, "function",
+				    report_json_text(row_name(w->function, r, room)));
+	json_object_set_new(object, "image", report_json_text(image ? image->path : NULL));
+	json_object_set_new(object, "build_id", report_json_text(image ? id : NULL));
+	json_object_set_new(object, "site",
+			    n && n->site != TREE_NO_SITE ? report_json_address(n->site)
+							 : json_null());
+	json_object_set_new(object, "site_file", report_json_text(n ? n->site_file : NULL));
+	json_object_set_new(object, "site_line",
+			    n && n->site_line ? json_integer(n->site_line) : json_null());
+	json_object_set_new(object, "stacks", report_json_count(r->stacks));
+	json_object_set_new(object, "percent",
+			    report_json_number(calls_share(w->function->tree, 0, r->stacks)));
+	json_object_set_new(object, "share", report_json_number(row_share(w->function, r)));
+	fputs(w->any ? ",\n" : "\n", stdout);
+	w->any = true;
+	return report_json_print(object, 0, stdout);
+}
+
+int calls_function_json(const struct calls_function *f, const struct report_header *h)
+{
+	struct writing w = {.function = f};
+	int err = report_json_print(calls_json_header(f->tree->set, h), 1, stdout);
+
+	if (err)
+		return err;
+	fputs(",\n\"rows\":[", stdout);
+	err = each_row(f, print_row, &w);
+	fputs("\n]}\n", stdout);
+	return err;
+}

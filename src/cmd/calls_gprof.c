@@ -1,0 +1,394 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "cmd/calls_view.h"
+#include "util/buf.h"
+#include "util/num.h"
+#include "util/text.h"
+
+/*
+ * gprof's listing: for each function a line with its callers above and its callees below; what the
+ * stacks say, and beside it what gprof would have said.
+ */
+
+/* A function, or a cycle as a whole. */
+struct entry {
+	uint64_t total;
+	uint32_t function; /* CALL_NOBODY: a cycle */
+	uint32_t cycle;
+};
+
+struct listing {
+	const struct calls_gprof *gprof;
+	const struct call_graph *graph;
+	const struct tree *tree;
+	struct entry *entries;
+	size_t count;
+	uint32_t *indices; /* of functions in the listing, from 1; 0: not in it */
+	struct table *table;
+	json_t *lines; /* of the entry at hand */
+	int index, percent, self, children, total, rule, calls, name;
+	bool any;
+};
+
+/* What a line says, of a function or of an arc. */
+struct line {
+	uint32_t function;
+	uint64_t self, total, calls, all_calls; /* all_calls: of an arc, those of the callee */
+	double rule;
+};
+
+static int compare_entries(const void *a, const void *b, void *arg)
+{
+	const struct entry *x = a, *y = b;
+	const struct stack_function *functions = arg;
+	int d = (x->total < y->total) - (x->total > y->total);
+
+	if (!d)
+		d = (y->function == CALL_NOBODY) - (x->function == CALL_NOBODY);
+	if (!d && x->function != CALL_NOBODY)
+		d = strcmp(functions[x->function].name, functions[y->function].name);
+	if (!d)
+		d = (x->function > y->function) - (x->function < y->function);
+	return d ? d : (x->cycle > y->cycle) - (x->cycle < y->cycle);
+}
+
+static int list_entries(struct listing *l)
+{
+	const struct call_graph *g = l->graph;
+	size_t functions = l->tree->set->function_count;
+
+	l->entries = calloc(functions + g->cycle_count + 1, sizeof(*l->entries));
+	l->indices = calloc(functions + 1, sizeof(*l->indices));
+	if (!l->entries || !l->indices)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < functions; i++)
+		if (g->functions[i].total)
+			l->entries[l->count++] = (struct entry){g->functions[i].total, i, 0};
+	for (uint32_t i = 1; i <= g->cycle_count; i++)
+		l->entries[l->count++] = (struct entry){g->cycles[i].total, CALL_NOBODY, i};
+	if (l->count)
+		qsort_r(l->entries, l->count, sizeof(*l->entries), compare_entries,
+			l->tree->set->functions);
+	for (uint32_t i = 0; i < l->count; i++)
+		if (l->entries[i].function != CALL_NOBODY)
+			l->indices[l->entries[i].function] = i + 1;
+	return 0;
+}
+
+static bool is_shown(const struct listing *l, double stacks)
+{
+	return calls_share(l->tree, 0, (uint64_t)ceil(stacks)) >= l->gprof->prune;
+}
+
+static struct line arc_line(const struct listing *l, const struct call_arc *a, bool caller)
+{
+	const struct call_function *to = &l->graph->functions[a->to];
+
+	return (struct line){
+		caller ? a->from : a->to, a->self, a->total, a->calls, to->calls, a->gprof_total};
+}
+
+/* "name <cycle 1> [4]", indented unless it is the entry's own. */
+static int set_name(struct listing *l, uint32_t function, bool own)
+{
+	const struct stack_set *s = l->tree->set;
+	const char *name = function == CALL_NOBODY ? "[thread start]" : s->functions[function].name;
+	size_t room = text_escape(NULL, 0, name, strlen(name)) + 1;
+	char *escaped = malloc(room);
+	struct buf b;
+	int err;
+
+	if (!escaped)
+		return -ENOMEM;
+	text_escape(escaped, room, name, strlen(name));
+	buf_init(&b, 1 << 20);
+	buf_printf(&b, "%s%s", own ? "" : "    ", escaped);
+	if (function != CALL_NOBODY && l->graph->functions[function].cycle)
+		buf_printf(&b, " <cycle %" PRIu32 ">", l->graph->functions[function].cycle);
+	if (function != CALL_NOBODY && l->indices[function])
+		buf_printf(&b, " [%" PRIu32 "]", l->indices[function]);
+	err = b.error ? b.error : table_set_name(l->table, l->name, (char *)b.data, b.size);
+	buf_free(&b);
+	free(escaped);
+	return err;
+}
+
+static int set_text(struct listing *l, int column, const char *text)
+{
+	return table_set_name(l->table, column, text, strlen(text));
+}
+
+static int set_numbers(struct listing *l, const struct line *n)
+{
+	char calls[64] = "";
+
+	table_set_count(l->table, l->self, n->self);
+	table_set_count(l->table, l->children, n->total - n->self);
+	table_set_count(l->table, l->total, n->total);
+	table_set_real(l->table, l->rule, n->rule);
+	if (n->all_calls)
+		snprintf(calls, sizeof(calls), "%" PRIu64 "/%" PRIu64, n->calls, n->all_calls);
+	else if (n->calls)
+		snprintf(calls, sizeof(calls), "%" PRIu64, n->calls);
+	return set_text(l, l->calls, calls);
+}
+
+static json_t *json_name(const struct listing *l, uint32_t function)
+{
+	const struct stack_set *s = l->tree->set;
+	json_t *object = json_object();
+	char id[IMAGE_ID_TEXT_MAX];
+
+	if (function == CALL_NOBODY) {
+		json_object_set_new(object, "function", json_string("[thread start]"));
+		return object;
+	}
+	image_id_format(&s->images[s->functions[function].image].id, id);
+	json_object_set_new(object, "function", report_json_text(s->functions[function].name));
+	json_object_set_new(object, "image",
+			    report_json_text(s->images[s->functions[function].image].path));
+	json_object_set_new(object, "build_id", json_string(id));
+	json_object_set_new(object, "index", json_integer(l->indices[function]));
+	json_object_set_new(object, "cycle", json_integer(l->graph->functions[function].cycle));
+	return object;
+}
+
+static void set_json(json_t *object, const struct line *n)
+{
+	json_object_set_new(object, "self", report_json_count(n->self));
+	json_object_set_new(object, "descendants", report_json_count(n->total - n->self));
+	json_object_set_new(object, "total", report_json_count(n->total));
+	json_object_set_new(object, "gprof", report_json_number(n->rule));
+	json_object_set_new(object, "calls", report_json_count(n->calls));
+}
+
+/* A line for an arc. */
+static int add_arc(struct listing *l, const struct call_arc *a, bool caller)
+{
+	struct line line = arc_line(l, a, caller);
+	json_t *object;
+	int err;
+
+	if (!l->table) {
+		object = json_name(l, line.function);
+		set_json(object, &line);
+		return json_array_append_new(l->lines, object) ? -ENOMEM : 0;
+	}
+	err = table_add_row(l->table);
+	if (!err)
+		err = set_numbers(l, &line);
+	return err ? err : set_name(l, line.function, false);
+}
+
+static int add_rest(struct listing *l, uint32_t count, uint64_t stacks)
+{
+	char text[96];
+	int err;
+
+	if (!count || !l->table)
+		return 0;
+	snprintf(text, sizeof(text), "    \xe2\x80\xa6 %" PRIu32 " more, %.2f%%", count,
+		 calls_share(l->tree, 0, stacks));
+	err = table_add_row(l->table);
+	if (!err)
+		table_set_count(l->table, l->total, stacks);
+	return err ? err : set_text(l, l->name, text);
+}
+
+/* The arcs of a function. Callers stand with the heaviest next to it. */
+static int add_arcs(struct listing *l, const uint32_t *arcs, uint32_t count, bool callers)
+{
+	uint64_t rest = 0;
+	uint32_t hidden = 0;
+	int err = 0;
+
+	for (uint32_t i = 0; i < count; i++) {
+		const struct call_arc *a = &l->graph->arcs[arcs[i]];
+
+		if (!is_shown(l, fmax((double)a->total, a->gprof_total))) {
+			rest = num_add_sat(rest, a->total);
+			hidden++;
+		}
+	}
+	if (callers)
+		err = add_rest(l, hidden, rest);
+	for (uint32_t i = 0; i < count && !err; i++) {
+		const struct call_arc *a = &l->graph->arcs[arcs[callers ? count - 1 - i : i]];
+
+		if (is_shown(l, fmax((double)a->total, a->gprof_total)))
+			err = add_arc(l, a, callers);
+	}
+	return err || callers ? err : add_rest(l, hidden, rest);
+}
+
+static int own_line(struct listing *l, uint32_t index, const struct line *line)
+{
+	char text[32];
+	int err = table_add_row(l->table);
+
+	snprintf(text, sizeof(text), "[%" PRIu32 "]", index);
+	if (!err)
+		err = set_text(l, l->index, text);
+	table_set_real(l->table, l->percent, calls_share(l->tree, 0, line->total));
+	return err ? err : set_numbers(l, line);
+}
+
+static int add_function(struct listing *l, uint32_t index, uint32_t function)
+{
+	const struct call_function *f = &l->graph->functions[function];
+	struct line line = {function, f->self, f->total, f->calls, 0, f->gprof_total};
+	int err = add_arcs(l, f->in, f->in_count, true);
+
+	if (!err)
+		err = own_line(l, index, &line);
+	if (!err)
+		err = set_name(l, function, true);
+	return err ? err : add_arcs(l, f->out, f->out_count, false);
+}
+
+/* A cycle as a whole, and its functions. */
+static int add_cycle(struct listing *l, uint32_t index, uint32_t cycle)
+{
+	const struct call_cycle *c = &l->graph->cycles[cycle];
+	struct line line = {CALL_NOBODY, c->self, c->total, c->calls, 0, c->gprof_total};
+	char name[64];
+	int err = own_line(l, index, &line);
+
+	snprintf(name, sizeof(name), "<cycle %" PRIu32 " as a whole>", cycle);
+	if (!err)
+		err = set_text(l, l->name, name);
+	for (uint32_t i = 0; i < l->count && !err; i++) {
+		uint32_t f = l->entries[i].function;
+		const struct call_function *member;
+
+		if (f == CALL_NOBODY || l->graph->functions[f].cycle != cycle)
+			continue;
+		member = &l->graph->functions[f];
+		line = (struct line){f, member->self,	    member->total, member->calls,
+				     0, member->gprof_total};
+		err = table_add_row(l->table);
+		if (!err)
+			err = set_numbers(l, &line);
+		if (!err)
+			err = set_name(l, f, false);
+	}
+	return err;
+}
+
+static int print_function(struct listing *l, uint32_t function)
+{
+	const struct call_function *f = &l->graph->functions[function];
+	struct line line = {function, f->self, f->total, f->calls, 0, f->gprof_total};
+	json_t *object = json_name(l, function);
+	int err;
+
+	set_json(object, &line);
+	json_object_set_new(object, "percent",
+			    report_json_number(calls_share(l->tree, 0, f->total)));
+	json_object_set_new(object, "recursive_calls", report_json_count(f->recursive_calls));
+	json_object_set_new(object, "guessed", json_boolean(f->guessed));
+	l->lines = json_array();
+	err = add_arcs(l, f->in, f->in_count, true);
+	json_object_set_new(object, "callers", l->lines);
+	l->lines = json_array();
+	if (!err)
+		err = add_arcs(l, f->out, f->out_count, false);
+	json_object_set_new(object, "callees", l->lines);
+	fputs(l->any ? ",\n" : "\n", stdout);
+	l->any = true;
+	return report_json_print(object, 0, stdout) ? -ENOMEM : err;
+}
+
+static void add_columns(struct listing *l)
+{
+	struct table *t = l->table;
+
+	l->index = table_add_column(t, TABLE_NAME, "index", "index");
+	l->percent = table_add_column(t, TABLE_PERCENT, "percent", "%time");
+	l->self = table_add_column(t, TABLE_COUNT, "self", "self");
+	l->children = table_add_column(t, TABLE_COUNT, "descendants", "children");
+	l->total = table_add_column(t, TABLE_COUNT, "total", "total");
+	l->rule = table_add_column(t, TABLE_REAL, "gprof", "gprof");
+	l->calls = table_add_column(t, TABLE_NAME, "calls", "calls");
+	l->name = table_add_text_column(t, "name", "name");
+}
+
+static int add_entries(struct listing *l)
+{
+	size_t hidden = 0;
+	char text[64];
+	int err = 0;
+
+	for (uint32_t i = 0; i < l->count && !err; i++) {
+		const struct entry *e = &l->entries[i];
+		double rule = e->function == CALL_NOBODY
+				      ? 0
+				      : l->graph->functions[e->function].gprof_total;
+
+		if (!is_shown(l, fmax((double)e->total, rule))) {
+			hidden++;
+			continue;
+		}
+		if (l->table && i)
+			err = table_add_row(l->table);
+		if (!err && !l->table)
+			err = e->function == CALL_NOBODY ? 0 : print_function(l, e->function);
+		else if (!err && e->function == CALL_NOBODY)
+			err = add_cycle(l, i + 1, e->cycle);
+		else if (!err)
+			err = add_function(l, i + 1, e->function);
+	}
+	if (!hidden || !l->table || err)
+		return err;
+	snprintf(text, sizeof(text), "\xe2\x80\xa6 %zu more functions", hidden);
+	err = table_add_row(l->table);
+	if (!err)
+		err = table_add_row(l->table);
+	return err ? err : set_text(l, l->name, text);
+}
+
+static int make(struct listing *l)
+{
+	int err = list_entries(l);
+
+	if (!err)
+		err = add_entries(l);
+	free(l->entries);
+	free(l->indices);
+	return err;
+}
+
+int calls_gprof_table(const struct calls_gprof *p, struct table **ret)
+{
+	struct listing l = {.gprof = p, .graph = p->graph, .tree = p->graph->tree};
+	int err;
+
+	l.table = table_new("calls");
+	if (!l.table)
+		return -ENOMEM;
+	add_columns(&l);
+	err = make(&l);
+	if (err) {
+		table_free(l.table);
+		return err;
+	}
+	*ret = l.table;
+	return 0;
+}
+
+int calls_gprof_json(const struct calls_gprof *p, const struct report_header *h)
+{
+	struct listing l = {.gprof = p, .graph = p->graph, .tree = p->graph->tree};
+	int err = report_json_print(calls_json_header(l.tree->set, h), 1, stdout);
+
+	if (err)
+		return err;
+	fputs(",\n\"rows\":[", stdout);
+	err = make(&l);
+	fputs("\n]}\n", stdout);
+	return err;
+}
