@@ -12,7 +12,7 @@
 #include <bpf/bpf_tracing.h>
 #include <bpf/bpf_core_read.h>
 #include "mapping.bpf.h"
-#include "mm_state.h"
+#include "mm_state.bpf.h"
 
 struct thread_struct {
 	unsigned long fsbase;

@@ -10,7 +10,7 @@
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
 #include <bpf/bpf_core_read.h>
-#include "mm_state.h"
+#include "mm_state.bpf.h"
 
 /* The parts of the kernel's structures that are used; CO-RE finds them in the running kernel. */
 struct cgroup;

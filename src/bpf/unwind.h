@@ -8,7 +8,7 @@
  * (collect/stack_rest.c) and in tests.
  *
  * The includer is the host. Before including this it defines UNWIND_FUNCTION (static inline of its
- * kind) and
+ * kind; without it there are no functions) and
  *   int host_read(void *to, wire_u32 size, wire_u64 address)     memory of the process: 0, or it
  *                                                                 is not resident
  */
@@ -17,6 +17,8 @@
 /* DWARF's numbers of registers. */
 #define UNWIND_RBP 6
 #define UNWIND_RSP 7
+
+#ifdef UNWIND_FUNCTION
 
 UNWIND_FUNCTION bool unwind_read_word(wire_u64 address, wire_u64 *ret)
 {
@@ -172,5 +174,7 @@ UNWIND_FUNCTION int unwind_follow_frame_pointer(struct wire_unwind_state *u)
 	u->exact = u->first = 0;
 	return -1;
 }
+
+#endif
 
 #endif

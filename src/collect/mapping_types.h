@@ -6,8 +6,8 @@
 
 /*
  * Whether the running kernel has the types by which in-kernel programs find a process's mappings
- * (bpf/mapping.bpf.h). Asked before loading, because the verifier's own words would help nobody. 0, or
- * -EOPNOTSUPP and a sentence that begins with what (a plural).
+ * (bpf/mapping.bpf.h). Asked before loading, because the verifier's own words would help nobody. 0,
+ * or -EOPNOTSUPP and a sentence that begins with what (a plural).
  */
 int mapping_types_check(const char *what, struct diag *diag);
 
