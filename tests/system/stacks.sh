@@ -97,7 +97,7 @@ said = sys.argv[1]
 count, percent = re.search(r"(\d+) stacks, ([\d.e+]+)%", said).groups()
 early = re.search(r"table not there yet (\d+)", said)
 counted = int(count) - (int(early[1]) if early else 0)
-sys.exit(not (counted >= 50 and int(count) * float(percent) / 100 >= 0.97 * counted - 1))
+sys.exit(not (counted >= 20 and int(count) * float(percent) / 100 >= 0.97 * counted - 1))
 END
 	echo "# ${said#culprit: }"
 }
