@@ -133,9 +133,14 @@ static __always_inline void mix(struct unwind *u, __u64 v)
 
 static __always_inline void push(struct unwind *u, __u64 frame)
 {
+	__u32 place = WIRE_STACK_PLACE(u->followed);
+
 	mix(u, frame);
-	u->stack.frame[WIRE_STACK_PLACE(u->followed)] = frame;
 	u->followed++;
+	/* Verifiers before Linux 6.2 believe no bound but one on the very register. */
+	asm volatile("" : "+r"(place));
+	if (place < WIRE_STACK_KERNEL + WIRE_STACK_INNER + WIRE_STACK_OUTER)
+		u->stack.frame[place] = frame;
 }
 
 /* What code without a file is: the vDSO, or made at run time. */

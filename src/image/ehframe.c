@@ -30,6 +30,7 @@ struct frame_walk {
 	unsigned pointer_bytes;
 	size_t cie; /* the last one seen, and what it says of its FDEs; SIZE_MAX: none */
 	uint8_t encoding, lsda_encoding;
+	bool debug;	/* .debug_frame: other ids of CIEs, absolute pointers to them */
 	bool augmented; /* FDEs have augmentation data */
 	bool signal;
 	struct cfi_program program; /* as far as the CIE has it */
@@ -158,9 +159,15 @@ static int next_entry(const struct frame_walk *w, size_t *at, struct cursor *ent
 	return 0;
 }
 
-static uint64_t entry_id(struct cursor *entry, bool is_64)
+/* Of a CIE 0, of an FDE what leads to its CIE. */
+static uint64_t entry_id(const struct frame_walk *w, struct cursor *entry, bool is_64)
 {
-	return is_64 ? cursor_u64(entry) : cursor_u32(entry);
+	uint64_t id = is_64 ? cursor_u64(entry) : cursor_u32(entry);
+
+	if (!w->debug)
+		return id;
+	/* There it is an offset in the section, and a CIE is at 0, too. */
+	return id == (is_64 ? UINT64_MAX : UINT32_MAX) ? 0 : id + 1;
 }
 
 /* Makes the CIE at offset at the current one. */
@@ -172,7 +179,7 @@ static int find_cie(struct frame_walk *w, size_t at)
 	if (w->cie == at)
 		return 0;
 	if (at >= w->size || next_entry(w, &next, &entry, &is_64) != 0 ||
-	    entry_id(&entry, is_64) != 0 || entry.error)
+	    entry_id(w, &entry, is_64) != 0 || entry.error)
 		return -EBADMSG;
 	return read_cie(w, entry, at);
 }
@@ -245,6 +252,41 @@ static int show_fde(struct frame_walk *w, struct cursor *c,
 	return f(arg, &e);
 }
 
+/* Where the CIE of an FDE is, by the FDE's id, which is at id_at. */
+static int locate_cie(const struct frame_walk *w, uint64_t id, size_t id_at, size_t *ret)
+{
+	if (w->debug ? id > w->size : id > id_at)
+		return -EBADMSG;
+	*ret = w->debug ? (size_t)id - 1 : id_at - (size_t)id;
+	return 0;
+}
+
+static int walk_entries(struct frame_walk *w,
+			int (*f)(void *arg, const struct ehframe_entry *entry), void *arg)
+{
+	size_t at = 0, cie_at = 0;
+
+	for (;;) {
+		struct cursor entry;
+		bool is_64;
+		size_t entry_at = at;
+		int err = next_entry(w, &at, &entry, &is_64);
+		if (err)
+			return err < 0 ? err : 0;
+		size_t id_at = (size_t)(entry.at - w->data);
+		uint64_t id = entry_id(w, &entry, is_64);
+		if (entry.error)
+			return -EBADMSG;
+		err = id ? locate_cie(w, id, id_at, &cie_at) : read_cie(w, entry, entry_at);
+		if (!err && id)
+			err = find_cie(w, cie_at);
+		if (!err && id)
+			err = show_fde(w, &entry, f, arg);
+		if (err)
+			return err;
+	}
+}
+
 int ehframe_each(const uint8_t *data, size_t size, uint64_t address, unsigned pointer_bytes,
 		 int (*f)(void *arg, const struct ehframe_entry *entry), void *arg)
 {
@@ -253,29 +295,20 @@ int ehframe_each(const uint8_t *data, size_t size, uint64_t address, unsigned po
 			       .address = address,
 			       .pointer_bytes = pointer_bytes,
 			       .cie = SIZE_MAX};
-	size_t at = 0;
-	for (;;) {
-		struct cursor entry;
-		bool is_64;
-		size_t entry_at = at;
-		int err = next_entry(&w, &at, &entry, &is_64);
-		if (err)
-			return err < 0 ? err : 0;
-		size_t id_at = (size_t)(entry.at - data);
-		uint64_t id = entry_id(&entry, is_64);
-		if (entry.error)
-			return -EBADMSG;
-		if (id == 0)
-			err = read_cie(&w, entry, entry_at);
-		else if (id > id_at)
-			err = -EBADMSG;
-		else
-			err = find_cie(&w, id_at - id);
-		if (!err && id != 0)
-			err = show_fde(&w, &entry, f, arg);
-		if (err)
-			return err;
-	}
+
+	return walk_entries(&w, f, arg);
+}
+
+int debugframe_each(const uint8_t *data, size_t size, unsigned pointer_bytes,
+		    int (*f)(void *arg, const struct ehframe_entry *entry), void *arg)
+{
+	struct frame_walk w = {.data = data,
+			       .size = size,
+			       .pointer_bytes = pointer_bytes,
+			       .cie = SIZE_MAX,
+			       .debug = true};
+
+	return walk_entries(&w, f, arg);
 }
 
 int ehframe_each_landing(const uint8_t *data, size_t size, uint64_t address, uint64_t function,

@@ -28,6 +28,12 @@ int ehframe_each(const uint8_t *data, size_t size, uint64_t address, unsigned po
 		 int (*f)(void *arg, const struct ehframe_entry *entry), void *arg);
 
 /*
+ * The same of a .debug_frame section (DWARF 5, 6.4.1), whose addresses are absolute.
+ */
+int debugframe_each(const uint8_t *data, size_t size, unsigned pointer_bytes,
+		    int (*f)(void *arg, const struct ehframe_entry *entry), void *arg);
+
+/*
  * Calls f with the address of each landing pad in an exception table (an LSDA of
  * .gcc_except_table), which is loaded at address and of which data is at hand; function is the
  * start of its FDE. Non-zero and -EBADMSG as above. (Itanium C++ ABI, Exception Handling Tables.)

@@ -128,6 +128,18 @@ Elf_Data *elf_find_eh_frame(const struct elf_code *code, unsigned pointer_bytes,
 	return NULL;
 }
 
+Elf_Data *elf_find_debug_frame(const struct elf_code *code)
+{
+	GElf_Shdr sh;
+	Elf_Scn *scn = elf_find_section(code->elf, ".debug_frame", &sh);
+
+	if (!scn || sh.sh_type == SHT_NOBITS)
+		return NULL;
+	if (sh.sh_flags & SHF_COMPRESSED && elf_compress(scn, 0, 0) < 0)
+		return NULL;
+	return elf_rawdata(scn, NULL);
+}
+
 int elf_add_starts(struct symbol_set *set, const struct elf_code *code)
 {
 	struct start_sink sink = {set, code};

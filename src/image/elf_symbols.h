@@ -38,6 +38,8 @@ Elf_Data *elf_data_at(Elf *elf, uint64_t address);
 
 /* .eh_frame by the section table, else by the segment that the unwinder uses, and its address. */
 Elf_Data *elf_find_eh_frame(const struct elf_code *code, unsigned pointer_bytes, uint64_t *ret);
+/* .debug_frame, decompressed if need be (which changes the code's Elf in memory); NULL: none. */
+Elf_Data *elf_find_debug_frame(const struct elf_code *code);
 /*
  * The words that relocations fill with the address of another image's function: the GOT. *ret is
  * sorted by address, to be freed; the names are the file's. 0, -ENOMEM.

@@ -15,12 +15,14 @@
 struct piece {
 	uint64_t start, end;
 	uint32_t rule;
+	uint32_t rank; /* where two have the same code the lower one holds: .eh_frame's */
 };
 
 struct describe {
 	struct intern *rules; /* number 0: none */
 	struct piece *pieces;
 	size_t count, room;
+	uint32_t rank;
 	bool signal; /* of the FDE at hand */
 	uint64_t refused, overlaps, damaged;
 };
@@ -47,7 +49,7 @@ static int add_row(void *arg, const struct cfi_row *row)
 {
 	struct describe *d = arg;
 	struct wire_unwind_rule rule;
-	struct piece piece = {row->start, row->end, 0};
+	struct piece piece = {row->start, row->end, 0, d->rank};
 	int r = 0;
 
 	if (unwind_rule_from_row(row, d->signal, &rule))
@@ -77,7 +79,28 @@ static int compare_pieces(const void *a, const void *b)
 {
 	const struct piece *p = a, *q = b;
 
-	return p->start < q->start ? -1 : p->start > q->start;
+	if (p->start != q->start)
+		return p->start < q->start ? -1 : 1;
+	return p->rank < q->rank ? -1 : p->rank > q->rank;
+}
+
+/*
+ * Whether .eh_frame has all of this code: then what .debug_frame says of it is left out. The pieces
+ * of .eh_frame are in order, ends rise with starts but for overlaps, which cost a row at most.
+ */
+static bool has_code(const struct describe *d, size_t count, uint64_t start)
+{
+	size_t low = 0, high = count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (d->pieces[middle].start <= start)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low > 0 && start < d->pieces[low - 1].end;
 }
 
 /* The rows as they will be searched: in order, without gaps, each rule once in a run. */
@@ -155,26 +178,56 @@ static int append_table(struct describe *d, struct buf *out)
 	return r;
 }
 
+struct describe_debug {
+	struct describe *d;
+	size_t eh_count; /* pieces of .eh_frame */
+};
+
+static int add_debug_entry(void *arg, const struct ehframe_entry *e)
+{
+	struct describe_debug *debug = arg;
+
+	return has_code(debug->d, debug->eh_count, e->start) ? 0 : add_entry(debug->d, e);
+}
+
+static int add_debug_frame(struct describe *d, const struct elf_code *code)
+{
+	struct describe_debug debug = {d, d->count};
+	Elf_Data *data = elf_find_debug_frame(code);
+
+	if (!data || !data->d_buf)
+		return 0;
+	qsort(d->pieces, d->count, sizeof(*d->pieces), compare_pieces);
+	d->rank = 1;
+	return debugframe_each(data->d_buf, data->d_size, 8, add_debug_entry, &debug);
+}
+
+static int add_eh_frame(struct describe *d, const struct elf_code *code)
+{
+	uint64_t address = 0;
+	Elf_Data *data = elf_find_eh_frame(code, 8, &address);
+
+	if (!data || !data->d_buf)
+		return 0;
+	return ehframe_each(data->d_buf, data->d_size, address, 8, add_entry, d);
+}
+
 static int describe_elf(struct describe *d, const struct elf_code *code, struct buf *out)
 {
 	static const struct wire_unwind_rule none;
-	uint64_t address = 0;
 	uint32_t number;
-	Elf_Data *data;
 	int r;
 
 	if (code->header.e_machine != EM_X86_64 || code->header.e_type == ET_REL ||
 	    code->header.e_ident[EI_CLASS] != ELFCLASS64)
 		return -EOPNOTSUPP;
-	data = elf_find_eh_frame(code, 8, &address);
-	if (!data || !data->d_buf)
-		return -ENOENT;
 	r = intern_add(d->rules, &none, sizeof(none), &number);
-	if (!r)
-		r = ehframe_each(data->d_buf, data->d_size, address, 8, add_entry, d);
-	if (r == -EBADMSG) {
-		d->damaged++;
-		r = 0;
+	for (unsigned i = 0; !r && i < 2; i++) {
+		r = i == 0 ? add_eh_frame(d, code) : add_debug_frame(d, code);
+		if (r == -EBADMSG) {
+			d->damaged++;
+			r = 0;
+		}
 	}
 	if (!r && !d->count)
 		r = -ENOENT;
@@ -200,7 +253,7 @@ int image_unwind_describe(int fd, struct buf *out, struct diag *diag)
 	intern_free(d.rules);
 	free(d.pieces);
 	if (r == -ENOENT)
-		return diag_fail(diag, ENOENT, "there is no .eh_frame");
+		return diag_fail(diag, ENOENT, "there is neither .eh_frame nor .debug_frame");
 	if (r == -EOPNOTSUPP)
 		return diag_fail(diag, EOPNOTSUPP, "stacks are followed on x86-64 only");
 	return r ? diag_fail(diag, -r, "the unwind table of an ELF file: %s", strerror(-r)) : 0;
