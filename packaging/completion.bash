@@ -12,6 +12,10 @@ _culprit_options() {
 		tr -d ' \t,['
 }
 
+_culprit_causes() {
+	"$1" stalls --cause '?' 2>&1 | sed -n 's/.* is none of \(.*\) (see.*/\1/p' | tr -d ,
+}
+
 _culprit() {
 	local word=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]}
 	local program=${COMP_WORDS[0]} command=${COMP_WORDS[1]-} i
@@ -35,9 +39,7 @@ _culprit() {
 		mapfile -t COMPREPLY < <(compgen -W "image function file line loop process subject block instruction" -- "$word")
 		return ;;
 	*,--cause)
-		mapfile -t COMPREPLY < <(compgen -W "dcache dtlb icache itlb branch_mispredict store_buffer
-			store_forward divider dependency port front_end lock fence assist page_fault syscall
-			unexplained" -- "$word")
+		mapfile -t COMPREPLY < <(compgen -W "$(_culprit_causes "$program")" -- "$word")
 		return ;;
 	*,--normalize)
 		mapfile -t COMPREPLY < <(compgen -W "none time samples" -- "$word")

@@ -9,5 +9,10 @@ function __culprit_options
 	culprit $words[2] --help 2>/dev/null | string match -rag '(?:^|[\s,\[])(--?[a-zA-Z][a-zA-Z-]*)'
 end
 
+function __culprit_causes
+	culprit stalls --cause '?' 2>&1 | string replace -rf '.* is none of (.*) \(see.*' '$1' | string split ', '
+end
+
+complete -c culprit -n 'not __fish_use_subcommand' -l cause -x -a '(__culprit_causes)'
 complete -c culprit -n __fish_use_subcommand -f -a '(__culprit_commands)'
 complete -c culprit -n 'not __fish_use_subcommand' -a '(__culprit_options)'

@@ -6,23 +6,27 @@
 
 /*
  * What calibration against exact counts found (doc/analysis.md): the deviations that the methods
- * give are too small by a factor, and nothing is known better than some percent. The absolute scale
- * without a counter is what programs usually cost over the best case.
+ * give are too small by a factor, and nothing is known better than some percent. Where the core
+ * waits for most of the time, as the crowding of samples shows, code that it does not wait for may
+ * run far more often than its samples and visits say, and that is in every share of the whole.
  */
-#define DEVIATION_FACTOR 1.6
-#define DEVIATION_LEAST	 0.05
-#define Z90		 1.645	      /* 90% of a normal distribution */
-#define HIGH_DEVIATION	 (0.15 / Z90) /* 90% within 15% */
-#define MEDIUM_DEVIATION 0.3	      /* 90% within 50%: from -0.69 to 0.41 */
+#define DEVIATION_FACTOR   1.3
+#define DEVIATION_LEAST	   0.05
+#define DEVIATION_CROWDING 0.3 /* for each unit of crowding past the one below */
+#define DEVIATION_CROWDED  0.75
+#define Z90		   1.645	/* 90% of a normal distribution */
+#define HIGH_DEVIATION	   (0.15 / Z90) /* 90% within 15% */
+#define MEDIUM_DEVIATION   0.25		/* 90% within 50%: up to 0.41 */
 /*
- * Cycles over those of the best case, as a logarithm: of 16 programs the median and the deviation
- * between them; and what both are when it is known how far samples crowd on few instructions.
+ * The absolute scale without a counter is what programs usually cost over the best case. As a
+ * logarithm: of 23 programs in three runs the median and the deviation between them; and what both
+ * are when it is known how far samples crowd on few instructions.
  */
-#define STALL_MEDIAN	     0.61
-#define STALL_DEVIATION	     0.5
-#define STALL_BASE	     (-0.73)
+#define STALL_MEDIAN	     0.8
+#define STALL_DEVIATION	     0.6
+#define STALL_BASE	     (-0.53)
 #define STALL_CROWDING	     1.37
-#define STALL_CROWDED	     0.3 /* deviation */
+#define STALL_CROWDED	     0.5 /* deviation */
 #define STALL_CROWDING_LEAST 0.5 /* beyond these nothing was measured */
 #define STALL_CROWDING_MOST  2.0
 #define STALL_SAMPLES_LEAST  200
@@ -64,8 +68,8 @@ static double total_instructions(const struct evidence *e, const struct frequenc
 	return total > 0 ? total : 1;
 }
 
-/* Cycles over those of the best case. */
-static double stall_factor(const struct evidence *e, double *ret_deviation)
+/* How far all samples crowd on few instructions; ret_samples: of how many it is known. */
+static double find_crowding(const struct evidence *e, double *ret_samples)
 {
 	double crowding = 0, samples = 0;
 
@@ -73,11 +77,20 @@ static double stall_factor(const struct evidence *e, double *ret_deviation)
 		crowding += e->functions[i].crowding;
 		samples += e->functions[i].crowding_samples;
 	}
+	*ret_samples = samples;
+	return samples > 0 ? crowding / samples : 0;
+}
+
+/* Cycles over those of the best case. */
+static double stall_factor(const struct evidence *e, double *ret_deviation)
+{
+	double samples, crowding = find_crowding(e, &samples);
+
 	*ret_deviation = STALL_DEVIATION;
 	if (samples < STALL_SAMPLES_LEAST)
 		return exp(STALL_MEDIAN);
 	*ret_deviation = STALL_CROWDED;
-	crowding = fmin(fmax(crowding / samples, STALL_CROWDING_LEAST), STALL_CROWDING_MOST);
+	crowding = fmin(fmax(crowding, STALL_CROWDING_LEAST), STALL_CROWDING_MOST);
 	return exp(STALL_BASE + STALL_CROWDING * crowding);
 }
 
@@ -104,9 +117,26 @@ static double absolute_instructions(const struct evidence *e, const struct frequ
 	return best > 0 ? samples / stall / (best / total) : 0;
 }
 
-static double widen(double deviation)
+/* The hardware has counted or recorded executions: then waiting does not bias the evidence. */
+static bool is_recorded(const struct evidence *e)
 {
-	return hypot(DEVIATION_FACTOR * deviation, DEVIATION_LEAST);
+	for (size_t i = 0; i < e->block_count; i++)
+		if (e->blocks[i].executed > 0)
+			return true;
+	for (size_t i = 0; i < e->way_count; i++)
+		if (e->ways[i].recorded > 0)
+			return true;
+	return false;
+}
+
+/* The deviation that no share of the whole is known better than. */
+static double least_deviation(const struct evidence *e)
+{
+	double samples, crowding = find_crowding(e, &samples) - DEVIATION_CROWDED;
+
+	if (crowding <= 0 || is_recorded(e))
+		return DEVIATION_LEAST;
+	return hypot(DEVIATION_LEAST, DEVIATION_CROWDING * crowding);
 }
 
 static void fill(struct frequency *f, const struct frequency_guesses *g,
@@ -114,20 +144,21 @@ static void fill(struct frequency *f, const struct frequency_guesses *g,
 {
 	const struct evidence *e = f->evidence;
 	const double total = total_instructions(e, g);
+	const double least = least_deviation(e);
 	double deviation, all = absolute_instructions(e, o, g, total, &deviation);
 
 	f->classic = g->classic;
 	f->instructions = estimate(all, deviation);
 	for (size_t i = 0; i < e->block_count; i++) {
 		const double value = exp(g->blocks[i].log) / total;
-		const double own = widen(g->blocks[i].deviation);
+		const double own = hypot(DEVIATION_FACTOR * g->blocks[i].deviation, least);
 
 		f->block_relative[i] = estimate(value, own);
 		f->block_count[i] = estimate(value * all, hypot(own, deviation));
 	}
 	for (size_t i = 0; i < e->way_count; i++) {
 		const double value = exp(g->ways[i].log) / total;
-		const double own = widen(g->ways[i].deviation);
+		const double own = hypot(DEVIATION_FACTOR * g->ways[i].deviation, least);
 
 		f->edge_relative[i] = estimate(value, own);
 		f->edge_count[i] = estimate(value * all, hypot(own, deviation));

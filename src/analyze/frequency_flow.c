@@ -12,8 +12,8 @@
 #define ROUNDS		 8
 #define SUM_SIGMA	 0.01 /* what enters a block leaves it */
 #define HOLE_SIGMA	 0.1  /* the same where the graph misses edges */
-#define RATIO_BIAS	 0.05 /* of a branch's ratio, beside the noise */
-#define CALL_SIGMA	 0.15 /* a function is entered as often as it is called */
+#define RATIO_BIAS	 0.25 /* of a branch's ratio, beside the noise: windows start at slow code */
+#define CALL_SIGMA	 0.3  /* a function is entered as often as it is called */
 #define UNSEEN_SIGMA	 0.5  /* the same when no call was seen, only calls in the code */
 #define REGION_SIGMA	 0.7  /* visits per execution: between functions, they go with the CPI */
 #define PLACE_SIGMA	 0.7  /* and between places of one */

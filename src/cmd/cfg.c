@@ -111,8 +111,8 @@ static int draw(const struct cfg *c, const struct cfg_view *v, struct diag *diag
 		diag_fail(diag, -r, "out of memory");
 	else if (c->output)
 		r = dot_render(&b, c->output, diag);
-	else if (fwrite(b.data, 1, b.size, stdout) != b.size)
-		r = CMD_FAILURE; /* whoever flushes stdout tells */
+	else
+		r = cmd_write(b.data, b.size);
 	if (!r && hidden)
 		fprintf(stderr, "culprit: %zu blocks that never ran are not shown (--all)\n",
 			hidden);

@@ -123,6 +123,17 @@ static bool reader_left(void)
 	return poll(&out, 1, 0) == 1 && (out.revents & POLLERR);
 }
 
+static int write_error; /* of cmd_write: the stream itself forgets it */
+
+int cmd_write(const void *data, size_t size)
+{
+	errno = 0;
+	if ((!size || fwrite(data, size, 1, stdout) == 1) && !fflush(stdout))
+		return CMD_OK;
+	write_error = errno;
+	return CMD_FAILURE;
+}
+
 /* What was printed has arrived, or the user hears of it. A reader that left needs no message. */
 static int finish_output(int status)
 {
@@ -130,10 +141,12 @@ static int finish_output(int status)
 	struct diag diag;
 
 	errno = 0;
-	if (fflush(stdout))
+	if (fflush(stdout) || write_error)
 		failed = true;
 	if (!failed)
 		return status;
+	if (write_error)
+		errno = write_error;
 	if (errno != EPIPE && !reader_left()) {
 		diag_fail(&diag, EIO, "cannot write to the standard output: %s",
 			  errno ? strerror(errno) : "a write failed");

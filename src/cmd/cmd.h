@@ -3,6 +3,7 @@
 #define CULPRIT_CMD_CMD_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include "util/diag.h"
 
 /*
@@ -22,6 +23,9 @@ int cmd_main(int argc, char **argv);
 int cmd_fail(const struct diag *diag);
 /* The same for a wrong command line, with a pointer to the help. Returns CMD_USAGE. */
 int cmd_fail_usage(const char *command, const struct diag *diag);
+
+/* Writes to the standard output, all of it. CMD_OK, or CMD_FAILURE: cmd_main says why. */
+int cmd_write(const void *data, size_t size);
 
 struct cmd_option {
 	const char *name; /* long; NULL ends the list */

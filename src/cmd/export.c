@@ -74,12 +74,14 @@ int export_save(const struct buf *b, const char *path, struct diag *diag)
 	if (b->error)
 		return diag_fail(diag, -b->error, "the profile is too large: %s",
 				 strerror(-b->error));
-	f = strcmp(path, "-") ? fopen(path, "we") : stdout;
+	if (!strcmp(path, "-"))
+		return cmd_write(b->data, b->size);
+	f = fopen(path, "we");
 	if (!f)
 		return diag_fail(diag, errno, "cannot write %s: %s", path, strerror(errno));
 	if (b->size && fwrite(b->data, b->size, 1, f) != 1)
 		r = -EIO;
-	if ((f == stdout ? fflush(f) : fclose(f)) || r)
+	if (fclose(f) || r)
 		return diag_fail(diag, errno ? errno : EIO, "cannot write %s: %s", path,
 				 strerror(errno ? errno : EIO));
 	return 0;

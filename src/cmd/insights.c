@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <regex.h>
+#include <stdio.h>
 #include <string.h>
 
 int insights_take_option(struct insights_session *s, int value, const char *text, struct diag *diag)
@@ -12,6 +13,29 @@ int insights_take_option(struct insights_session *s, int value, const char *text
 		return 0;
 	}
 	return report_take_option(&s->report, value, text, diag);
+}
+
+int insights_take_cause(const char *text, enum culprit_cause *ret, struct diag *diag)
+{
+	char names[512] = "";
+	size_t used = 0;
+	enum culprit_cause c = culprit_by_name(text);
+	if (c != CULPRIT_CAUSES) {
+		*ret = c;
+		return 0;
+	}
+	for (unsigned i = 0; i < CULPRIT_CAUSES && used < sizeof(names); i++)
+		used += (size_t)snprintf(names + used, sizeof(names) - used, "%s%s", i ? ", " : "",
+					 culprit_name((enum culprit_cause)i));
+	return diag_fail(diag, EINVAL, "--cause '%s' is none of %s", text, names);
+}
+
+static bool has_samples(const struct query *q)
+{
+	for (size_t i = 0; i < q->event_count; i++)
+		if (q->events[i].selected)
+			return true;
+	return false;
 }
 
 static int open_all(struct insights_session *s, struct diag *diag)
@@ -24,6 +48,11 @@ static int open_all(struct insights_session *s, struct diag *diag)
 		err = report_open(&s->report, &path, &s->reader, diag);
 	if (!err)
 		err = query_read(s->query, s->reader, diag);
+	if (!err && s->report.selection.image && !has_samples(s->query))
+		err = diag_fail(diag, ENOENT,
+				"no samples in images '%s' in these epochs and this selection "
+				"(see: culprit prof)",
+				s->report.selection.image);
 	if (err)
 		return err;
 	epochs = db_reader_selected(s->reader, &count);

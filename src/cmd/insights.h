@@ -31,7 +31,13 @@ enum { INSIGHTS_CLASSIC = REPORT_OPTION_END, INSIGHTS_OPTION_END };
 int insights_take_option(struct insights_session *s, int value, const char *text,
 			 struct diag *diag);
 
-/* Opens everything and estimates. What was opened is closed by insights_close, also on failure. */
+/* The text of --cause. -EINVAL when it names none. */
+int insights_take_cause(const char *text, enum culprit_cause *ret, struct diag *diag);
+
+/*
+ * Opens everything and estimates. -ENOENT: --image has no samples; -ENODATA: no event tells time.
+ * What was opened is closed by insights_close, also on failure.
+ */
 int insights_open(struct insights_session *s, struct diag *diag);
 void insights_close(struct insights_session *s);
 /* The same with what the picking of a function has opened; takes that over. */

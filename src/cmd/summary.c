@@ -61,11 +61,7 @@ static int take_option(void *arg, int value, const char *text, struct diag *diag
 			return diag_fail(diag, EINVAL, "--cutoff '%s' is not a percentage", text);
 		return 0;
 	case SUMMARY_CAUSE:
-		s->cause = culprit_by_name(text);
-		if (s->cause == CULPRIT_CAUSES)
-			return diag_fail(diag, EINVAL,
-					 "--cause '%s' is none: see culprit-summary(1)", text);
-		return 0;
+		return insights_take_cause(text, &s->cause, diag);
 	}
 	return insights_take_option(&s->session, value, text, diag);
 }

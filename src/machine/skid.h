@@ -54,13 +54,4 @@ void machine_skid_default(bool precise, struct machine_skid *ret);
  */
 double machine_skid_back(const struct machine_skid *s);
 
-/*
- * The samples that a loop or path at its steady state (machine_head_times) would show at each of
- * its instructions, as shares that add up to 1: heads moved by the skid of what holds them, what is
- * lost to width spread over all operations. The list is taken as a ring. Zeros for one without
- * cycles.
- */
-void machine_skid_expect(const struct machine_skid *s, const struct machine_instruction *list,
-			 const struct machine_head *heads, size_t count, double *ret_shares);
-
 #endif

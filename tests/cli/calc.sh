@@ -93,6 +93,13 @@ check_status "by one cause" 0 "$culprit" summary -i db --json --cause dcache
 check "ranks functions" json "d['rows'][0]['function'] == 'chase'"
 
 check_status "a cause that there is not" 2 "$culprit" stalls -i db --cause wind
+check_match "is told those that there are" err 'none of dcache, .*unexplained'
+check_status "of summary too" 2 "$culprit" summary -i db --cause wind
+for report in calc stalls summary; do
+	check_status "$report of an image without samples" 1 "$culprit" "$report" -i db --image nowhere
+	check_match "$report says so" err "no samples in images 'nowhere'"
+	check "$report says no more" [ "$(cat out err | wc -l)" = 1 ]
+done
 check_status "a cutoff that is none" 2 "$culprit" calc -i db --cutoff 101
 check_status "no such function" 1 "$culprit" calc -i db nothing
 check_status "two functions" 2 "$culprit" calc -i db chase locked

@@ -112,6 +112,8 @@ check "and leaves no file" test ! -e m.svg
 check_status "an unknown suffix" 2 "$culprit" cfg -i db nest -o n.jpeg
 check_match "names those there are" err '\.svg, \.pdf'
 check_status "two forms" 2 "$culprit" cfg -i db nest -o n.svg --json
+check_status "a full disk is an error" 1 sh -c '"$1" cfg -i db nest >/dev/full' - "$culprit"
+check_match "with the reason" err 'No space left on device'
 check_status "no function" 2 "$culprit" cfg -i db
 check_status "two functions" 2 "$culprit" cfg -i db nest main
 check_status "a function without samples" 1 "$culprit" cfg -i db nowhere

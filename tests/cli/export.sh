@@ -144,6 +144,8 @@ refuse "lines without debug information" 1 'debug information|line numbers' -i d
 refuse "a directory that is not there" 1 'no/x' -i db --bolt-fdata no/x
 check "leave no file" test ! -e x
 check_status "a full disk is an error" 1 sh -c '"$1" export -i db --bolt-fdata - >/dev/full' - "$culprit"
+check "is told once" [ "$(wc -l <err)" = 1 ]
+check_match "with the reason" err 'No space left on device'
 {
 	printf 'epoch\t100\t200\n'
 	sample p "$(at head)" 50 cache-misses

@@ -86,38 +86,6 @@ static void test_back(void **state)
 	assert_true(machine_skid_back(&s) == 0.75);
 }
 
-static void test_expect(void **state)
-{
-	struct machine_instruction list[4] = {{0}};
-	struct machine_head heads[4] = {{0}};
-	struct machine_skid s;
-	double shares[4], sum = 0;
-	(void)state;
-	for (unsigned i = 0; i < 4; i++)
-		heads[i].slots = 1;
-	machine_skid_default(false, &s);
-	machine_skid_expect(&s, list, heads, 4, shares);
-	assert_true(shares[0] == 0 && shares[3] == 0); /* no cycles */
-	heads[1] = (struct machine_head){.head_cycles = 6, .stall_cycles = 6, .slots = 1};
-	heads[2] = (struct machine_head){.head_cycles = 2, .slots = 1};
-	machine_skid_expect(&s, list, heads, 4, shares);
-	for (unsigned i = 0; i < 4; i++)
-		sum += shares[i];
-	assert_true(fabs(sum - 1) < 1e-9);
-	assert_true(fabs(shares[2] - (0.75 + 0.0625)) < 1e-9 && fabs(shares[1] - 0.0625) < 1e-9);
-	/* The second of a fused pair is never shown. */
-	list[1].traits = MACHINE_FUSES;
-	list[2].traits = MACHINE_FUSED;
-	machine_skid_expect(&s, list, heads, 4, shares);
-	assert_true(fabs(shares[3] - (0.75 + 0.0625)) < 1e-9);
-	/* What was measured goes before the default. */
-	s = sample_skid();
-	list[1].traits = list[2].traits = 0;
-	machine_skid_expect(&s, list, heads, 4, shares);
-	assert_true(fabs(shares[1] - (0.125 * 0.75 + 0.0625)) < 1e-9);
-	assert_true(fabs(shares[2] - (0.75 * 0.75 + 0.0625)) < 1e-9);
-}
-
 static void test_cache(void **state)
 {
 	char top[] = "/tmp/culprit-skid.XXXXXX", directory[64], command[128];
@@ -168,8 +136,9 @@ static void test_loops(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_text),   cmocka_unit_test(test_back),
-		cmocka_unit_test(test_expect), cmocka_unit_test(test_cache),
+		cmocka_unit_test(test_text),
+		cmocka_unit_test(test_back),
+		cmocka_unit_test(test_cache),
 		cmocka_unit_test(test_loops),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
