@@ -121,6 +121,14 @@ UNWIND_FUNCTION bool unwind_is_after_call(wire_u64 pc)
 	       (b[0] == 0xff && (b[1] & 0x38) == 0x10);
 }
 
+/* Where Go's goroutines begin: behind the nop of runtime.goexit, which did not call them. */
+UNWIND_FUNCTION bool unwind_is_goexit(wire_u64 pc)
+{
+	wire_u8 b[8] = {0};
+
+	return host_read(b, 7, pc - 1) == 0 && b[0] == 0x90 && b[1] == 0xe8 && b[6] == 0x90;
+}
+
 /*
  * In a frame that was interrupted: where the return address is while the frame pointer is still, or
  * again, the caller's. 0: it is this frame's.
@@ -166,7 +174,7 @@ UNWIND_FUNCTION int unwind_follow_frame_pointer(struct wire_unwind_state *u)
 	}
 	if (frame[1] == 0)
 		return WIRE_STACK_COMPLETE;
-	if (!unwind_is_after_call(frame[1]))
+	if (!unwind_is_after_call(frame[1]) && !(frame[0] == 0 && unwind_is_goexit(frame[1])))
 		return WIRE_STACK_NO_RULE;
 	u->reg[UNWIND_RSP] = fp + sizeof(frame);
 	u->reg[UNWIND_RBP] = frame[0];

@@ -11,13 +11,16 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <link.h>
 #include <linux/perf_event.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
@@ -88,17 +91,17 @@ static int put_table(void *arg, uint32_t slot, const struct wire_unwind_table *t
 	return unwinder_put_table(t.unwinder, slot, table);
 }
 
+static int reach(void *arg, uint32_t first, uint32_t count)
+{
+	(void)arg;
+	return unwinder_reach(t.unwinder, first, count);
+}
+
 /* The command stands still whenever a table changes. */
 static int quiesce(void *arg)
 {
 	(void)arg;
 	return 0;
-}
-
-static int reach(void *arg, uint32_t first, uint32_t count)
-{
-	(void)arg;
-	return unwinder_reach(t.unwinder, first, count);
 }
 
 static void start_unwinder(void)
@@ -114,9 +117,9 @@ static void start_unwinder(void)
 		.row_count = ROWS,
 		.rule_count = 65536,
 		.slot_count = SLOTS,
+		.reach = reach,
 		.put = put_table,
 		.quiesce = quiesce,
-		.reach = reach,
 	};
 	struct diag diag = {""};
 
@@ -156,33 +159,51 @@ static const struct mapping *find_mapping(uint64_t address)
 	return NULL;
 }
 
-/* Compiles the file's table. */
-static void give_slot(struct mapping *m, const struct wire_file *file)
+/* Compiles a file's table; 0: it is not ELF. */
+static uint32_t add_table(const char *file, int fd)
 {
 	struct image_unwind *u = NULL;
 	struct image_facts facts;
 	struct diag diag = {""};
+	uint32_t slot = 0;
 	struct buf out;
-	int fd = open(m->file, O_RDONLY | O_CLOEXEC);
 
-	if (fd < 0 || t.slots + 1 == SLOTS || image_facts_read(fd, &facts, &diag)) {
-		fprintf(stderr, "native-stack: %s: cannot be read: %s\n", m->file, diag.text);
-		return;
-	}
 	buf_init(&out, 256 << 20);
-	if (image_unwind_describe(fd, &out, &diag) == 0)
-		image_unwind_load(out.data, out.size, &u);
-	m->slot = ++t.slots;
-	t.files[m->slot] = strdup(m->file);
-	if (unwind_tables_put(t.tables, m->slot, u, facts.segments, facts.segment_count) ||
-	    unwinder_put_file(t.unwinder, file, m->slot))
-		die("cannot place a table");
-	for (size_t i = 0; i < t.mappings; i++)
-		if (t.mapping[i].file && !strcmp(t.mapping[i].file, m->file))
-			t.mapping[i].slot = m->slot;
+	if (fd >= 0 && t.slots + 1 < SLOTS && image_facts_read(fd, &facts, &diag) == 0) {
+		if (image_unwind_describe(fd, &out, &diag) == 0)
+			image_unwind_load(out.data, out.size, &u);
+		slot = ++t.slots;
+		t.files[slot] = strdup(file);
+		if (unwind_tables_put(t.tables, slot, u, facts.segments, facts.segment_count))
+			die("cannot place a table");
+	}
 	image_unwind_free(u);
 	buf_free(&out);
-	close(fd);
+	if (fd >= 0)
+		close(fd);
+	return slot;
+}
+
+static void give_slot(const char *file, const struct wire_file *wire)
+{
+	uint32_t slot = add_table(file, open(file, O_RDONLY | O_CLOEXEC));
+
+	if (unwinder_put_file(t.unwinder, wire, slot))
+		die("cannot place a file");
+	for (size_t i = 0; i < t.mappings; i++)
+		if (t.mapping[i].file && !strcmp(t.mapping[i].file, file))
+			t.mapping[i].slot = slot;
+}
+
+/* Ours is the command's too. */
+static void add_vdso(void)
+{
+	const ElfW(Ehdr) *header = (const void *)getauxval(AT_SYSINFO_EHDR);
+	int fd = memfd_create("vdso", MFD_CLOEXEC);
+	size_t size = header ? header->e_shoff + header->e_shnum * header->e_shentsize : 0;
+
+	if (header && write(fd, header, size) == (ssize_t)size)
+		unwinder_put_vdso(t.unwinder, add_table("[vdso]", fd));
 }
 
 static void add_mapping(const struct mapping *m)
@@ -217,7 +238,7 @@ static bool read_mappings(void)
 			   &m.end, rights, &m.offset, file) < 4 ||
 		    rights[2] != 'x')
 			continue;
-		if (file[0] == '/')
+		if (file[0] == '/' || !strcmp(file, "[vdso]"))
 			m.file = strdup(file);
 		add_mapping(&m);
 	}
@@ -324,7 +345,7 @@ static bool read_stack(uint64_t pc)
 	for (size_t i = 0; i < t.mappings; i++)
 		if (t.mapping[i].file && !t.mapping[i].slot &&
 		    t.stack.address - t.mapping[i].begin < t.mapping[i].end - t.mapping[i].begin)
-			give_slot(&t.mapping[i], &t.stack.file);
+			give_slot(t.mapping[i].file, &t.stack.file);
 	return false;
 }
 
@@ -536,6 +557,7 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	start_unwinder();
+	add_vdso();
 	start(argv + 2);
 	attach_unwinder();
 	while (t.compared < wanted && compare_here(&pending))
