@@ -104,7 +104,7 @@ complete 'perl' 98 perl -e "$perl"
 complete 'sqlite3' 98 sqlite3 :memory: "$sql"
 # shellcheck disable=SC2016
 complete 'git' 98 bash -c 'for i in 1 2 3; do git diff --no-index --stat one.c two.c; done'
-command -v rg >/dev/null && complete 'ripgrep, in Rust' 98 bash -c 'for i in 1 2 3 4 5 6; do
+command -v rg >/dev/null && complete 'ripgrep, in Rust' 98 bash -c 'for i in {1..20}; do
 	rg -j1 -c "(a|b)+[0-9]{2,}x?(foo|bar)*.*[qz]" {one,two}{,}{,}{,}.c; done'
 complete 'threads' 98 "$programs/stacks" threads 20
 complete 'recursion' 98 "$programs/stacks" recursion 20
