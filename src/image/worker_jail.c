@@ -8,7 +8,7 @@
  * There is no RLIMIT_CPU, which would count all requests together: the parent limits the time of
  * each, and a timer of the child's own does if the parent is gone.
  */
-#include "image/worker_wire.h"
+#include "image/worker_jail.h"
 
 #include <errno.h>
 #include <fcntl.h>

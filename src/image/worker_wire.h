@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include "image/worker_jail.h"
 #include "util/buf.h"
 #include "util/diag.h"
 
@@ -13,11 +14,9 @@
  * one reply at a time; both are the same program, so structures go as they are. Internal to the
  * worker*.c files. The parent takes every reply for hostile.
  */
-#define WORKER_NAME	   "culprit-image-worker"
-#define WORKER_SOCKET	   3 /* the child's end */
-#define WORKER_FILES_MAX   2
-#define WORKER_REASON_MAX  1024
-#define WORKER_EXIT_UNSAFE 100 /* and more: the step of the confinement that failed */
+#define WORKER_NAME	  "culprit-image-worker"
+#define WORKER_FILES_MAX  2
+#define WORKER_REASON_MAX 1024
 
 enum worker_kind {
 	WORKER_FACTS = 1,
@@ -58,9 +57,5 @@ int worker_send_request(int socket, uint64_t deadline_ns, const struct worker_re
 			const int *files, const void *payload);
 int worker_receive_reply(int socket, uint64_t deadline_ns, uint64_t serial, struct buf *out,
 			 bool *ret_told, struct diag *diag);
-
-/* The child's side. Takes away from this process everything but WORKER_SOCKET, memory and time.
- * 0 or the step that failed, from 1. */
-int worker_jail_enter(uint64_t memory_bytes);
 
 #endif

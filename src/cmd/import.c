@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "cmd/cmd.h"
+#include "exchange/import.h"
+#include "util/text.h"
+
+/* culprit import: a foreign profile as one epoch of a database. */
+
+#define HARVEST_BYTES_MAX ((size_t)2 << 30)
+
+enum { OPT_FORMAT = CMD_LONG, OPT_MACHINE, OPT_ROOT };
+
+static const struct cmd_option options[] = {
+	{"output", 'o', "DB", "the database (default $CULPRIT_DB, else ./culprit.db)"},
+	{"format", OPT_FORMAT, "FORMAT", "perf; default: by the content"},
+	{"label", 'l', "KEY=VALUE", "marks the samples; may be repeated"},
+	{"machine", OPT_MACHINE, "NAME", "whose they are (default: as the file says)"},
+	{"root", OPT_ROOT, "DIR", "where the programs of another machine are looked for"},
+	{"quiet", 'q', NULL, "says nothing at the end"},
+	{NULL},
+};
+
+static const struct cmd_spec spec = {
+	.name = "import",
+	.operands = "[FILE]",
+	.help = "Takes a profile of another tool into a database, as one epoch. FILE is perf.data "
+		"by\n"
+		"default; - is what comes through a pipe.",
+	.options = options,
+};
+
+struct importing {
+	struct import_target target;
+	const char *file, *format;
+	bool quiet;
+};
+
+static int take_option(void *arg, int value, const char *text, struct diag *diag)
+{
+	struct importing *i = arg;
+
+	switch (value) {
+	case 'o':
+		i->target.db = text;
+		return 0;
+	case 'l':
+		if (i->target.label_count == IMPORT_LABELS_MAX)
+			return diag_fail(diag, EINVAL, "more than %d labels", IMPORT_LABELS_MAX);
+		i->target.labels[i->target.label_count++] = text;
+		return 0;
+	case OPT_FORMAT:
+		i->format = text;
+		return 0;
+	case OPT_MACHINE:
+		i->target.machine = text;
+		return 0;
+	case OPT_ROOT:
+		i->target.root = text;
+		return 0;
+	default:
+		i->quiet = true;
+		return 0;
+	}
+}
+
+/* Opened here, with the rights of whoever asks; read by the child. */
+static int open_input(struct importing *i, int *ret, struct diag *diag)
+{
+	struct stat st;
+	int fd = strcmp(i->file, "-") ? open(i->file, O_RDONLY | O_CLOEXEC) : STDIN_FILENO;
+
+	if (fd < 0)
+		return diag_fail(diag, errno, "%s: %s", i->file, strerror(errno));
+	if (fd == STDIN_FILENO && isatty(fd))
+		return diag_fail(diag, EINVAL, "no profile comes through a terminal: name a file");
+	if (!fstat(fd, &st)) {
+		if (S_ISDIR(st.st_mode)) {
+			close(fd);
+			return diag_fail(diag, EISDIR,
+					 "%s is a directory: name the data file in it", i->file);
+		}
+		if (S_ISREG(st.st_mode))
+			i->target.end_ns = (uint64_t)st.st_mtim.tv_sec * 1000000000 +
+					   (uint64_t)st.st_mtim.tv_nsec;
+	}
+	*ret = fd;
+	return 0;
+}
+
+static void tell(const struct importing *i, const struct import_result *r)
+{
+	char name[128];
+
+	for (uint32_t e = 0; e < r->event_count; e++) {
+		text_escape(name, sizeof(name), r->events[e].name, strlen(r->events[e].name));
+		fprintf(stderr, "culprit: %s: %llu samples, one in %llu on average\n", name,
+			(unsigned long long)r->events[e].samples,
+			(unsigned long long)r->events[e].period);
+	}
+	fprintf(stderr, "culprit: %llu stacks, %llu branches; lost %llu, unknown %llu%s\n",
+		(unsigned long long)r->stacks, (unsigned long long)r->edges,
+		(unsigned long long)r->lost, (unsigned long long)r->unknown,
+		r->not_kept ? "; not all that it holds was kept (not_kept.* of culprit epochs)"
+			    : "");
+	fprintf(stderr, "culprit: files of %u of %u images are at hand; epoch %s of %s in %s\n",
+		r->images_found, r->images, r->epoch, r->machine, i->target.db);
+}
+
+static int import(struct importing *i, struct diag *diag)
+{
+	char cut[IMPORT_CUT_MAX] = "";
+	struct import_source source = {.format = i->format};
+	struct import_result result;
+	struct diag why = {""};
+	struct buf bytes;
+	int r = open_input(i, &source.fd, diag);
+
+	if (r)
+		return r;
+	buf_init(&bytes, HARVEST_BYTES_MAX);
+	r = import_read(&source, &bytes, cut, &why);
+	if (!r)
+		r = import_store(&i->target, bytes.data, bytes.size, &result, &why);
+	buf_free(&bytes);
+	if (source.fd != STDIN_FILENO)
+		close(source.fd);
+	if (r)
+		return diag_fail(diag, -r, "%s: %s", i->file, why.text);
+	if (!i->quiet)
+		tell(i, &result);
+	if (cut[0])
+		return diag_fail(diag, EBADMSG, "%s: %s: the %llu samples before that are kept",
+				 i->file, cut, (unsigned long long)result.samples);
+	return 0;
+}
+
+int cmd_import(int argc, char **argv)
+{
+	struct importing i = {.target.db = getenv("CULPRIT_DB"), .file = "perf.data"};
+	struct diag diag = {""};
+	int operand, status = cmd_parse(&spec, argc, argv, take_option, &i, &operand);
+
+	if (status >= 0)
+		return status;
+	if (operand + 1 < argc) {
+		diag_fail(&diag, EINVAL, "one file at a time");
+		return cmd_fail_usage("import", &diag);
+	}
+	if (operand < argc)
+		i.file = argv[operand];
+	if (!i.target.db || !*i.target.db)
+		i.target.db = "culprit.db";
+	return import(&i, &diag) ? cmd_fail(&diag) : CMD_OK;
+}

@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#include "exchange/harvest.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "exchange/tuples.h"
+#include "util/hash.h"
+
+#define EVENTS_MAX   4096
+#define IMAGES_MAX   (1u << 18)
+#define SUBJECTS_MAX (1u << 18)
+#define NAMES_MAX    (1u << 21)
+#define PLACES_MAX   (1u << 27)
+#define NAME_MAX_    1024
+#define PATH_MAX_    4096
+
+struct event {
+	uint64_t period;
+	uint32_t flags;
+};
+
+struct harvest {
+	struct intern *events, *images, *subjects, *names, *counters, *facts;
+	struct event event[EVENTS_MAX];
+	struct tuples *places;	 /* image, offset */
+	struct tuples *frames;	 /* parent, place */
+	struct tuples *samples;	 /* event << 32 | subject, place */
+	struct tuples *stacks;	 /* event << 32 | subject, frame */
+	struct tuples *edges;	 /* event, from << 32 | to */
+	struct tuples *symbols;	 /* image, name */
+	struct tuples *counts;	 /* event, name; count */
+	struct tuples *fact_set; /* name, text */
+	uint64_t start_ns, end_ns, duration_ns;
+};
+
+/* As it is interned: the fixed part, then the path. */
+struct image_key {
+	uint64_t inode, key;
+	uint8_t kind, build_id_size, build_id[IMAGE_ID_MAX];
+	char path[PATH_MAX_];
+};
+
+struct harvest *harvest_new(void)
+{
+	struct harvest *h = calloc(1, sizeof(*h));
+
+	if (!h)
+		return NULL;
+	h->events = intern_new(EVENTS_MAX);
+	h->images = intern_new(IMAGES_MAX);
+	h->subjects = intern_new(SUBJECTS_MAX);
+	h->names = intern_new(NAMES_MAX);
+	h->places = tuples_new(PLACES_MAX);
+	h->frames = tuples_new(PLACES_MAX);
+	h->samples = tuples_new(PLACES_MAX);
+	h->stacks = tuples_new(PLACES_MAX);
+	h->edges = tuples_new(PLACES_MAX);
+	h->symbols = tuples_new(NAMES_MAX);
+	h->counts = tuples_new(NAMES_MAX);
+	h->fact_set = tuples_new(EVENTS_MAX);
+	if (h->events && h->images && h->subjects && h->names && h->places && h->frames &&
+	    h->samples && h->stacks && h->edges && h->symbols && h->counts && h->fact_set)
+		return h;
+	harvest_free(h);
+	return NULL;
+}
+
+void harvest_free(struct harvest *h)
+{
+	if (!h)
+		return;
+	intern_free(h->events);
+	intern_free(h->images);
+	intern_free(h->subjects);
+	intern_free(h->names);
+	tuples_free(h->places);
+	tuples_free(h->frames);
+	tuples_free(h->samples);
+	tuples_free(h->stacks);
+	tuples_free(h->edges);
+	tuples_free(h->symbols);
+	tuples_free(h->counts);
+	tuples_free(h->fact_set);
+	free(h);
+}
+
+int harvest_image(struct harvest *h, const struct harvest_image *image, uint32_t *ret)
+{
+	struct image_key key;
+
+	if (image->path_size > sizeof(key.path) || image->build_id_size > IMAGE_ID_MAX)
+		return -EINVAL;
+	memset(&key, 0, offsetof(struct image_key, path));
+	key.inode = image->inode;
+	key.key = image->key;
+	key.kind = (uint8_t)image->kind;
+	key.build_id_size = image->build_id_size;
+	memcpy(key.build_id, image->build_id, image->build_id_size);
+	memcpy(key.path, image->path, image->path_size);
+	return intern_add(h->images, &key, offsetof(struct image_key, path) + image->path_size,
+			  ret);
+}
+
+int harvest_event(struct harvest *h, const char *name, size_t size, uint32_t *ret)
+{
+	return size > NAME_MAX_ ? -EINVAL : intern_add(h->events, name, size, ret);
+}
+
+void harvest_event_set(struct harvest *h, uint32_t event, uint64_t period, uint32_t flags)
+{
+	h->event[event] = (struct event){period, flags};
+}
+
+int harvest_subject(struct harvest *h, const void *subject, size_t size, uint32_t *ret)
+{
+	return size > SUBJECT_MAX_BYTES ? -EINVAL : intern_add(h->subjects, subject, size, ret);
+}
+
+int harvest_place(struct harvest *h, uint32_t image, uint64_t offset, uint32_t *ret)
+{
+	return tuples_add(h->places, image, offset, 0, ret);
+}
+
+int harvest_frame(struct harvest *h, uint32_t parent, uint32_t place, uint32_t *ret)
+{
+	return tuples_add(h->frames, parent, place, 0, ret);
+}
+
+int harvest_symbol(struct harvest *h, uint32_t image, const char *name, size_t size, uint64_t *ret)
+{
+	uint32_t text, number;
+	int r = intern_add(h->names, name, size, &text);
+
+	if (!r)
+		r = tuples_add(h->symbols, image, text, 0, &number);
+	if (!r)
+		*ret = ((uint64_t)number + 1) * HARVEST_SYMBOL_STEP;
+	return r;
+}
+
+static uint64_t pack(uint32_t high, uint32_t low)
+{
+	return (uint64_t)high << 32 | low;
+}
+
+int harvest_sample(struct harvest *h, uint32_t event, uint32_t subject, uint32_t place,
+		   uint64_t count)
+{
+	return tuples_add(h->samples, pack(event, subject), place, count, NULL);
+}
+
+int harvest_stack(struct harvest *h, uint32_t event, uint32_t subject, uint32_t frame,
+		  uint64_t count)
+{
+	return tuples_add(h->stacks, pack(event, subject), frame, count, NULL);
+}
+
+int harvest_edge(struct harvest *h, uint32_t event, uint32_t from, uint32_t to, uint64_t count)
+{
+	return tuples_add(h->edges, event, pack(from, to), count, NULL);
+}
+
+int harvest_count(struct harvest *h, uint32_t event, const char *name, uint64_t value)
+{
+	uint32_t text;
+	int r = value ? intern_add(h->names, name, strlen(name), &text) : 0;
+
+	return r || !value ? r : tuples_add(h->counts, event, text, value, NULL);
+}
+
+int harvest_fact(struct harvest *h, const char *name, const char *value, size_t size)
+{
+	uint32_t text, said;
+	int r = intern_add(h->names, name, strlen(name), &text);
+
+	if (!r)
+		r = intern_add(h->names, value, size < PATH_MAX_ ? size : PATH_MAX_, &said);
+	return r ? r : tuples_add(h->fact_set, text, said, 0, NULL);
+}
+
+void harvest_interval(struct harvest *h, uint64_t start_ns, uint64_t end_ns)
+{
+	h->start_ns = start_ns;
+	h->end_ns = end_ns;
+}
+
+void harvest_duration(struct harvest *h, uint64_t duration_ns)
+{
+	h->duration_ns = duration_ns;
+}
+
+static void save_string(struct buf *out, const struct intern *t, uint32_t number)
+{
+	size_t size;
+	const char *s = intern_get(t, number, &size);
+
+	buf_append_string(out, s, size);
+}
+
+static void save_names(const struct harvest *h, struct buf *out)
+{
+	buf_append_varint(out, intern_count(h->events));
+	for (uint32_t i = 0; i < intern_count(h->events); i++) {
+		save_string(out, h->events, i);
+		buf_append_varint(out, h->event[i].period);
+		buf_append_varint(out, h->event[i].flags);
+	}
+	buf_append_varint(out, intern_count(h->subjects));
+	for (uint32_t i = 0; i < intern_count(h->subjects); i++)
+		save_string(out, h->subjects, i);
+	buf_append_varint(out, tuples_count(h->counts));
+	for (uint32_t i = 0; i < tuples_count(h->counts); i++) {
+		const struct tuple *t = tuples_at(h->counts, i);
+
+		buf_append_varint(out, t->a == HARVEST_NONE ? 0 : t->a + 1);
+		save_string(out, h->names, (uint32_t)t->b);
+		buf_append_varint(out, t->count);
+	}
+	buf_append_varint(out, tuples_count(h->fact_set));
+	for (uint32_t i = 0; i < tuples_count(h->fact_set); i++) {
+		const struct tuple *t = tuples_at(h->fact_set, i);
+
+		save_string(out, h->names, (uint32_t)t->a);
+		save_string(out, h->names, (uint32_t)t->b);
+	}
+}
+
+static void save_images(const struct harvest *h, struct buf *out)
+{
+	buf_append_varint(out, intern_count(h->images));
+	for (uint32_t i = 0; i < intern_count(h->images); i++) {
+		size_t size, fixed = offsetof(struct image_key, path);
+		const struct image_key *key = intern_get(h->images, i, &size);
+
+		buf_append_u8(out, key->kind);
+		buf_append_varint(out, key->inode);
+		buf_append_varint(out, key->key);
+		buf_append_string(out, (const char *)key->build_id, key->build_id_size);
+		buf_append_string(out, key->path, size - fixed);
+	}
+	buf_append_varint(out, tuples_count(h->symbols));
+	for (uint32_t i = 0; i < tuples_count(h->symbols); i++) {
+		const struct tuple *t = tuples_at(h->symbols, i);
+
+		buf_append_varint(out, t->a);
+		save_string(out, h->names, (uint32_t)t->b);
+	}
+}
+
+/* The count too where there is one. */
+static void save_tuples(const struct tuples *list, bool counted, struct buf *out)
+{
+	buf_append_varint(out, tuples_count(list));
+	for (uint32_t i = 0; i < tuples_count(list) && !out->error; i++) {
+		const struct tuple *t = tuples_at(list, i);
+
+		buf_append_varint(out, t->a);
+		buf_append_varint(out, t->b);
+		if (counted)
+			buf_append_varint(out, t->count);
+	}
+}
+
+void harvest_save(const struct harvest *h, struct buf *out)
+{
+	buf_append_varint(out, h->start_ns);
+	buf_append_varint(out, h->end_ns);
+	buf_append_varint(out, h->duration_ns);
+	save_names(h, out);
+	save_images(h, out);
+	save_tuples(h->places, false, out);
+	save_tuples(h->frames, false, out);
+	save_tuples(h->samples, true, out);
+	save_tuples(h->stacks, true, out);
+	save_tuples(h->edges, true, out);
+}

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#ifndef CULPRIT_EXCHANGE_HARVEST_H
+#define CULPRIT_EXCHANGE_HARVEST_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "util/buf.h"
+#include "util/identity.h"
+
+/*
+ * What the reader of a foreign profile brings home: everything added up, with images named as the
+ * file names them. It is made by a process without privileges that cannot look at any image, and
+ * handed over as bytes; whoever takes it (store.h) finds the images and writes the database.
+ */
+struct harvest;
+
+enum harvest_kind {
+	HARVEST_FILE = 1,  /* offsets are file offsets */
+	HARVEST_ADDRESSES, /* a file; offsets are its own virtual addresses */
+	HARVEST_KERNEL,	   /* addresses as linked */
+	HARVEST_MODULE,	   /* offsets from where the module was loaded */
+	HARVEST_BPF,	   /* a program of the kernel; the path is its name */
+	HARVEST_VDSO,
+	HARVEST_CODE,	 /* made at run time; key says by whom */
+	HARVEST_NAMES,	 /* functions by name alone: offsets are those of harvest_symbol() */
+	HARVEST_UNKNOWN, /* no mapping explains it: offsets are addresses */
+	HARVEST_NOTE,	 /* stands for frames of a stack that are not there */
+};
+
+struct harvest_image {
+	enum harvest_kind kind;
+	const char *path;
+	size_t path_size;
+	uint8_t build_id_size, build_id[IMAGE_ID_MAX];
+	uint64_t inode; /* 0: not known */
+	uint64_t key;	/* what tells it from others of this path */
+};
+
+#define HARVEST_NONE UINT32_MAX /* no event; the parent of an outermost frame */
+
+struct harvest *harvest_new(void);
+void harvest_free(struct harvest *h);
+
+/* Numbers of equal things are equal. 0, -ENOSPC (a limit), -ENOMEM, -EINVAL (a name too long). */
+int harvest_image(struct harvest *h, const struct harvest_image *image, uint32_t *ret);
+/* Events are told apart by name. */
+int harvest_event(struct harvest *h, const char *name, size_t size, uint32_t *ret);
+/* The mean distance between samples, and DB_EVENT_... flags. */
+void harvest_event_set(struct harvest *h, uint32_t event, uint64_t period, uint32_t flags);
+/* A canonical subject (util/identity.h). */
+int harvest_subject(struct harvest *h, const void *subject, size_t size, uint32_t *ret);
+int harvest_place(struct harvest *h, uint32_t image, uint64_t offset, uint32_t *ret);
+/* A frame below its caller's: parent is the caller, HARVEST_NONE for the outermost. */
+int harvest_frame(struct harvest *h, uint32_t parent, uint32_t place, uint32_t *ret);
+/* A function of an image of names: the place's offset is the start that ret gives. */
+int harvest_symbol(struct harvest *h, uint32_t image, const char *name, size_t size, uint64_t *ret);
+
+int harvest_sample(struct harvest *h, uint32_t event, uint32_t subject, uint32_t place,
+		   uint64_t count);
+int harvest_stack(struct harvest *h, uint32_t event, uint32_t subject, uint32_t frame,
+		  uint64_t count);
+/* Control went so often from one place to another. */
+int harvest_edge(struct harvest *h, uint32_t event, uint32_t from, uint32_t to, uint64_t count);
+/* Adds to a counter of an event or, with HARVEST_NONE, of the whole. */
+int harvest_count(struct harvest *h, uint32_t event, const char *name, uint64_t value);
+int harvest_fact(struct harvest *h, const char *name, const char *value, size_t size);
+/* When it was sampled, ns since 1970; not said: 0, 0. */
+void harvest_interval(struct harvest *h, uint64_t start_ns, uint64_t end_ns);
+/* How long it was sampled, where the file does not say when. */
+void harvest_duration(struct harvest *h, uint64_t duration_ns);
+
+/* The bytes; taken apart by store.c, which trusts nothing in them. Errors are kept in out. */
+void harvest_save(const struct harvest *h, struct buf *out);
+
+/* Functions of an image of names are so far apart. */
+#define HARVEST_SYMBOL_STEP 16
+
+#endif

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#ifndef CULPRIT_EXCHANGE_IMPORT_H
+#define CULPRIT_EXCHANGE_IMPORT_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include "util/buf.h"
+#include "util/diag.h"
+
+/*
+ * Takes a foreign profile into a database, as one epoch. The file is read by a child process
+ * without privileges, which is given the descriptor and nothing else, and hands back a harvest
+ * (harvest.h); this process looks for the images that it names, and writes.
+ */
+
+/* To be called first in main(): the child is this very program, executed anew. Does not return in
+ * the child. */
+void import_dispatch(int argc, char **argv);
+
+#define IMPORT_CUT_MAX 200
+
+struct import_source {
+	int fd;
+	const char *format; /* "perf", "pprof", "folded", "script", "gmon"; NULL: by its content */
+	uint64_t memory_bytes; /* that the child may take; 0: 4 GiB */
+};
+
+/* Reads it: the bytes of a harvest are appended to out. cut: why it is not all of the file, or "".
+ * -EBADMSG and others with the sentence in diag. */
+int import_read(const struct import_source *source, struct buf *out, char cut[IMPORT_CUT_MAX],
+		struct diag *diag);
+
+#define IMPORT_LABELS_MAX 16
+
+struct import_target {
+	const char *db, *machine; /* machine NULL: by the file's host name */
+	const char *root;	  /* where the images' files are looked for first, or NULL */
+	const char *program;	  /* of formats that do not name it, or NULL */
+	const char *labels[IMPORT_LABELS_MAX]; /* "key=value" */
+	size_t label_count;
+	uint64_t end_ns; /* when it was recorded, where the file does not say: ns since 1970 */
+};
+
+struct import_result {
+	char epoch[64], machine[256];
+	uint64_t samples, stacks, edges, lost, unknown, not_kept;
+	uint32_t images, images_found; /* with samples; of these, whose file is at hand */
+	struct {
+		char name[64];
+		uint64_t samples, period;
+	} events[16]; /* the first */
+	uint32_t event_count;
+};
+
+/* Writes a harvest. Nothing is written when it makes no sense (-EBADMSG). */
+int import_store(const struct import_target *target, const void *data, size_t size,
+		 struct import_result *ret, struct diag *diag);
+
+#endif

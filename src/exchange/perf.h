@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#ifndef CULPRIT_EXCHANGE_PERF_H
+#define CULPRIT_EXCHANGE_PERF_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "exchange/harvest.h"
+#include "util/buf.h"
+#include "util/diag.h"
+#include "util/hash.h"
+
+/*
+ * A perf.data on its way into a harvest; for the perf_*.c files only. The format is the one of
+ * tools/perf/Documentation/perf.data-file-format.txt and linux/perf_event.h.
+ *
+ *   perf_header.c	the header of either form, attributes, features: what the events are
+ *   perf_stream.c	records out of a file, a pipe, or compressed records
+ *   perf_order.c	records in order of time
+ *   perf_world.c	processes and what is mapped where: from an address to a place
+ *   perf_sample.c	a sample, taken apart and counted
+ *   perf_record.c	every other record
+ */
+
+#define PERF_ATTRS_MAX 4096
+#define PERF_NAME_MAX  256
+
+enum perf_user_record { /* what perf itself writes between the kernel's records */
+			PERF_USER_FIRST = 64,
+			PERF_USER_ATTR = 64,
+			PERF_USER_TRACING_DATA = 66,
+			PERF_USER_BUILD_ID = 67,
+			PERF_USER_FINISHED_ROUND = 68,
+			PERF_USER_AUXTRACE = 71,
+			PERF_USER_EVENT_UPDATE = 78,
+			PERF_USER_FEATURE = 80,
+			PERF_USER_COMPRESSED = 81,
+			PERF_USER_COMPRESSED2 = 83,
+};
+
+/* One event of the recording, and how its records are laid out. */
+struct perf_attr {
+	uint32_t type, precise;
+	uint64_t config, period, sample_type, read_format, branch_type;
+	unsigned regs_user, regs_intr; /* registers in a dump */
+	unsigned max_stack;
+	bool freq, id_all, no_user, no_kernel;
+	/* Bytes from the start of a sample's body, and back from any other record's end; -1: none.
+	 */
+	int time_at, id_at, time_back, id_back;
+	int pid_back;
+	char name[PERF_NAME_MAX];
+	uint32_t event; /* of the harvest */
+	uint64_t samples, units, first_period;
+	uint64_t unknown_process, unknown_mapping, unknown_kernel, guest;
+	uint64_t weights, weight_sum;
+};
+
+/* Memory that records stand in until they have had their turn. */
+struct perf_block {
+	size_t size, room;
+	uint64_t users; /* queued records */
+	bool open;	/* is still being filled or read */
+	uint8_t data[];
+};
+
+struct perf_entry {
+	uint64_t time, order;
+	const uint8_t *record;
+	struct perf_block *block; /* NULL: in the mapped file */
+};
+
+struct perf_order {
+	struct perf_entry *list;
+	size_t count, room, block_bytes;
+	uint64_t arrived, newest, round_end, delivered;
+	bool sorted;
+};
+
+struct perf_world;
+
+/* What the file has that the database has no place for, and what went wrong. */
+struct perf_counters {
+	uint64_t records, late, unordered, malformed, unknown_id;
+	uint64_t lost, lost_samples, throttled, aux_bytes, raw, raw_bytes, addresses, reads;
+	uint64_t user_stacks, stacks_cut, transactions, phys_addresses, unknown_records;
+	uint64_t branch_stacks, branches, branches_unplaced, text_pokes;
+};
+
+struct perf {
+	struct harvest *harvest;
+	struct perf_attr *attrs;
+	size_t attr_count;
+	struct map64 *ids; /* of an event -> index in attrs */
+	struct perf_order order;
+	struct perf_world *world;
+	struct perf_counters counters;
+	struct map64 *build_ids; /* hash of a path -> index in build_id */
+	struct perf_build_id {
+		uint8_t size, bytes[IMAGE_ID_MAX];
+	} * build_id;
+	size_t build_id_count, build_id_room;
+	uint64_t first_ns, last_ns; /* by the clock of the recording */
+	uint64_t wall_ns, clock_ns; /* the same moment by the two clocks; 0: not known */
+	uint64_t clock_offset;
+	uint64_t kernel_link; /* where the linker puts the kernel's _text */
+	uint64_t file_key;    /* tells this recording from another */
+	struct perf_zstd *zstd;
+	char cut[200]; /* the file ends too early, or from here on makes no sense: why */
+	int error;     /* no memory: everything stops */
+};
+
+/* All of it, from a descriptor. 0; a negative errno and nothing is of use; cut is set when what
+ * was read is good but is not all. */
+int perf_read(struct perf *p, int fd, struct diag *diag);
+
+/* perf_header.c. data: the whole file. */
+int perf_header_read(struct perf *p, const uint8_t *data, size_t size, size_t *ret_start,
+		     size_t *ret_end, struct diag *diag);
+void perf_header_attr(struct perf *p, const uint8_t *body, size_t size);
+void perf_header_update(struct perf *p, const uint8_t *body, size_t size);
+void perf_header_feature(struct perf *p, unsigned feature, const uint8_t *data, size_t size);
+void perf_header_build_id(struct perf *p, const uint8_t *record, size_t size);
+/* Gives every event its number in the harvest. To be called before its first record is. */
+int perf_header_name(struct perf *p, struct perf_attr *a);
+/* The event of a record, NULL when it cannot be told. */
+struct perf_attr *perf_header_find(struct perf *p, const uint8_t *record, size_t size);
+
+/* perf_stream.c. Records one after the other; returns the bytes of those that are complete. */
+struct perf_stream {
+	uint64_t skip; /* bytes still to come that are no records */
+};
+size_t perf_stream_feed(struct perf *p, struct perf_stream *s, struct perf_block *block,
+			const uint8_t *data, size_t size);
+void perf_stream_free(struct perf *p);
+struct perf_block *perf_block_new(size_t room);
+void perf_block_done(struct perf *p, struct perf_block *b);
+
+/* perf_order.c */
+void perf_order_add(struct perf *p, uint64_t time, const uint8_t *record, struct perf_block *block);
+void perf_order_round(struct perf *p);
+void perf_order_flush(struct perf *p);
+
+/* perf_record.c */
+void perf_record_take(struct perf *p, const uint8_t *record, size_t size);
+
+/* perf_sample.c */
+void perf_sample_take(struct perf *p, const uint8_t *record, size_t size);
+
+/* perf_world.c */
+enum perf_mode { PERF_UNKNOWN_MODE, PERF_KERNEL, PERF_USER, PERF_GUEST };
+
+struct perf_mmap {
+	uint32_t pid;
+	bool kernel, has_inode;
+	uint64_t start, size, file_offset, inode;
+	const uint8_t *build_id;
+	uint8_t build_id_size;
+	const char *path;
+	size_t path_size;
+};
+
+struct perf_world *perf_world_new(void);
+void perf_world_free(struct perf_world *w);
+void perf_world_mmap(struct perf *p, const struct perf_mmap *m);
+void perf_world_ksymbol(struct perf *p, uint64_t start, uint64_t size, const char *name,
+			size_t name_size, bool gone);
+void perf_world_comm(struct perf *p, uint32_t pid, uint32_t tid, const char *comm, size_t size,
+		     bool exec);
+void perf_world_fork(struct perf *p, uint32_t pid, uint32_t tid, uint32_t ppid, uint32_t ptid,
+		     bool keep_maps);
+void perf_world_cgroup(struct perf *p, uint64_t id, const char *path, size_t size);
+/* What a sample of a thread is charged to. 0 or an error of the harvest. */
+int perf_world_subject(struct perf *p, uint32_t pid, uint32_t tid, uint64_t cgroup, uint32_t *ret);
+
+enum perf_found { PERF_FOUND, PERF_NO_PROCESS, PERF_NO_MAPPING, PERF_NO_KERNEL };
+/* The place of an address. Always gives one: where nothing is known, in the unknown image. */
+int perf_world_place(struct perf *p, uint32_t pid, enum perf_mode mode, uint64_t address,
+		     uint32_t *ret, enum perf_found *ret_found);
+
+static inline uint64_t perf_u64(const uint8_t *at)
+{
+	uint64_t v;
+
+	__builtin_memcpy(&v, at, sizeof(v));
+	return v;
+}
+
+static inline uint32_t perf_u32(const uint8_t *at)
+{
+	uint32_t v;
+
+	__builtin_memcpy(&v, at, sizeof(v));
+	return v;
+}
+
+static inline uint16_t perf_u16(const uint8_t *at)
+{
+	uint16_t v;
+
+	__builtin_memcpy(&v, at, sizeof(v));
+	return v;
+}
+
+#endif

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+/*
+ * Each processor's records come in order of time, but not those of all of them. At the end of a
+ * round perf has seen everything that had happened when the round before ended: so much is sorted
+ * and delivered.
+ */
+#include "exchange/perf.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+/* More is delivered as it is, and counted. */
+#define ENTRIES_MAX	(16u << 20)
+#define BLOCK_BYTES_MAX (1u << 30)
+
+static int compare(const void *a, const void *b)
+{
+	const struct perf_entry *x = a, *y = b;
+
+	if (x->time != y->time)
+		return x->time < y->time ? -1 : 1;
+	return x->order < y->order ? -1 : x->order > y->order;
+}
+
+struct perf_block *perf_block_new(size_t room)
+{
+	struct perf_block *b = malloc(sizeof(*b) + room);
+
+	if (b)
+		*b = (struct perf_block){.room = room, .open = true};
+	return b;
+}
+
+void perf_block_done(struct perf *p, struct perf_block *b)
+{
+	if (!b)
+		return;
+	b->open = false;
+	if (b->users)
+		p->order.block_bytes += b->room;
+	else
+		free(b);
+}
+
+static void leave_block(struct perf *p, struct perf_block *b)
+{
+	if (!b || --b->users || b->open)
+		return;
+	p->order.block_bytes -= b->room;
+	free(b);
+}
+
+static void deliver(struct perf *p, const struct perf_entry *e)
+{
+	if (e->time < p->order.delivered)
+		p->counters.late++;
+	else
+		p->order.delivered = e->time;
+	perf_record_take(p, e->record, perf_u16(e->record + 6));
+	leave_block(p, e->block);
+}
+
+static void deliver_until(struct perf *p, uint64_t limit)
+{
+	struct perf_order *o = &p->order;
+	size_t done = 0;
+
+	if (!o->sorted)
+		qsort(o->list, o->count, sizeof(*o->list), compare);
+	o->sorted = true;
+	for (; done < o->count && o->list[done].time <= limit; done++)
+		deliver(p, &o->list[done]);
+	for (size_t i = done; i < o->count; i++)
+		o->list[i - done] = o->list[i];
+	o->count -= done;
+}
+
+void perf_order_round(struct perf *p)
+{
+	deliver_until(p, p->order.round_end);
+	p->order.round_end = p->order.newest;
+}
+
+void perf_order_flush(struct perf *p)
+{
+	deliver_until(p, UINT64_MAX);
+}
+
+static int make_room(struct perf *p)
+{
+	struct perf_order *o = &p->order;
+	size_t room = o->room ? 2 * o->room : 4096;
+	struct perf_entry *list;
+
+	if (o->count == ENTRIES_MAX || o->block_bytes > BLOCK_BYTES_MAX) {
+		p->counters.unordered += o->count;
+		perf_order_flush(p);
+	}
+	if (o->count < o->room)
+		return 0;
+	list = reallocarray(o->list, room, sizeof(*list));
+	if (!list)
+		return -ENOMEM;
+	o->list = list;
+	o->room = room;
+	return 0;
+}
+
+void perf_order_add(struct perf *p, uint64_t time, const uint8_t *record, struct perf_block *block)
+{
+	struct perf_order *o = &p->order;
+
+	/* Without a time, or made up from what was there before the recording: at once. */
+	if (time == 0 || time == UINT64_MAX) {
+		perf_record_take(p, record, perf_u16(record + 6));
+		return;
+	}
+	if (make_room(p)) {
+		p->error = -ENOMEM;
+		return;
+	}
+	if (o->count == 0)
+		o->sorted = true;
+	else if (time < o->list[o->count - 1].time)
+		o->sorted = false;
+	o->list[o->count++] = (struct perf_entry){time, o->arrived++, record, block};
+	if (block)
+		block->users++;
+	if (time > o->newest)
+		o->newest = time;
+}

@@ -1,0 +1,388 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#include "exchange/perf.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <linux/perf_event.h>
+#include "db/batch.h"
+
+#define CHAIN_MAX	  (DB_STACK_MAX - 2) /* frames that are kept; a note may stand for the rest */
+#define MAX_STACK_DEFAULT 127
+#define BRANCHES_MAX	  1024
+#define HARDWARE_INDEX	  (1u << 17)
+#define BRANCH_COUNTERS	  (1u << 19)
+#define WEIGHTS		  (PERF_SAMPLE_WEIGHT | PERF_SAMPLE_WEIGHT_STRUCT)
+
+struct sample {
+	uint64_t ip, time, period, cgroup, weight, data_source;
+	uint32_t pid, tid;
+	const uint8_t *chain, *branches;
+	uint64_t chain_count, branch_count;
+	bool user_stack; /* a copy of it came with the sample */
+	enum perf_mode mode;
+};
+
+/* Bytes of the counts that come with PERF_SAMPLE_READ. */
+static void skip_read(struct cursor *c, uint64_t format)
+{
+	unsigned each = 1 + !!(format & PERF_FORMAT_ID) + !!(format & (1u << 4)); /* lost */
+	unsigned times = !!(format & PERF_FORMAT_TOTAL_TIME_ENABLED) +
+			 !!(format & PERF_FORMAT_TOTAL_TIME_RUNNING);
+	uint64_t count = format & PERF_FORMAT_GROUP ? cursor_u64(c) : 1;
+
+	if (count > cursor_left(c) / 8)
+		count = cursor_left(c); /* nonsense, which the next read will find */
+	cursor_bytes(c, 8 * (times + each * (size_t)count));
+}
+
+static const uint8_t *take_list(struct cursor *c, size_t each, uint64_t count)
+{
+	if (count > cursor_left(c) / each) {
+		c->error = -EBADMSG;
+		return NULL;
+	}
+	return cursor_bytes(c, (size_t)count * each);
+}
+
+static void take_branches(struct cursor *c, const struct perf_attr *a, struct sample *s)
+{
+	s->branch_count = cursor_u64(c);
+	if (a->branch_type & HARDWARE_INDEX)
+		cursor_u64(c);
+	s->branches = take_list(c, sizeof(struct perf_branch_entry), s->branch_count);
+	if (a->branch_type & BRANCH_COUNTERS)
+		take_list(c, 8, s->branch_count);
+}
+
+static void skip_registers(struct cursor *c, unsigned count)
+{
+	if (cursor_u64(c)) /* which ABI; 0: there are none */
+		cursor_bytes(c, 8 * (size_t)count);
+}
+
+static void take_user_stack(struct cursor *c, struct sample *s)
+{
+	uint64_t size = cursor_u64(c);
+
+	if (!size)
+		return;
+	take_list(c, 1, size);
+	s->user_stack = cursor_u64(c) > 0;
+}
+
+/* What stands behind the branches, in the order in which the kernel writes it. */
+static void take_rest(struct perf *p, struct cursor *c, const struct perf_attr *a, struct sample *s)
+{
+	uint64_t t = a->sample_type;
+
+	if (t & PERF_SAMPLE_REGS_USER)
+		skip_registers(c, a->regs_user);
+	if (t & PERF_SAMPLE_STACK_USER)
+		take_user_stack(c, s);
+	if (t & WEIGHTS) {
+		s->weight = cursor_u64(c);
+		/* As a structure the latency is its low half. */
+		if (t & PERF_SAMPLE_WEIGHT_STRUCT)
+			s->weight &= UINT32_MAX;
+	}
+	if (t & PERF_SAMPLE_DATA_SRC)
+		s->data_source = cursor_u64(c);
+	if (t & PERF_SAMPLE_TRANSACTION)
+		p->counters.transactions += cursor_u64(c) != 0;
+	if (t & PERF_SAMPLE_REGS_INTR)
+		skip_registers(c, a->regs_intr);
+	if (t & PERF_SAMPLE_PHYS_ADDR)
+		p->counters.phys_addresses += cursor_u64(c) != 0;
+	if (t & PERF_SAMPLE_CGROUP)
+		s->cgroup = cursor_u64(c);
+}
+
+static int take_apart(struct perf *p, struct cursor *c, const struct perf_attr *a, struct sample *s)
+{
+	uint64_t t = a->sample_type;
+
+	if (t & PERF_SAMPLE_IDENTIFIER)
+		cursor_u64(c);
+	if (t & PERF_SAMPLE_IP)
+		s->ip = cursor_u64(c);
+	if (t & PERF_SAMPLE_TID) {
+		s->pid = cursor_u32(c);
+		s->tid = cursor_u32(c);
+	}
+	if (t & PERF_SAMPLE_TIME)
+		s->time = cursor_u64(c);
+	if (t & PERF_SAMPLE_ADDR)
+		p->counters.addresses += cursor_u64(c) != 0;
+	if (t & PERF_SAMPLE_ID)
+		cursor_u64(c);
+	if (t & PERF_SAMPLE_STREAM_ID)
+		cursor_u64(c);
+	if (t & PERF_SAMPLE_CPU)
+		cursor_u64(c);
+	s->period = t & PERF_SAMPLE_PERIOD ? cursor_u64(c) : a->period;
+	if (t & PERF_SAMPLE_READ) {
+		p->counters.reads++;
+		skip_read(c, a->read_format);
+	}
+	if (t & PERF_SAMPLE_CALLCHAIN) {
+		s->chain_count = cursor_u64(c);
+		s->chain = take_list(c, 8, s->chain_count);
+	}
+	if (t & PERF_SAMPLE_RAW) {
+		uint32_t size = cursor_u32(c);
+
+		p->counters.raw++;
+		p->counters.raw_bytes += size;
+		take_list(c, 1, size);
+	}
+	if (t & PERF_SAMPLE_BRANCH_STACK)
+		take_branches(c, a, s);
+	take_rest(p, c, a, s);
+	return c->error;
+}
+
+static enum perf_mode mode_of(uint16_t misc)
+{
+	switch (misc & PERF_RECORD_MISC_CPUMODE_MASK) {
+	case PERF_RECORD_MISC_KERNEL:
+		return PERF_KERNEL;
+	case PERF_RECORD_MISC_USER:
+		return PERF_USER;
+	case PERF_RECORD_MISC_GUEST_KERNEL:
+	case PERF_RECORD_MISC_GUEST_USER:
+		return PERF_GUEST;
+	default:
+		return PERF_UNKNOWN_MODE;
+	}
+}
+
+/* The mode of what follows a mark in a chain. */
+static enum perf_mode mode_of_context(uint64_t mark)
+{
+	switch (mark) {
+	case PERF_CONTEXT_KERNEL:
+		return PERF_KERNEL;
+	case PERF_CONTEXT_USER:
+		return PERF_USER;
+	case PERF_CONTEXT_GUEST:
+	case PERF_CONTEXT_GUEST_KERNEL:
+	case PERF_CONTEXT_GUEST_USER:
+		return PERF_GUEST;
+	default:
+		return PERF_UNKNOWN_MODE;
+	}
+}
+
+struct chain {
+	uint32_t place[CHAIN_MAX]; /* innermost first */
+	size_t count;
+	uint64_t frames; /* of the file, those that were not kept too */
+};
+
+static int chain_add(struct perf *p, const struct sample *s, struct chain *c, enum perf_mode mode,
+		     uint64_t address)
+{
+	enum perf_found found;
+
+	c->frames++;
+	if (c->count == CHAIN_MAX)
+		return 0;
+	return perf_world_place(p, s->pid, mode, address, &c->place[c->count++], &found);
+}
+
+/* Callers stand in a chain as the address that they are returned to. */
+static int follow_chain(struct perf *p, const struct sample *s, uint32_t place, struct chain *c)
+{
+	enum perf_mode mode = s->mode;
+	bool first = true;
+	int r = 0;
+
+	for (uint64_t i = 0; i < s->chain_count && !r; i++) {
+		uint64_t address = perf_u64(s->chain + 8 * i);
+
+		if (address >= (uint64_t)PERF_CONTEXT_MAX) {
+			mode = mode_of_context(address);
+			first = true;
+			continue;
+		}
+		if (c->frames == 0) { /* the sample itself */
+			c->place[c->count++] = place;
+			c->frames++;
+		} else {
+			r = chain_add(p, s, c, mode, first ? address : address - 1);
+		}
+		first = false;
+	}
+	if (!r && !c->count) {
+		c->place[c->count++] = place;
+		c->frames++;
+	}
+	return r;
+}
+
+/* A frame that stands for what is not there. */
+static int note(struct perf *p, uint64_t number, const char *text, uint32_t *ret)
+{
+	struct harvest_image image = {
+		.kind = HARVEST_NOTE, .key = number, .path = text, .path_size = strlen(text)};
+	uint32_t number_of;
+	int r = harvest_image(p->harvest, &image, &number_of);
+
+	return r ? r : harvest_place(p->harvest, number_of, 0, ret);
+}
+
+static int add_stack(struct perf *p, const struct perf_attr *a, const struct sample *s,
+		     uint32_t subject, const struct chain *c)
+{
+	uint32_t frame = HARVEST_NONE, place;
+	unsigned deepest = a->max_stack ? a->max_stack : MAX_STACK_DEFAULT;
+	int r = 0;
+
+	if (s->user_stack) {
+		p->counters.user_stacks++;
+		r = note(p, 201, "[truncated: the copied stack was not unwound]", &place);
+	} else if (c->frames >= deepest || c->frames > c->count) {
+		p->counters.stacks_cut++;
+		r = note(p, 202, "[truncated: deeper than was recorded]", &place);
+	}
+	if (!r && (s->user_stack || c->frames >= deepest || c->frames > c->count))
+		r = harvest_frame(p->harvest, frame, place, &frame);
+	for (size_t i = c->count; i > 0 && !r; i--)
+		r = harvest_frame(p->harvest, frame, c->place[i - 1], &frame);
+	return r ? r : harvest_stack(p->harvest, a->event, subject, frame, 1);
+}
+
+static void count_found(struct perf_attr *a, const struct sample *s, enum perf_found found)
+{
+	a->unknown_process += found == PERF_NO_PROCESS && s->mode != PERF_GUEST;
+	a->guest += s->mode == PERF_GUEST;
+	a->unknown_mapping += found == PERF_NO_MAPPING;
+	a->unknown_kernel += found == PERF_NO_KERNEL;
+}
+
+/* What the processor said of a memory access: how many, and the sum of their latencies. */
+static void count_memory(struct perf *p, struct perf_attr *a, const struct sample *s)
+{
+	static const struct {
+		const char *name;
+		uint64_t level;
+	} levels[] = {
+		{"memory.l1", PERF_MEM_LVL_L1},
+		{"memory.fill_buffer", PERF_MEM_LVL_LFB},
+		{"memory.l2", PERF_MEM_LVL_L2},
+		{"memory.l3", PERF_MEM_LVL_L3},
+		{"memory.ram_local", PERF_MEM_LVL_LOC_RAM},
+		{"memory.ram_remote", PERF_MEM_LVL_REM_RAM1 | PERF_MEM_LVL_REM_RAM2},
+		{"memory.cache_remote", PERF_MEM_LVL_REM_CCE1 | PERF_MEM_LVL_REM_CCE2},
+		{"memory.uncached", PERF_MEM_LVL_UNC | PERF_MEM_LVL_IO},
+	};
+	uint64_t level = s->data_source >> PERF_MEM_LVL_SHIFT;
+
+	if (a->sample_type & WEIGHTS) {
+		a->weights++;
+		a->weight_sum += s->weight;
+	}
+	if (!(a->sample_type & PERF_SAMPLE_DATA_SRC) || level & PERF_MEM_LVL_NA ||
+	    !(level & 0x3fff))
+		return;
+	for (size_t i = 0; i < sizeof(levels) / sizeof(*levels); i++)
+		if (level & levels[i].level && level & PERF_MEM_LVL_HIT) {
+			harvest_count(p->harvest, a->event, levels[i].name, 1);
+			return;
+		}
+	harvest_count(p->harvest, a->event, "memory.miss", 1);
+}
+
+/*
+ * The branches that were taken last, the newest first: control went straight on from each one's
+ * target to the next newer one's source, and from the newest target to the sample.
+ */
+static int add_branches(struct perf *p, const struct perf_attr *a, const struct sample *s,
+			uint32_t place)
+{
+	uint32_t newest = HARVEST_NONE, oldest = HARVEST_NONE;
+	int r = 0;
+
+	p->counters.branch_stacks++;
+	for (uint64_t i = 0; i < s->branch_count && i < BRANCHES_MAX && !r; i++) {
+		const uint8_t *entry = s->branches + i * sizeof(struct perf_branch_entry);
+		uint64_t address[2] = {perf_u64(entry), perf_u64(entry + 8)};
+		enum perf_found found[2];
+		uint32_t end[2];
+
+		p->counters.branches++;
+		for (int k = 0; k < 2 && !r; k++)
+			r = perf_world_place(p, s->pid, address[k] >> 63 ? PERF_KERNEL : PERF_USER,
+					     address[k], &end[k], &found[k]);
+		if (r)
+			break;
+		/* What comes before it cannot be joined to what comes after. */
+		if (found[0] != PERF_FOUND || found[1] != PERF_FOUND) {
+			p->counters.branches_unplaced += s->branch_count - i;
+			break;
+		}
+		r = harvest_edge(p->harvest, a->event, end[0], end[1], 1);
+		newest = newest == HARVEST_NONE ? end[1] : newest;
+		oldest = end[0];
+	}
+	if (r || newest == HARVEST_NONE)
+		return r;
+	r = harvest_edge(p->harvest, a->event, HARVEST_NONE, oldest, 1);
+	return r ? r : harvest_edge(p->harvest, a->event, place, HARVEST_NONE, 1);
+}
+
+static int add_sample(struct perf *p, struct perf_attr *a, const struct sample *s)
+{
+	uint32_t subject, place;
+	enum perf_found found;
+	struct chain chain;
+	int r = perf_header_name(p, a);
+
+	if (!r)
+		r = perf_world_subject(p, s->pid, s->tid, s->cgroup, &subject);
+	if (!r)
+		r = perf_world_place(p, s->pid, s->mode, s->ip, &place, &found);
+	if (!r)
+		r = harvest_sample(p->harvest, a->event, subject, place, 1);
+	if (r)
+		return r;
+	a->samples++;
+	a->units = a->units + s->period;
+	if (s->time && (!p->first_ns || s->time < p->first_ns))
+		p->first_ns = s->time;
+	if (s->time > p->last_ns)
+		p->last_ns = s->time;
+	count_found(a, s, found);
+	if (a->sample_type & (WEIGHTS | PERF_SAMPLE_DATA_SRC))
+		count_memory(p, a, s);
+	if (s->branch_count)
+		r = add_branches(p, a, s, place);
+	if (!r && a->sample_type & PERF_SAMPLE_CALLCHAIN) {
+		chain.count = chain.frames = 0;
+		r = follow_chain(p, s, place, &chain);
+		if (!r)
+			r = add_stack(p, a, s, subject, &chain);
+	}
+	return r;
+}
+
+void perf_sample_take(struct perf *p, const uint8_t *record, size_t size)
+{
+	struct perf_attr *a = perf_header_find(p, record, size);
+	struct cursor c = cursor_over(record + 8, size - 8);
+	struct sample s = {.mode = mode_of(perf_u16(record + 4))};
+	int r;
+
+	if (!a) {
+		p->counters.unknown_id++;
+		return;
+	}
+	if (take_apart(p, &c, a, &s)) {
+		p->counters.malformed++;
+		return;
+	}
+	r = add_sample(p, a, &s);
+	if (r == -ENOMEM || r == -ENOSPC)
+		p->error = r;
+}

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#include "exchange/perf_space.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct perf_space {
+	uint32_t refs;
+	uint64_t version;
+	struct perf_range *list; /* rising, disjoint */
+	size_t count, room;
+};
+
+static uint64_t versions;
+
+struct perf_space *perf_space_new(void)
+{
+	struct perf_space *s = calloc(1, sizeof(*s));
+
+	if (s) {
+		s->refs = 1;
+		s->version = ++versions;
+	}
+	return s;
+}
+
+struct perf_space *perf_space_ref(struct perf_space *s)
+{
+	s->refs++;
+	return s;
+}
+
+void perf_space_unref(struct perf_space *s)
+{
+	if (!s || --s->refs)
+		return;
+	free(s->list);
+	free(s);
+}
+
+uint64_t perf_space_version(const struct perf_space *s)
+{
+	return s->version;
+}
+
+/* The first range that ends above the address. */
+static size_t first_above(const struct perf_space *s, uint64_t address)
+{
+	size_t low = 0, high = s->count;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (s->list[mid].end > address)
+			high = mid;
+		else
+			low = mid + 1;
+	}
+	return low;
+}
+
+const struct perf_range *perf_space_find(const struct perf_space *s, uint64_t address)
+{
+	size_t i = first_above(s, address);
+
+	return i < s->count && s->list[i].start <= address ? &s->list[i] : NULL;
+}
+
+/* A list of its own with room for two more. */
+static int prepare(struct perf_space **s)
+{
+	struct perf_space *from = *s, *to = from;
+	size_t room = from->count + 2 > from->room ? 2 * from->count + 8 : from->room;
+	struct perf_range *list;
+
+	if (from->refs > 1) {
+		to = perf_space_new();
+		if (!to)
+			return -ENOMEM;
+		room = from->count + 8;
+	}
+	list = room == to->room ? to->list : reallocarray(to->list, room, sizeof(*list));
+	if (!list) {
+		if (to != from)
+			perf_space_unref(to);
+		return -ENOMEM;
+	}
+	to->list = list;
+	to->room = room;
+	to->version = ++versions;
+	if (to != from) {
+		memcpy(list, from->list, from->count * sizeof(*list));
+		to->count = from->count;
+		perf_space_unref(from);
+		*s = to;
+	}
+	return 0;
+}
+
+static void move(struct perf_space *s, size_t from, size_t to)
+{
+	memmove(&s->list[to], &s->list[from], (s->count - from) * sizeof(*s->list));
+	s->count = s->count + to - from;
+}
+
+/* Cuts [start, end) out; there is room for one more. */
+static size_t clear(struct perf_space *s, uint64_t start, uint64_t end)
+{
+	size_t i = first_above(s, start), last;
+
+	if (i < s->count && s->list[i].start < start) {
+		if (s->list[i].end > end) { /* in the middle of one */
+			move(s, i, i + 1);
+			s->list[i + 1].start = end;
+		}
+		s->list[i].end = start;
+		i++;
+	}
+	for (last = i; last < s->count && s->list[last].end <= end; last++)
+		;
+	if (last < s->count && s->list[last].start < end)
+		s->list[last].start = end;
+	move(s, last, i);
+	return i;
+}
+
+int perf_space_add(struct perf_space **s, const struct perf_range *range)
+{
+	size_t i;
+	int r;
+
+	if (range->start >= range->end)
+		return -EINVAL;
+	if ((*s)->count + 2 > PERF_RANGES_MAX)
+		return -ENOSPC;
+	r = prepare(s);
+	if (r)
+		return r;
+	i = clear(*s, range->start, range->end);
+	move(*s, i, i + 1);
+	(*s)->list[i] = *range;
+	return 0;
+}
+
+void perf_space_remove(struct perf_space **s, uint64_t start, uint64_t end)
+{
+	if (start < end && !prepare(s))
+		clear(*s, start, end);
+}

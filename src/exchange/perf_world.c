@@ -1,0 +1,409 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#include "exchange/perf.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "exchange/perf_space.h"
+
+#define THREADS_MAX (1u << 20)
+#define CACHE_BITS  16
+#define COMM_MAX    64
+#define NO_SUBJECT  UINT32_MAX
+#define IDLE	    0 /* the process of the idle threads */
+
+struct thread {
+	char comm[COMM_MAX];
+	uint32_t subject; /* of the cgroup that it was last seen in */
+	uint64_t cgroup;
+};
+
+struct process {
+	struct perf_space *space;
+	uint64_t born; /* tells two of one number apart */
+	uint32_t pid;
+};
+
+struct found {
+	uint64_t address, version;
+	uint32_t place;
+	uint8_t found;
+};
+
+struct perf_world {
+	struct map64 *thread_of, *process_of; /* number -> index */
+	struct thread *threads;
+	struct process *processes;
+	size_t thread_count, thread_room, process_count, process_room;
+	struct perf_space *kernel;
+	uint64_t refused, births;
+	bool has_kernel;
+	struct map64 *cgroup_of; /* id -> index in cgroups */
+	char **cgroups;
+	size_t cgroup_count;
+	struct found cache[1u << CACHE_BITS];
+};
+
+struct perf_world *perf_world_new(void)
+{
+	struct perf_world *w = calloc(1, sizeof(*w));
+
+	if (!w)
+		return NULL;
+	w->thread_of = map64_new(THREADS_MAX);
+	w->process_of = map64_new(THREADS_MAX);
+	w->cgroup_of = map64_new(THREADS_MAX);
+	w->kernel = perf_space_new();
+	if (w->thread_of && w->process_of && w->cgroup_of && w->kernel)
+		return w;
+	perf_world_free(w);
+	return NULL;
+}
+
+void perf_world_free(struct perf_world *w)
+{
+	if (!w)
+		return;
+	for (size_t i = 0; i < w->process_count; i++)
+		perf_space_unref(w->processes[i].space);
+	for (size_t i = 0; i < w->cgroup_count; i++)
+		free(w->cgroups[i]);
+	free(w->cgroups);
+	free(w->threads);
+	free(w->processes);
+	map64_free(w->thread_of);
+	map64_free(w->process_of);
+	map64_free(w->cgroup_of);
+	perf_space_unref(w->kernel);
+	free(w);
+}
+
+static struct process *process_known(struct perf_world *w, uint32_t pid)
+{
+	uint64_t i;
+
+	return map64_get(w->process_of, pid, &i) ? NULL : &w->processes[i];
+}
+
+/* NULL when there is no memory for it, or there are too many. */
+static struct process *process_get(struct perf_world *w, uint32_t pid)
+{
+	struct process *known = process_known(w, pid), *list;
+	struct perf_space *space;
+
+	if (known)
+		return known;
+	if (w->process_count == w->process_room) {
+		size_t room = w->process_room ? 2 * w->process_room : 64;
+
+		list = reallocarray(w->processes, room, sizeof(*list));
+		if (!list)
+			return NULL;
+		w->processes = list;
+		w->process_room = room;
+	}
+	space = perf_space_new();
+	if (!space || map64_put(w->process_of, pid, w->process_count)) {
+		perf_space_unref(space);
+		return NULL;
+	}
+	w->processes[w->process_count] = (struct process){space, ++w->births, pid};
+	return &w->processes[w->process_count++];
+}
+
+static struct thread *thread_known(struct perf_world *w, uint32_t tid)
+{
+	uint64_t i;
+
+	return map64_get(w->thread_of, tid, &i) ? NULL : &w->threads[i];
+}
+
+static struct thread *thread_get(struct perf_world *w, uint32_t tid)
+{
+	struct thread *known = thread_known(w, tid), *list;
+
+	if (known)
+		return known;
+	if (w->thread_count == w->thread_room) {
+		size_t room = w->thread_room ? 2 * w->thread_room : 64;
+
+		list = reallocarray(w->threads, room, sizeof(*list));
+		if (!list)
+			return NULL;
+		w->threads = list;
+		w->thread_room = room;
+	}
+	if (map64_put(w->thread_of, tid, w->thread_count))
+		return NULL;
+	known = &w->threads[w->thread_count++];
+	*known = (struct thread){.subject = NO_SUBJECT};
+	return known;
+}
+
+/* A build-id of the table at the file's end, where the record has none. */
+static void find_build_id(struct perf *p, const char *path, size_t size,
+			  struct harvest_image *image)
+{
+	uint64_t i;
+
+	if (image->build_id_size || map64_get(p->build_ids, hash_bytes(path, size) >> 1, &i))
+		return;
+	image->build_id_size = p->build_id[i].size;
+	memcpy(image->build_id, p->build_id[i].bytes, image->build_id_size);
+}
+
+static bool starts(const struct perf_mmap *m, const char *with)
+{
+	size_t size = strlen(with);
+
+	return m->path_size >= size && !memcmp(m->path, with, size);
+}
+
+/* Names that the kernel gives to memory that is no file. */
+static bool is_no_file(const struct perf_mmap *m)
+{
+	if (starts(m, "/memfd:"))
+		return m->build_id_size == 0;
+	return !starts(m, "/") || starts(m, "//") || starts(m, "/dev/zero") || starts(m, "/SYSV") ||
+	       starts(m, "/[aio]");
+}
+
+static void name_user(struct perf *p, const struct perf_mmap *m, const struct process *process,
+		      struct harvest_image *image, struct perf_range *range)
+{
+	image->kind = HARVEST_FILE;
+	range->base = m->file_offset - m->start;
+	if (m->path_size == 6 && starts(m, "[vdso]")) {
+		image->kind = HARVEST_VDSO;
+		range->base = 0 - m->start;
+	} else if (is_no_file(m)) {
+		image->kind = HARVEST_CODE;
+		image->key = hash_u64(p->file_key ^ hash_u64(process->pid ^ process->born << 32));
+		image->path = "[jit]";
+		image->path_size = 5;
+		range->base = 0;
+	} else if (m->has_inode) {
+		image->inode = m->inode;
+	}
+}
+
+#define KERNEL_NAME "[kernel.kallsyms]"
+
+/*
+ * The core kernel's record says where a symbol of it, _text, was at run time; a module's where it
+ * was loaded. A module without a file is called "[name]".
+ */
+static void name_kernel(struct perf *p, const struct perf_mmap *m, char name[PERF_NAME_MAX],
+			struct harvest_image *image, struct perf_range *range)
+{
+	const char *base = memrchr(m->path, '/', m->path_size), *end, *dot;
+	size_t size;
+
+	if (starts(m, KERNEL_NAME) || starts(m, "[guest.kernel")) {
+		image->kind = HARVEST_KERNEL;
+		image->path = KERNEL_NAME;
+		image->path_size = strlen(KERNEL_NAME);
+		range->base = p->kernel_link - (m->file_offset ? m->file_offset : m->start);
+		return;
+	}
+	image->kind = HARVEST_MODULE;
+	range->base = 0 - m->start;
+	base = base ? base + 1 : m->path;
+	end = m->path + m->path_size;
+	if (base < end && *base == '[' && end[-1] == ']')
+		base++, end--;
+	dot = memchr(base, '.', (size_t)(end - base));
+	size = (size_t)((dot ? dot : end) - base);
+	/* As the collector calls them. */
+	image->path_size = (size_t)snprintf(name, PERF_NAME_MAX, "[module]/%.*s",
+					    size < 64 ? (int)size : 64, base);
+	image->path = name;
+	for (char *c = name + strlen("[module]/"); *c; c++)
+		*c = *c == '-' ? '_' : *c;
+}
+
+void perf_world_mmap(struct perf *p, const struct perf_mmap *m)
+{
+	struct perf_world *w = p->world;
+	struct process *process = m->kernel ? NULL : process_get(w, m->pid);
+	struct harvest_image image = {
+		.path = m->path,
+		.path_size = m->path_size,
+		.build_id_size = m->build_id_size,
+	};
+	struct perf_range range = {.start = m->start, .end = m->start + m->size};
+	char name[PERF_NAME_MAX];
+
+	if (m->build_id_size)
+		memcpy(image.build_id, m->build_id, m->build_id_size);
+	if (range.end < range.start)
+		range.end = UINT64_MAX;
+	if (!m->kernel && !process) {
+		w->refused++;
+		return;
+	}
+	if (m->kernel) {
+		name_kernel(p, m, name, &image, &range);
+		w->has_kernel = true;
+	} else {
+		name_user(p, m, process, &image, &range);
+	}
+	if (image.kind == HARVEST_KERNEL)
+		find_build_id(p, KERNEL_NAME, strlen(KERNEL_NAME), &image);
+	else if (image.kind != HARVEST_CODE)
+		find_build_id(p, m->path, m->path_size, &image);
+	if (harvest_image(p->harvest, &image, &range.image) ||
+	    perf_space_add(m->kernel ? &w->kernel : &process->space, &range))
+		w->refused++;
+}
+
+void perf_world_ksymbol(struct perf *p, uint64_t start, uint64_t size, const char *name,
+			size_t name_size, bool gone)
+{
+	struct harvest_image image = {.kind = HARVEST_BPF, .path = name, .path_size = name_size};
+	struct perf_range range = {start, start + size, 0 - start, 0};
+
+	if (gone)
+		perf_space_remove(&p->world->kernel, start, start + size);
+	else if (harvest_image(p->harvest, &image, &range.image) ||
+		 perf_space_add(&p->world->kernel, &range))
+		p->world->refused++;
+}
+
+void perf_world_comm(struct perf *p, uint32_t pid, uint32_t tid, const char *comm, size_t size,
+		     bool exec)
+{
+	struct thread *t = thread_get(p->world, tid);
+	struct process *process = process_get(p->world, pid);
+	struct perf_space *empty = exec && process ? perf_space_new() : NULL;
+
+	if (t) {
+		snprintf(t->comm, sizeof(t->comm), "%.*s", (int)size, comm);
+		t->subject = NO_SUBJECT;
+	}
+	if (!empty)
+		return;
+	perf_space_unref(process->space);
+	process->space = empty;
+	process->born = ++p->world->births;
+}
+
+void perf_world_fork(struct perf *p, uint32_t pid, uint32_t tid, uint32_t ppid, uint32_t ptid,
+		     bool keep_maps)
+{
+	struct perf_world *w = p->world;
+	struct thread *child = thread_get(w, tid), *parent = thread_known(w, ptid);
+	struct process *process, *from;
+
+	/* The first call may have moved the second's. */
+	child = thread_known(w, tid);
+	if (child && parent && child != parent) {
+		memcpy(child->comm, parent->comm, sizeof(child->comm));
+		child->subject = NO_SUBJECT;
+	}
+	if (pid == ppid)
+		return;
+	process = process_get(w, pid);
+	from = process_known(w, ppid);
+	if (!process || !from || process == from || !keep_maps)
+		return;
+	perf_space_unref(process->space);
+	process->space = perf_space_ref(from->space);
+	process->born = ++w->births;
+}
+
+void perf_world_cgroup(struct perf *p, uint64_t id, const char *path, size_t size)
+{
+	struct perf_world *w = p->world;
+	char **list = reallocarray(w->cgroups, w->cgroup_count + 1, sizeof(*list));
+
+	if (!list)
+		return;
+	w->cgroups = list;
+	list[w->cgroup_count] = strndup(path, size);
+	if (list[w->cgroup_count] && id != UINT64_MAX)
+		map64_put(w->cgroup_of, id, w->cgroup_count++);
+}
+
+static int make_subject(struct perf *p, const char *comm, uint64_t cgroup, uint32_t *ret)
+{
+	struct subject_pair pairs[2];
+	uint8_t bytes[SUBJECT_MAX_BYTES];
+	size_t count = 0;
+	uint64_t i;
+	long size;
+
+	if (cgroup && cgroup != UINT64_MAX && !map64_get(p->world->cgroup_of, cgroup, &i))
+		pairs[count++] = (struct subject_pair){"cgroup", p->world->cgroups[i], 6,
+						       strlen(p->world->cgroups[i])};
+	pairs[count++] = (struct subject_pair){"comm", comm, 4, strlen(comm)};
+	size = subject_build(pairs, count, bytes, sizeof(bytes));
+	return size < 0 ? (int)size : harvest_subject(p->harvest, bytes, (size_t)size, ret);
+}
+
+int perf_world_subject(struct perf *p, uint32_t pid, uint32_t tid, uint64_t cgroup, uint32_t *ret)
+{
+	struct thread *t = thread_get(p->world, tid);
+	int r;
+
+	if (!t)
+		return -ENOSPC;
+	if (t->subject != NO_SUBJECT && t->cgroup == cgroup) {
+		*ret = t->subject;
+		return 0;
+	}
+	if (!t->comm[0] && tid == IDLE)
+		snprintf(t->comm, sizeof(t->comm), "swapper");
+	else if (!t->comm[0]) /* as perf calls whom it does not know */
+		snprintf(t->comm, sizeof(t->comm), ":%u", pid ? tid : 0);
+	r = make_subject(p, t->comm, cgroup, &t->subject);
+	if (r) {
+		t->subject = NO_SUBJECT;
+		return r;
+	}
+	t->cgroup = cgroup;
+	*ret = t->subject;
+	return 0;
+}
+
+static int unknown_place(struct perf *p, uint64_t address, uint32_t *ret)
+{
+	struct harvest_image unknown = {
+		.kind = HARVEST_UNKNOWN, .path = "[unknown]", .path_size = 9};
+	uint32_t image;
+	int r = harvest_image(p->harvest, &unknown, &image);
+
+	return r ? r : harvest_place(p->harvest, image, address, ret);
+}
+
+int perf_world_place(struct perf *p, uint32_t pid, enum perf_mode mode, uint64_t address,
+		     uint32_t *ret, enum perf_found *ret_found)
+{
+	struct perf_world *w = p->world;
+	struct process *process = mode == PERF_USER ? process_known(w, pid) : NULL;
+	struct perf_space *space = mode == PERF_KERNEL ? w->kernel
+				   : process	       ? process->space
+						       : NULL;
+	const struct perf_range *range;
+	struct found *memo;
+	int r;
+
+	if (!space) {
+		*ret_found = PERF_NO_PROCESS;
+		return unknown_place(p, address, ret);
+	}
+	memo = &w->cache[hash_u64(address ^ perf_space_version(space) << 40) >> (64 - CACHE_BITS)];
+	if (memo->address == address && memo->version == perf_space_version(space)) {
+		*ret = memo->place;
+		*ret_found = memo->found;
+		return 0;
+	}
+	range = perf_space_find(space, address);
+	*ret_found = range ? PERF_FOUND : mode == PERF_KERNEL ? PERF_NO_KERNEL : PERF_NO_MAPPING;
+	r = range ? harvest_place(p->harvest, range->image, address + range->base, ret)
+		  : unknown_place(p, address, ret);
+	if (!r)
+		*memo = (struct found){address, perf_space_version(space), *ret, *ret_found};
+	return r;
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#ifndef CULPRIT_EXCHANGE_READERS_H
+#define CULPRIT_EXCHANGE_READERS_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include "exchange/harvest.h"
+#include "util/diag.h"
+
+/*
+ * The readers of foreign profiles. They trust nothing, look at nothing but their input, and are run
+ * by a process without privileges (import.h); only tests call them directly.
+ */
+struct reading {
+	int fd;	      /* a regular file, or a pipe */
+	uint64_t key; /* tells this input from others */
+	char *cut;    /* 200 bytes: set when what was read is good but not all; empty otherwise */
+};
+
+#define READING_CUT_MAX 200
+
+/* Each 0; or a negative errno with the sentence in diag, and the harvest is of no use: -EBADMSG
+ * (not of this form), -ENOMEM, -ENOSPC (larger than a harvest may be). */
+int read_perf_data(const struct reading *in, struct harvest *harvest, struct diag *diag);
+int read_folded(const struct reading *in, struct harvest *harvest, struct diag *diag);
+int read_perf_script(const struct reading *in, struct harvest *harvest, struct diag *diag);
+int read_gmon(const struct reading *in, struct harvest *harvest, struct diag *diag);
+int read_pprof(const struct reading *in, struct harvest *harvest, struct diag *diag);
+
+/* Which of them an input begins like, by its first bytes; name NULL: not asked for. -EINVAL: a name
+ * that is none. */
+typedef int reader(const struct reading *in, struct harvest *harvest, struct diag *diag);
+int reader_choose(const char *name, const uint8_t *start, size_t size, reader **ret,
+		  struct diag *diag);
+
+/* All of the input (at most max bytes), malloc'ed, a zero byte after it. -EFBIG. */
+int reader_load(int fd, size_t max, uint8_t **ret, size_t *ret_size, struct diag *diag);
+
+#endif

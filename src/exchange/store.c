@@ -1,0 +1,379 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#include "exchange/store.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "db/writer.h"
+#include "util/clock.h"
+
+#define BATCH_ROWS (4u << 20)
+
+struct filling {
+	struct store *s;
+	struct import_result *result;
+	struct db_writer *writer;
+	struct db_batch *batch;
+	uint32_t *events, *subjects, *images; /* numbers of this batch; UINT32_MAX: none yet */
+	uint32_t unknown;
+	uint64_t start_ns, end_ns;
+	uint64_t outside; /* samples at offsets of a file where it has no code */
+};
+
+static void forget_numbers(struct filling *f)
+{
+	memset(f->events, 0xff, f->s->event_count * sizeof(*f->events));
+	memset(f->subjects, 0xff, f->s->subject_count * sizeof(*f->subjects));
+	memset(f->images, 0xff, f->s->image_count * sizeof(*f->images));
+	f->unknown = UINT32_MAX;
+}
+
+static int flush(struct filling *f, struct diag *diag)
+{
+	int r;
+
+	db_batch_interval(f->batch, f->start_ns, f->end_ns);
+	r = db_writer_flush(f->writer, f->batch, diag);
+	if (r)
+		return r;
+	db_batch_clear(f->batch);
+	forget_numbers(f);
+	return 0;
+}
+
+static int batch_event(struct filling *f, uint32_t event, uint32_t *ret)
+{
+	const struct store_event *e = &f->s->events[event];
+	char name[1025];
+	struct db_event known = {name, e->period, (uint32_t)e->flags};
+	int r = 0;
+
+	if (f->events[event] == UINT32_MAX) {
+		snprintf(name, sizeof(name), "%.*s", (int)e->name.size, e->name.at);
+		r = db_batch_event(f->batch, &known, &f->events[event]);
+	}
+	*ret = f->events[event];
+	return r;
+}
+
+static int batch_subject(struct filling *f, uint32_t subject, uint32_t *ret)
+{
+	const struct store_text *t = &f->s->subjects[subject];
+	int r = 0;
+
+	if (f->subjects[subject] == UINT32_MAX)
+		r = db_batch_subject(f->batch, t->at, t->size, &f->subjects[subject]);
+	*ret = f->subjects[subject];
+	return r;
+}
+
+static int batch_unknown(struct filling *f, uint32_t *ret)
+{
+	struct image_id id = {.kind = IMAGE_UNKNOWN};
+	int r = 0;
+
+	if (f->unknown == UINT32_MAX)
+		r = db_batch_image(f->batch, &id, "[unknown]", 9, &f->unknown);
+	*ret = f->unknown;
+	return r;
+}
+
+/* *ret_outside, when asked for: it is at no code of its file, and so in the unknown image. */
+static int batch_place(struct filling *f, uint32_t place, struct db_frame *ret, bool *ret_outside)
+{
+	const struct store_place *p = &f->s->places[place];
+	const struct store_image *image = &f->s->images[p->image];
+	bool outside = !store_offset(image, p->offset, &ret->offset);
+	int r = 0;
+
+	if (ret_outside)
+		*ret_outside = outside;
+	if (outside) {
+		ret->offset = p->offset;
+		return batch_unknown(f, &ret->image);
+	}
+	if (f->images[p->image] == UINT32_MAX)
+		r = db_batch_image(f->batch, &image->id, image->name, strlen(image->name),
+				   &f->images[p->image]);
+	ret->image = f->images[p->image];
+	return r;
+}
+
+static int add_sample(struct filling *f, const struct store_count *c)
+{
+	uint32_t event, subject, profile;
+	struct db_frame at;
+	bool outside;
+	int r = batch_event(f, c->event, &event);
+
+	if (!r)
+		r = batch_subject(f, c->second, &subject);
+	if (!r)
+		r = batch_place(f, c->third, &at, &outside);
+	if (!r)
+		r = db_batch_profile(f->batch, at.image, event, subject, &profile);
+	if (!r)
+		r = db_batch_add(f->batch, profile, at.offset, c->count);
+	if (!r && outside) {
+		f->outside += c->count;
+		r = db_batch_count(f->batch, event, "unknown.mapping", c->count);
+	}
+	if (!r)
+		f->result->samples += c->count;
+	return r;
+}
+
+static int add_stack(struct filling *f, const struct store_count *c)
+{
+	struct db_frame frames[DB_STACK_MAX];
+	uint32_t event, subject, count = 0, at;
+	int r = batch_event(f, c->event, &event);
+
+	if (!r)
+		r = batch_subject(f, c->second, &subject);
+	for (at = c->third; at != HARVEST_NONE && count < DB_STACK_MAX; count++)
+		at = f->s->frames[at].parent;
+	/* From the outermost in; of a deeper one than the database takes, the inner frames. */
+	at = c->third;
+	for (uint32_t i = count; i > 0 && !r; i--) {
+		r = batch_place(f, f->s->frames[at].place, &frames[i - 1], NULL);
+		at = f->s->frames[at].parent;
+	}
+	if (!r)
+		r = db_batch_stack(f->batch, event, subject, frames, count, c->count);
+	if (!r)
+		f->result->stacks += c->count;
+	return r;
+}
+
+static int add_edge(struct filling *f, const struct store_count *c)
+{
+	struct db_frame from = {.offset = DB_EDGE_START}, to = {.offset = DB_EDGE_END};
+	struct db_edge edge;
+	uint32_t event;
+	bool outside = false, also = false;
+	int r = batch_event(f, c->event, &event);
+
+	if (!r && c->second != HARVEST_NONE)
+		r = batch_place(f, c->second, &from, &outside);
+	if (!r && c->third != HARVEST_NONE)
+		r = batch_place(f, c->third, &to, &also);
+	if (r || outside || also)
+		return r;
+	edge = (struct db_edge){
+		.image = c->second == HARVEST_NONE ? to.image : from.image,
+		.to_image = c->third == HARVEST_NONE ? from.image : to.image,
+		.event = event,
+		.from = from.offset,
+		.to = to.offset,
+	};
+	r = db_batch_edge(f->batch, &edge, c->count, c->count);
+	if (!r)
+		f->result->edges += c->count;
+	return r;
+}
+
+static int add_list(struct filling *f, const struct store_list *list,
+		    int (*add)(struct filling *f, const struct store_count *c), struct diag *diag)
+{
+	for (size_t i = 0; i < list->count; i++) {
+		int r = list->at[i].count ? add(f, &list->at[i]) : 0;
+
+		if (r == -ENOSPC) {
+			r = flush(f, diag);
+			if (r)
+				return r;
+			r = add(f, &list->at[i]);
+		}
+		if (r)
+			return diag_fail(diag, -r, "cannot take the profile: %s", strerror(-r));
+	}
+	return 0;
+}
+
+/* Counters of events that have no sample are written too: the event was there. */
+static int add_counters(struct filling *f)
+{
+	struct import_result *result = f->result;
+	uint32_t event;
+	int r = 0;
+
+	for (size_t i = 0; i < f->s->counter_count && !r; i++) {
+		const struct store_counter *c = &f->s->counters[i];
+
+		event = DB_EVENT_NONE;
+		if (c->event != HARVEST_NONE)
+			r = batch_event(f, c->event, &event);
+		if (!r)
+			r = db_batch_count(f->batch, event, c->name, c->value);
+		result->lost += !strncmp(c->name, "lost.", 5) ? c->value : 0;
+		result->unknown += !strncmp(c->name, "unknown.", 8) ? c->value : 0;
+		result->not_kept += !strncmp(c->name, "not_kept.", 9);
+		if (c->event == HARVEST_NONE || strcmp(c->name, "samples") ||
+		    result->event_count == 16)
+			continue;
+		result->events[result->event_count].samples = c->value;
+		result->events[result->event_count].period = f->s->events[c->event].period;
+		snprintf(result->events[result->event_count++].name, 64, "%.*s",
+			 (int)f->s->events[c->event].name.size, f->s->events[c->event].name.at);
+	}
+	for (size_t i = 0; i < f->s->fact_count && !r; i++)
+		r = db_batch_fact(f->batch, f->s->facts[i].name, f->s->facts[i].value);
+	result->unknown += f->outside;
+	return r;
+}
+
+static int fill(struct filling *f, struct diag *diag)
+{
+	int r = add_list(f, &f->s->samples, add_sample, diag);
+
+	if (!r)
+		r = add_list(f, &f->s->stacks, add_stack, diag);
+	if (!r)
+		r = add_list(f, &f->s->edges, add_edge, diag);
+	if (r)
+		return r;
+	r = add_counters(f);
+	if (r == -ENOSPC) {
+		r = flush(f, diag);
+		if (!r)
+			r = add_counters(f);
+	}
+	return r ? diag_fail(diag, -r, "cannot take the counters: %s", strerror(-r))
+		 : flush(f, diag);
+}
+
+static int fill_epoch(struct filling *f, struct diag *diag)
+{
+	const struct store *s = f->s;
+	int r = -ENOMEM;
+
+	f->batch = db_batch_new(BATCH_ROWS);
+	f->events = calloc(s->event_count + 1, sizeof(*f->events));
+	f->subjects = calloc(s->subject_count + 1, sizeof(*f->subjects));
+	f->images = calloc(s->image_count + 1, sizeof(*f->images));
+	if (f->batch && f->events && f->subjects && f->images) {
+		forget_numbers(f);
+		r = db_writer_begin_epoch(f->writer, f->start_ns, diag);
+		if (!r)
+			r = fill(f, diag);
+		if (!r)
+			snprintf(f->result->epoch, sizeof(f->result->epoch), "%s",
+				 db_writer_epoch(f->writer));
+		if (!r)
+			r = db_writer_compact(f->writer, NULL, diag);
+	} else {
+		diag_fail(diag, ENOMEM, "out of memory");
+	}
+	db_batch_free(f->batch);
+	free(f->events);
+	free(f->subjects);
+	free(f->images);
+	return r;
+}
+
+/* Another machine's profiles have a directory of their own, by its name. */
+static void name_machine(const struct store *s, const struct import_target *target,
+			 struct import_result *result)
+{
+	const char *host = store_fact(s, "hostname");
+	char here[256] = "";
+
+	result->machine[0] = 0;
+	gethostname(here, sizeof(here) - 1);
+	if (target->machine) {
+		snprintf(result->machine, sizeof(result->machine), "%s", target->machine);
+	} else if (host && strcmp(host, here)) {
+		size_t size = (size_t)snprintf(result->machine, 200, "host-%s", host);
+
+		/* It names a directory. */
+		for (size_t i = 0; i < size && i < 199; i++)
+			if (!strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				    "0123456789-._",
+				    result->machine[i]))
+				result->machine[i] = '_';
+	}
+}
+
+static int write_all(struct store *s, const struct import_target *target,
+		     struct import_result *result, struct diag *diag)
+{
+	struct filling f = {.s = s, .result = result, .start_ns = s->start_ns, .end_ns = s->end_ns};
+	int r;
+
+	if (!f.start_ns) {
+		f.end_ns = target->end_ns ? target->end_ns : clock_wall_ns();
+		f.start_ns = s->duration_ns < f.end_ns ? f.end_ns - s->duration_ns : f.end_ns;
+	}
+	name_machine(s, target, result);
+	r = db_writer_open(target->db, result->machine[0] ? result->machine : NULL, &io_system,
+			   &f.writer, diag);
+	if (r)
+		return r;
+	snprintf(result->machine, sizeof(result->machine), "%s", db_writer_machine(f.writer));
+	r = fill_epoch(&f, diag);
+	if (r) {
+		db_writer_free(f.writer);
+		return r;
+	}
+	r = db_writer_close(f.writer, diag);
+	return r ? r : store_keep_symbols(s, target->db, result->machine, diag);
+}
+
+int store_label(struct store *s, const char *const *labels, size_t count, struct diag *diag)
+{
+	struct subject_pair pairs[SUBJECT_MAX_PAIRS];
+	char keys[IMPORT_LABELS_MAX][300];
+
+	for (size_t k = 0; k < s->subject_count; k++) {
+		uint8_t *bytes = arena_alloc(s->memory, SUBJECT_MAX_BYTES);
+		size_t at = 0, pair = 0;
+		long size;
+
+		if (!bytes)
+			return diag_fail(diag, ENOMEM, "out of memory");
+		while (pair + count < SUBJECT_MAX_PAIRS &&
+		       subject_next(s->subjects[k].at, s->subjects[k].size, &at, &pairs[pair]))
+			pair++;
+		for (size_t i = 0; i < count; i++) {
+			const char *equals = strchr(labels[i], '=');
+
+			if (!equals || equals == labels[i] || equals - labels[i] > 256)
+				return diag_fail(diag, EINVAL, "label '%s' is not KEY=VALUE",
+						 labels[i]);
+			snprintf(keys[i], sizeof(keys[i]), "label.%.*s", (int)(equals - labels[i]),
+				 labels[i]);
+			pairs[pair++] = (struct subject_pair){keys[i], equals + 1, strlen(keys[i]),
+							      strlen(equals + 1)};
+		}
+		size = subject_build(pairs, pair, bytes, SUBJECT_MAX_BYTES);
+		if (size < 0)
+			return diag_fail(diag, (int)-size,
+					 "the labels are too long, or two are of "
+					 "one key");
+		s->subjects[k] = (struct store_text){(char *)bytes, (size_t)size};
+	}
+	return 0;
+}
+
+int import_store(const struct import_target *target, const void *data, size_t size,
+		 struct import_result *ret, struct diag *diag)
+{
+	struct store s = {0};
+	int r;
+
+	memset(ret, 0, sizeof(*ret));
+	r = store_load(&s, data, size, diag);
+	if (!r && target->label_count)
+		r = store_label(&s, target->labels, target->label_count, diag);
+	if (!r)
+		r = store_find_images(&s, target, ret, diag);
+	if (!r && !s.samples.count)
+		r = diag_fail(diag, ENODATA, "it has no samples");
+	if (!r)
+		r = write_all(&s, target, ret, diag);
+	arena_free(s.memory);
+	return r;
+}

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#ifndef CULPRIT_EXCHANGE_STORE_H
+#define CULPRIT_EXCHANGE_STORE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "exchange/harvest.h"
+#include "exchange/import.h"
+#include "image/facts.h"
+#include "util/arena.h"
+#include "util/buf.h"
+#include "util/identity.h"
+
+/*
+ * A harvest on its way into a database; for the store*.c files only. It comes from a process that a
+ * hostile file may have taken over: nothing in it is trusted.
+ */
+struct store_text {
+	const char *at; /* in the harvest's bytes, not terminated */
+	size_t size;
+};
+
+struct store_image {
+	/* As the harvest says. */
+	enum harvest_kind kind;
+	uint64_t inode, key;
+	struct store_text build_id, path;
+	bool used;
+	/* As it was found. */
+	struct image_id id;
+	const char *name; /* the path that is stored */
+	uint32_t segment_count;
+	struct image_segment *segments; /* NULL: offsets stay as they are... */
+	uint64_t less;			/* ...but for this */
+};
+
+struct store_event {
+	struct store_text name;
+	uint64_t period, flags;
+};
+
+struct store_symbol {
+	uint32_t image;
+	struct store_text name;
+};
+
+struct store_counter {
+	uint32_t event; /* HARVEST_NONE: of the whole */
+	const char *name;
+	uint64_t value;
+};
+
+struct store_fact {
+	const char *name, *value;
+};
+
+struct store_place {
+	uint32_t image;
+	uint64_t offset;
+};
+
+struct store_frame {
+	uint32_t parent, place;
+};
+
+struct store_count { /* of samples and stacks: event, subject and place or frame; edges: event,
+			from, to */
+	uint32_t event, second, third;
+	uint64_t count;
+};
+
+struct store_list {
+	struct store_count *at;
+	size_t count;
+};
+
+struct store {
+	struct arena *memory;
+	uint64_t start_ns, end_ns, duration_ns;
+	struct store_event *events;
+	struct store_text *subjects;
+	struct store_image *images;
+	struct store_symbol *symbols;
+	struct store_counter *counters;
+	struct store_fact *facts;
+	struct store_place *places;
+	struct store_frame *frames;
+	size_t event_count, subject_count, image_count, symbol_count, counter_count, fact_count,
+		place_count, frame_count;
+	struct store_list samples, stacks, edges;
+};
+
+/* store_load.c: takes the bytes apart, which must outlive it. -EBADMSG, -ENOMEM. */
+int store_load(struct store *s, const void *data, size_t size, struct diag *diag);
+/* NULL when the harvest does not have it. */
+const char *store_fact(const struct store *s, const char *name);
+
+/* store_images.c: finds the files of the images that are used, and says what each is. -ENOMEM. */
+int store_find_images(struct store *s, const struct import_target *target,
+		      struct import_result *result, struct diag *diag);
+/* Where an address of a harvest's image is: false when the file has no code there. */
+bool store_offset(const struct store_image *image, uint64_t offset, uint64_t *ret);
+/* Symbols of images that are names alone, and of files while they are there. */
+int store_keep_symbols(struct store *s, const char *db, const char *machine, struct diag *diag);
+
+/* "key=value" of --label to the subjects. -EINVAL. */
+int store_label(struct store *s, const char *const *labels, size_t count, struct diag *diag);
+
+#endif

@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#include "exchange/store.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+#include "db/blob.h"
+#include "image/find.h"
+#include "image/id_hash.h"
+#include "image/kernel.h"
+#include "image/worker.h"
+#include "util/foreign.h"
+#include "util/hash.h"
+
+#define SYMBOLS_MAX_BYTES (1u << 30)
+
+struct search {
+	struct store *store;
+	const struct import_target *target;
+	struct import_result *result;
+	struct image_worker *worker;
+	struct image_kernel *kernel; /* NULL: not looked at yet, or not the same */
+	bool kernel_tried;
+};
+
+bool store_offset(const struct store_image *image, uint64_t offset, uint64_t *ret)
+{
+	if (!image->segments) {
+		*ret = offset - image->less;
+		return true;
+	}
+	for (uint32_t i = 0; i < image->segment_count; i++) {
+		const struct image_segment *s = &image->segments[i];
+
+		if (offset - s->file_offset < s->file_size) {
+			*ret = offset - s->file_offset + s->address;
+			return true;
+		}
+	}
+	return false;
+}
+
+static void set_id(struct store_image *image, enum image_kind kind, const void *bytes, size_t size)
+{
+	image->id = (struct image_id){.kind = (uint8_t)kind, .size = (uint8_t)size};
+	memcpy(image->id.bytes, bytes, size);
+}
+
+/* The record's build-id, else one made of what is known. */
+static void set_id_or_hash(struct store_image *image, enum image_kind kind)
+{
+	if (image->build_id.size)
+		set_id(image, kind, image->build_id.at, image->build_id.size);
+	else
+		image->id = image_id_hash(kind, image->path.at, image->path.size);
+}
+
+/* Whether a file that was found may be the one that was recorded. */
+static bool is_same(const struct search *q, const struct store_image *image,
+		    const struct image_facts *facts, const struct stat *st)
+{
+	if (image->build_id.size)
+		return facts->id.size >= image->build_id.size &&
+		       !memcmp(facts->id.bytes, image->build_id.at, image->build_id.size);
+	if (image->inode && image->inode != st->st_ino)
+		return false;
+	return q->target->end_ns == 0 ||
+	       (uint64_t)st->st_mtim.tv_sec * 1000000000 <= q->target->end_ns;
+}
+
+static int try_path(struct search *q, struct store_image *image, const char *path)
+{
+	struct image_facts facts;
+	struct diag diag;
+	struct stat st;
+	int fd = foreign_open(path, &st), r;
+
+	if (fd < 0)
+		return fd;
+	r = image_worker_facts(q->worker, fd, &facts, &diag);
+	close(fd);
+	if (r || !is_same(q, image, &facts, &st))
+		return r ? r : -ESTALE;
+	image->segment_count = facts.segment_count;
+	if (image->kind == HARVEST_FILE) {
+		image->segments = arena_alloc(q->store->memory,
+					      (facts.segment_count + 1) * sizeof(*image->segments));
+		if (!image->segments)
+			return -ENOMEM;
+		memcpy(image->segments, facts.segments,
+		       facts.segment_count * sizeof(*image->segments));
+	}
+	image->name = arena_strndup(q->store->memory, path, strlen(path));
+	image->id = facts.id;
+	return image->name ? 0 : -ENOMEM;
+}
+
+/* What perf keeps of the files that it recorded. */
+static int try_perf_cache(struct search *q, struct store_image *image)
+{
+	char path[PATH_MAX], hex[2 * IMAGE_ID_MAX + 1];
+	const char *home = getenv("HOME");
+
+	if (image->build_id.size < 2 || !home || strlen(home) > PATH_MAX / 2)
+		return -ENOENT;
+	for (size_t i = 0; i < image->build_id.size; i++)
+		snprintf(hex + 2 * i, 3, "%02x", (uint8_t)image->build_id.at[i]);
+	snprintf(path, sizeof(path), "%s/.debug/.build-id/%.2s/%s/elf", home, hex, hex + 2);
+	return try_path(q, image, path);
+}
+
+static int find_file(struct search *q, struct store_image *image)
+{
+	char path[2 * PATH_MAX];
+	int r = -ENOENT;
+
+	q->result->images++;
+	if (q->target->root && strlen(q->target->root) < PATH_MAX) {
+		snprintf(path, sizeof(path), "%s/%s", q->target->root, image->name);
+		r = try_path(q, image, path);
+	}
+	if (r && r != -ENOMEM)
+		r = try_path(q, image, image->name);
+	if (r && r != -ENOMEM)
+		r = try_perf_cache(q, image);
+	if (r == -ENOMEM)
+		return r;
+	q->result->images_found += r == 0;
+	if (r)
+		set_id_or_hash(image,
+			       image->kind == HARVEST_FILE ? IMAGE_FILE_OFFSET : IMAGE_BUILD_ID);
+	return 0;
+}
+
+/* The running kernel, when it is the one of the recording and lets itself be looked at. */
+static struct image_kernel *running_kernel(struct search *q)
+{
+	if (!q->kernel_tried && image_kernel_new("", &q->kernel, NULL))
+		q->kernel = NULL;
+	q->kernel_tried = true;
+	return q->kernel;
+}
+
+/* Modules are numbered from their .text; perf's records say where they were loaded. */
+static void find_module(struct search *q, struct store_image *image)
+{
+	const struct image_kernel_region *region = NULL;
+
+	set_id_or_hash(image, IMAGE_MODULE);
+	if (running_kernel(q))
+		region = image_kernel_by_id(q->kernel, &image->id);
+	if (region)
+		image->less = region->bias - region->start;
+}
+
+/* Names are numbered by the harvest, so they are the same image only with the same names. */
+static int find_names(struct search *q, struct store_image *image, uint32_t number)
+{
+	struct buf all;
+
+	buf_init(&all, SYMBOLS_MAX_BYTES);
+	buf_append_string(&all, image->path.at, image->path.size);
+	for (size_t i = 0; i < q->store->symbol_count; i++) {
+		const struct store_symbol *symbol = &q->store->symbols[i];
+
+		if (symbol->image != number)
+			continue;
+		buf_append_varint(&all, i);
+		buf_append_string(&all, symbol->name.at, symbol->name.size);
+	}
+	image->id = image_id_hash(IMAGE_JIT, all.data, all.size);
+	buf_free(&all);
+	return all.error;
+}
+
+static int find_image(struct search *q, struct store_image *image, uint32_t number)
+{
+	uint64_t key = image->key;
+
+	switch (image->kind) {
+	case HARVEST_FILE:
+	case HARVEST_ADDRESSES:
+		return find_file(q, image);
+	case HARVEST_KERNEL:
+		set_id_or_hash(image, IMAGE_KERNEL);
+		return 0;
+	case HARVEST_MODULE:
+		find_module(q, image);
+		return 0;
+	case HARVEST_BPF:
+		image->id = image_id_hash(IMAGE_BPF, image->path.at, image->path.size);
+		return 0;
+	case HARVEST_VDSO:
+		set_id(image, IMAGE_VDSO, image->build_id.at, image->build_id.size);
+		image->id.size = image->id.size ? image->id.size : 1;
+		return 0;
+	case HARVEST_CODE:
+		image->id = image_id_hash(IMAGE_JIT, &key, sizeof(key));
+		return 0;
+	case HARVEST_NAMES:
+		return find_names(q, image, number);
+	case HARVEST_NOTE:
+		set_id(image, IMAGE_NOTE, &key, 1);
+		return 0;
+	default:
+		set_id(image, IMAGE_UNKNOWN, "", 0);
+		return 0;
+	}
+}
+
+int store_find_images(struct store *s, const struct import_target *target,
+		      struct import_result *result, struct diag *diag)
+{
+	struct search q = {.store = s, .target = target, .result = result};
+	int r = 0;
+
+	q.worker = image_worker_new(NULL);
+	if (!q.worker)
+		r = -ENOMEM;
+	for (size_t i = 0; i < s->image_count && !r; i++) {
+		struct store_image *image = &s->images[i];
+
+		image->name = arena_strndup(s->memory, image->path.at, image->path.size);
+		if (!image->name)
+			r = -ENOMEM;
+		else if (image->used)
+			r = find_image(&q, image, (uint32_t)i);
+	}
+	image_kernel_free(q.kernel);
+	image_worker_free(q.worker);
+	return r ? diag_fail(diag, -r, "cannot find images: %s", strerror(-r)) : 0;
+}
+
+static int keep_names(const struct store *s, uint32_t number, const char *db, const char *machine,
+		      struct diag *diag)
+{
+	struct image_symbol *list = calloc(s->symbol_count + 1, sizeof(*list));
+	struct image_symbols *symbols = NULL;
+	struct buf bytes;
+	size_t count = 0;
+	int r = list ? 0 : -ENOMEM;
+
+	buf_init(&bytes, SYMBOLS_MAX_BYTES);
+	for (size_t i = 0; i < s->symbol_count && !r; i++) {
+		if (s->symbols[i].image != number)
+			continue;
+		list[count].start = (i + 1) * HARVEST_SYMBOL_STEP;
+		list[count].size = HARVEST_SYMBOL_STEP;
+		list[count].name =
+			arena_strndup(s->memory, s->symbols[i].name.at, s->symbols[i].name.size);
+		r = list[count++].name ? 0 : -ENOMEM;
+	}
+	if (!r)
+		r = image_symbols_build(list, count, "import", &symbols);
+	if (!r)
+		r = image_symbols_save(symbols, &bytes);
+	if (!r)
+		r = db_blob_write(db, machine, &io_system, &s->images[number].id, "symbols",
+				  bytes.data, bytes.size, diag);
+	image_symbols_free(symbols);
+	buf_free(&bytes);
+	free(list);
+	return r;
+}
+
+int store_keep_symbols(struct store *s, const char *db, const char *machine, struct diag *diag)
+{
+	struct image_finder *finder = NULL;
+	int r = image_finder_new(db, machine, &finder);
+
+	if (r)
+		return diag_fail(diag, -r, "out of memory");
+	for (size_t i = 0; i < s->image_count && !r; i++) {
+		const struct store_image *image = &s->images[i];
+
+		if (!image->used)
+			continue;
+		if (image->kind == HARVEST_NAMES)
+			r = keep_names(s, (uint32_t)i, db, machine, diag);
+		else if (image->id.kind == IMAGE_BUILD_ID || image->id.kind == IMAGE_CONTENT ||
+			 image->id.kind == IMAGE_KERNEL)
+			/* What cannot be had now, reports will look for again. */
+			image_finder_keep(finder, &image->id, image->name, NULL);
+	}
+	image_finder_free(finder);
+	return r;
+}
