@@ -65,7 +65,7 @@ static void deliver_until(struct perf *p, uint64_t limit)
 	struct perf_order *o = &p->order;
 	size_t done = 0;
 
-	if (!o->sorted)
+	if (!o->sorted && o->count)
 		qsort(o->list, o->count, sizeof(*o->list), compare);
 	o->sorted = true;
 	for (; done < o->count && o->list[done].time <= limit; done++)

@@ -90,7 +90,8 @@ static int prepare(struct perf_space **s)
 	to->room = room;
 	to->version = ++versions;
 	if (to != from) {
-		memcpy(list, from->list, from->count * sizeof(*list));
+		if (from->count)
+			memcpy(list, from->list, from->count * sizeof(*list));
 		to->count = from->count;
 		perf_space_unref(from);
 		*s = to;

@@ -228,12 +228,14 @@ static int read_pipe(struct perf *p, int fd, struct diag *diag)
 	if (!b)
 		return -ENOMEM;
 	n = read_full(fd, b->data, 16);
-	r = n < 0 ? diag_fail(diag, (int)-n, "cannot read: %s", strerror((int)-n))
-		  : perf_header_read(p, b->data, (size_t)n, &start, &end, diag);
-	if (!r && end != SIZE_MAX)
+	if (n < 0)
+		r = diag_fail(diag, (int)-n, "cannot read: %s", strerror((int)-n));
+	else if (n == 16 && perf_u64(b->data + 8) > 16)
 		r = diag_fail(diag, EBADMSG,
-			      "a perf.data of the file form cannot come through a pipe: "
-			      "name the file");
+			      "a perf.data of the file form cannot come through a pipe: name the "
+			      "file");
+	else
+		r = perf_header_read(p, b->data, (size_t)n, &start, &end, diag);
 	while (!r && !p->error && !p->cut[0]) {
 		n = read_full(fd, b->data + b->size, b->room - b->size);
 		if (n <= 0)

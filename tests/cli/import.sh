@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
+# shellcheck shell=bash
+# culprit import: what it makes of files whose content is known, and of damaged ones.
+. "$(dirname "$0")/../tap.sh"
+unset CULPRIT_DB DEBUGINFOD_URLS COLUMNS
+make_perf() { python3 "$root/tests/cli/perf_data.py" "$@"; }
+import() { rm -rf ./*.db && "$culprit" import "$@" -o p.db; }
+
+# rows KEY...: "KEY SAMPLES..." of prof --by KEY, sorted.
+rows() { # BY EVENTS...
+	local by=$1
+	shift
+	"$culprit" prof -i p.db --by "$by" --json | python3 -c '
+import json, sys
+by = sys.argv[1]
+for row in json.load(sys.stdin)["rows"]:
+    name = row.get(by) or row.get("name")
+    print(name, *(row["events"].get(e, 0) for e in sys.argv[2:]))' "$by" "$@" | sort
+}
+same() { # NAME WANTED GOT
+	if [ "$2" = "$3" ]; then pass "$1"; else fail "$1" "wanted:" "$2" "got:" "$3"; fi
+}
+make_perf ordered ordered.data
+check_status "a file of two events" 0 import ordered.data
+same "samples go to what was mapped at their time" "/none/first 12 0
+/none/second 1 1
+/none/third 0 1
+[unknown] 2 0" "$(rows image cycles cache-misses:u)"
+check_match "says what was lost and what is unknown" err 'lost 7, unknown 2'
+check_match "the machine is the file's" err 'of host-elsewhere in p.db'
+same "threads have their names from then on" "comm=:12 1 0
+comm=child 1 1
+comm=parent 13 1" "$(rows subject cycles cache-misses:u)"
+
+make_perf ordered-pipe pipe.data
+check_status "the form of a pipe, from a file" 0 import pipe.data
+same "has the same samples" "/none/first 12 0
+/none/second 1 1
+/none/third 0 1
+[unknown] 2 0" "$(rows image cycles cache-misses:u)"
+import - <pipe.data >/dev/null 2>&1
+same "also from standard input" 12 "$(rows image cycles | sed -n 's,/none/first ,,p')"
+cat pipe.data | import - >/dev/null 2>&1
+same "and through a pipe" 12 "$(rows image cycles | sed -n 's,/none/first ,,p')"
+cat ordered.data | import - >out 2>err
+check_match "the form of a file does not come through a pipe; the remedy" err 'name the file'
+
+make_perf hardware hardware.data
+check_status "branch records, memory samples, raw data" 0 import hardware.data
+check_match "stacks and branches are counted" err ' 12 stacks, 24 branches;'
+check_match "the mean period is the event's" err 'cycles:pp: 8 samples, one in 6[0-9][0-9] on average'
+same "images of other machines have their build-id" 0102030405060708090a0b0c0d0e0f1011121314 \
+	"$("$culprit" prof -i p.db --by image --json | grep -o '0102030405060708090a0b0c0d0e0f1011121314' | head -1)"
+
+head -c 1300 ordered.data >cut.data
+check_status "a file that ends early fails" 1 import cut.data
+check_match "in one line, with what is kept" err 'cut.data: .* samples before that are kept'
+same "the first ones" "/none/first" "$(rows image cycles | head -1 | cut -d' ' -f1)"
+for damage in empty:0 header:50 ids:110; do
+	head -c "${damage#*:}" ordered.data >bad.data
+	check_status "no more than the ${damage%:*}: fails" 1 import bad.data
+	same "... in one line" 1 "$(wc -l <err)"
+	[ ! -e p.db ] && pass "... and writes nothing" || fail "... and writes nothing"
+done
+printf '2ELIFREP%0100d' 0 >swapped.data
+check_status "of the other byte order" 1 import swapped.data
+check_match "says so" err 'other byte order'
+echo "this is no profile" >text.data
+check_status "not a profile" 1 import text.data
+check_status "no such file" 1 import none.data
+check_status "a directory" 1 import .
+check_status "two files" 2 import a b
+check_status "an unknown format" 1 import --format xyz ordered.data
+"$culprit" import ordered.data -q -o l.db --label build=one --machine other >out 2>err
+same "labels and the machine can be given" "other" "$(ls l.db)"
+check_match "labels are there" <("$culprit" prof -i l.db --by subject) 'build=one'
+
+if [ "$(id -u)" = 0 ]; then
+	# The reader is nobody: it may not even see the file's directory.
+	mkdir -m 700 closed && cp ordered.data closed/
+	check_status "the reader needs no rights" 0 import closed/ordered.data
+fi
+tap_end

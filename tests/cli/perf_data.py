@@ -1,0 +1,201 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
+"""Writes small perf.data files of what this machine's perf cannot record.
+
+    perf_data.py KIND FILE
+
+The format is that of tools/perf/Documentation/perf.data-file-format.txt."""
+import struct
+import sys
+
+IP, TID, TIME, ADDR, CALLCHAIN, ID, PERIOD, RAW, BRANCHES, WEIGHT, DATA_SRC, IDENTIFIER = (
+    1 << n for n in (0, 1, 2, 3, 5, 6, 8, 10, 11, 14, 15, 16))
+KERNEL, USER = 1, 2
+MMAP, LOST, COMM, EXIT, FORK, SAMPLE, MMAP2 = 1, 2, 3, 4, 7, 9, 10
+ATTR, FINISHED_ROUND, AUXTRACE, EVENT_UPDATE, FEATURE = 64, 68, 71, 78, 80
+CONTEXT_KERNEL, CONTEXT_USER = 2 ** 64 - 128, 2 ** 64 - 512
+TEXT = 0xffffffffa1000000  # _text at run time
+BUILD_ID = bytes(range(1, 21))
+
+
+def text(s, size=None):
+    raw = s.encode() + b"\0"
+    return raw.ljust(size or (len(raw) + 7) // 8 * 8, b"\0")
+
+
+def feature_text(s):
+    raw = text(s, (len(s) // 64 + 1) * 64)
+    return struct.pack("<I", len(raw)) + raw
+
+
+class Recording:
+    """Records of one or more events; sample types are the same for all."""
+
+    def __init__(self, names, sample_type, period=1000):
+        self.names, self.type, self.period = names, sample_type | IDENTIFIER | TIME | TID | IP, period
+        self.records = []
+
+    def attr(self, number):
+        return struct.pack("<IIQQQQQ", 0, 128, number, self.period, self.type, 0, 1 << 18).ljust(
+            128, b"\0")
+
+    @staticmethod
+    def ident(number):
+        return 100 + number
+
+    def add(self, kind, body, misc=0):
+        self.records.append(struct.pack("<IHH", kind, misc, 8 + len(body)) + body)
+
+    def trailer(self, pid, time):
+        return struct.pack("<IIQQ", pid, pid, time, self.ident(0))
+
+    def mmap(self, pid, start, size, offset, path, time, misc=USER, build_id=None):
+        if build_id:
+            place = struct.pack("<BBH20s", len(build_id), 0, 0, build_id)
+            misc |= 1 << 14
+        else:
+            place = struct.pack("<IIQQ", 0, 0, 77, 0)
+        self.add(MMAP2, struct.pack("<IIQQQ", pid, pid, start, size, offset) + place
+                 + struct.pack("<II", 5, 2) + text(path) + self.trailer(pid, time), misc)
+
+    def kernel(self):
+        self.add(MMAP, struct.pack("<IIQQQ", 2 ** 32 - 1, 0, TEXT, 0x1000000, TEXT)
+                 + text("[kernel.kallsyms]_text") + self.trailer(0, 0), KERNEL)
+
+    def comm(self, pid, name, time, execed=False):
+        self.add(COMM, struct.pack("<II", pid, pid) + text(name) + self.trailer(pid, time),
+                 1 << 13 if execed else 0)
+
+    def fork(self, pid, parent, time):
+        self.add(FORK, struct.pack("<IIIIQ", pid, parent, pid, parent, time)
+                 + self.trailer(pid, time))
+
+    def sample(self, pid, ip, time, event=0, misc=USER, **more):
+        body = struct.pack("<QQIIQ", self.ident(event), ip, pid, pid, time)
+        if self.type & ADDR:
+            body += struct.pack("<Q", more.get("addr", 0))
+        if self.type & PERIOD:
+            body += struct.pack("<Q", more.get("period", self.period))
+        if self.type & CALLCHAIN:
+            chain = more.get("chain", [])
+            body += struct.pack(f"<Q{len(chain)}Q", len(chain), *chain)
+        if self.type & RAW:
+            body += struct.pack("<I12s", 12, b"raw of an IB")
+        if self.type & BRANCHES:
+            branches = more.get("branches", [])
+            body += struct.pack("<Q", len(branches))
+            body += b"".join(struct.pack("<QQQ", f, t, 0) for f, t in branches)
+        if self.type & WEIGHT:
+            body += struct.pack("<Q", more.get("weight", 0))
+        if self.type & DATA_SRC:
+            body += struct.pack("<Q", more.get("source", 0))
+        self.add(SAMPLE, body, misc)
+
+    def round(self):
+        self.add(FINISHED_ROUND, b"")
+
+    def lost(self, count, time):
+        self.add(LOST, struct.pack("<QQ", self.ident(0), count) + self.trailer(0, time))
+
+    def aux(self, data):
+        self.add(AUXTRACE, struct.pack("<QQQIIII", len(data), 0, 0, 0, 0, 0, 0))
+        self.records.append(data)
+
+    def description(self):
+        out = struct.pack("<II", len(self.names), 128)
+        for number, name in enumerate(self.names):
+            out += self.attr(number) + struct.pack("<I", 1) + feature_text(name)
+            out += struct.pack("<Q", self.ident(number))
+        return out
+
+    def file(self):
+        """The form with a header that says where everything is."""
+        ids = b"".join(struct.pack("<Q", self.ident(n)) for n in range(len(self.names)))
+        attrs_at = 104 + len(ids)
+        attrs = b"".join(self.attr(n) + struct.pack("<QQ", 104 + 8 * n, 8)
+                         for n in range(len(self.names)))
+        data = b"".join(self.records)
+        data_at = attrs_at + len(attrs)
+        features = {3: feature_text("elsewhere"), 12: self.description()}
+        table, at = b"", data_at + len(data) + 16 * len(features)
+        for number in sorted(features):
+            table += struct.pack("<QQ", at, len(features[number]))
+            at += len(features[number])
+        bits = sum(1 << n for n in features)
+        header = b"PERFILE2" + struct.pack("<QQQQQQQQ", 104, 144, attrs_at, len(attrs), data_at,
+                                           len(data), 0, 0)
+        header += bits.to_bytes(32, "little")
+        return (header + ids + attrs + data + table
+                + b"".join(features[n] for n in sorted(features)))
+
+    def pipe(self):
+        """The form that is written from front to back."""
+        out = [b"PERFILE2" + struct.pack("<Q", 16)]
+        for number, name in enumerate(self.names):
+            body = self.attr(number) + struct.pack("<Q", self.ident(number))
+            out.append(struct.pack("<IHH", ATTR, 0, 8 + len(body)) + body)
+            body = struct.pack("<QQ", 2, self.ident(number)) + text(name)
+            out.append(struct.pack("<IHH", EVENT_UPDATE, 0, 8 + len(body)) + body)
+        body = struct.pack("<Q", 3) + feature_text("elsewhere")
+        out.append(struct.pack("<IHH", FEATURE, 0, 8 + len(body)) + body)
+        return b"".join(out + self.records)
+
+
+def ordered():
+    """Two processors' records: what was mapped when, in an order that only the times tell."""
+    r = Recording(["cycles", "cache-misses:u"], 0)
+    r.comm(10, "parent", 1)
+    r.mmap(10, 0x400000, 0x10000, 0, "/none/first", 2)
+    for n in range(10):
+        r.sample(10, 0x401000 + n, 100 + n)
+    r.sample(10, 0x401000, 260)  # after /none/second is there
+    r.round()
+    r.mmap(10, 0x408000, 0x8000, 0x2000, "/none/second", 150)
+    r.sample(10, 0x409000, 149)
+    r.sample(10, 0x409000, 151, event=1)
+    r.fork(11, 10, 200)
+    r.sample(11, 0x409000, 250)
+    r.comm(11, "child", 300, execed=True)
+    r.mmap(11, 0x400000, 0x1000, 0, "/none/third", 301)
+    r.round()
+    r.sample(11, 0x400100, 302, event=1)
+    r.sample(11, 0x409000, 303)  # mapped no longer
+    r.sample(12, 0x409000, 304)  # nobody said what that is
+    r.lost(7, 305)
+    r.round()
+    return r
+
+
+def hardware():
+    """What comes from hardware that virtual machines do not have."""
+    r = Recording(["cycles:pp", "cpu/mem-loads/"], ADDR | PERIOD | CALLCHAIN | RAW | BRANCHES
+                  | WEIGHT | DATA_SRC)
+    r.kernel()
+    r.comm(20, "worker", 1)
+    r.mmap(20, 0x500000, 0x10000, 0x1000, "/none/program", 2, build_id=BUILD_ID)
+    hit = 2
+    levels = {"l1": 1 << 3, "l2": 1 << 5, "ram": 1 << 7}
+    for n in range(6):
+        r.sample(20, 0x500100, 100 + n, period=500 + n, addr=0x7000 + n,
+                 chain=[CONTEXT_USER, 0x500100, 0x500205, 0x500305],
+                 branches=[(0x500090, 0x500100), (0x500205, 0x500080)])
+    for n, level in enumerate(["l1", "l1", "l2", "ram"]):
+        r.sample(20, 0x500400, 200 + n, event=1, addr=0x8000, weight=10 * (n + 1),
+                 source=(levels[level] | hit) << 5, chain=[CONTEXT_USER, 0x500400])
+    r.sample(20, TEXT + 0x1234, 300, misc=KERNEL,
+             chain=[CONTEXT_KERNEL, TEXT + 0x1234, TEXT + 0x2000, CONTEXT_USER, 0x500500])
+    r.aux(b"x" * 1000)
+    r.sample(20, 0x500600, 301, chain=[])
+    return r
+
+
+def main():
+    kind, path = sys.argv[1:]
+    makers = {"ordered": ordered, "hardware": hardware}
+    form = "pipe" if kind.endswith("-pipe") else "file"
+    recording = makers[kind.split("-")[0]]()
+    with open(path, "wb") as out:
+        out.write(getattr(recording, form)())
+
+
+main()
