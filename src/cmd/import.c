@@ -95,7 +95,7 @@ static int open_input(struct importing *i, int *ret, struct diag *diag)
 
 static void tell(const struct importing *i, const struct import_result *r)
 {
-	char name[128];
+	char name[128], kept[1024];
 
 	for (uint32_t e = 0; e < r->event_count; e++) {
 		text_escape(name, sizeof(name), r->events[e].name, strlen(r->events[e].name));
@@ -103,11 +103,13 @@ static void tell(const struct importing *i, const struct import_result *r)
 			(unsigned long long)r->events[e].samples,
 			(unsigned long long)r->events[e].period);
 	}
-	fprintf(stderr, "culprit: %llu stacks, %llu branches; lost %llu, unknown %llu%s\n",
+	fprintf(stderr, "culprit: %llu stacks, %llu branches; lost %llu, unknown %llu\n",
 		(unsigned long long)r->stacks, (unsigned long long)r->edges,
-		(unsigned long long)r->lost, (unsigned long long)r->unknown,
-		r->not_kept ? "; not all that it holds was kept (not_kept.* of culprit epochs)"
-			    : "");
+		(unsigned long long)r->lost, (unsigned long long)r->unknown);
+	if (r->not_kept[0]) {
+		text_escape(kept, sizeof(kept), r->not_kept, strlen(r->not_kept));
+		fprintf(stderr, "culprit: not kept: %s\n", kept);
+	}
 	fprintf(stderr, "culprit: files of %u of %u images are at hand; epoch %s of %s in %s\n",
 		r->images_found, r->images, r->epoch, r->machine, i->target.db);
 }

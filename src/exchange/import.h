@@ -43,7 +43,8 @@ struct import_target {
 
 struct import_result {
 	char epoch[64], machine[256];
-	uint64_t samples, stacks, edges, lost, unknown, not_kept;
+	uint64_t samples, stacks, edges, lost, unknown;
+	char not_kept[512]; /* what the file holds that a database has no place for, or "" */
 	uint32_t images, images_found; /* with samples; of these, whose file is at hand */
 	struct {
 		char name[64];

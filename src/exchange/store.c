@@ -193,6 +193,14 @@ static int add_list(struct filling *f, const struct store_list *list,
 	return 0;
 }
 
+static void tell_not_kept(struct import_result *result, const char *what, uint64_t value)
+{
+	size_t used = strlen(result->not_kept);
+
+	snprintf(result->not_kept + used, sizeof(result->not_kept) - used, "%s%s %llu",
+		 used ? ", " : "", what, (unsigned long long)value);
+}
+
 /* Counters of events that have no sample are written too: the event was there. */
 static int add_counters(struct filling *f)
 {
@@ -200,6 +208,8 @@ static int add_counters(struct filling *f)
 	uint32_t event;
 	int r = 0;
 
+	result->lost = result->unknown = result->event_count = 0;
+	result->not_kept[0] = 0;
 	for (size_t i = 0; i < f->s->counter_count && !r; i++) {
 		const struct store_counter *c = &f->s->counters[i];
 
@@ -210,7 +220,8 @@ static int add_counters(struct filling *f)
 			r = db_batch_count(f->batch, event, c->name, c->value);
 		result->lost += !strncmp(c->name, "lost.", 5) ? c->value : 0;
 		result->unknown += !strncmp(c->name, "unknown.", 8) ? c->value : 0;
-		result->not_kept += !strncmp(c->name, "not_kept.", 9);
+		if (!strncmp(c->name, "not_kept.", 9))
+			tell_not_kept(result, c->name + 9, c->value);
 		if (c->event == HARVEST_NONE || strcmp(c->name, "samples") ||
 		    result->event_count == 16)
 			continue;

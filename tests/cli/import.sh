@@ -48,6 +48,7 @@ check_match "the form of a file does not come through a pipe; the remedy" err 'n
 make_perf hardware hardware.data
 check_status "branch records, memory samples, raw data" 0 import hardware.data
 check_match "stacks and branches are counted" err ' 12 stacks, 24 branches;'
+check_match "what is not kept is said" err 'not kept: aux_bytes 1000, raw 12, raw_bytes 144, data_addresses 10'
 check_match "the mean period is the event's" err 'cycles:pp: 8 samples, one in 6[0-9][0-9] on average'
 same "images of other machines have their build-id" 0102030405060708090a0b0c0d0e0f1011121314 \
 	"$("$culprit" prof -i p.db --by image --json | grep -o '0102030405060708090a0b0c0d0e0f1011121314' | head -1)"
