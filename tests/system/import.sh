@@ -31,11 +31,11 @@ for line in sys.stdin:
         print(event, fields[1], image, fields[0], sep="|")' | sort
 }
 by_culprit() { # DB
-	for comm in $("$culprit" prof -i "$1" --by subject --json | python3 -c '
+	for comm in $("$culprit" prof --idle -i "$1" --by subject --json | python3 -c '
 import json, sys
 for row in json.load(sys.stdin)["rows"]:
     print(row["subject"].removeprefix("comm="))'); do
-		"$culprit" prof -i "$1" --by image --subject "comm=$comm" --json | python3 -c '
+		"$culprit" prof --idle -i "$1" --by image --subject "comm=$comm" --json | python3 -c '
 import json, os, sys
 for row in json.load(sys.stdin)["rows"]:
     for event, count in row["events"].items():
