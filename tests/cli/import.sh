@@ -45,6 +45,13 @@ same "and through a pipe" 12 "$(rows image cycles | sed -n 's,/none/first ,,p')"
 cat ordered.data | import - >out 2>err
 check_match "the form of a file does not come through a pipe; the remedy" err 'name the file'
 
+make_perf ordered-packed packed.data
+check_status "compressed, records cut where it may be" 0 import packed.data
+same "has the same samples, too" "/none/first 12 0
+/none/second 1 1
+/none/third 0 1
+[unknown] 2 0" "$(rows image cycles cache-misses:u)"
+
 make_perf hardware hardware.data
 check_status "branch records, memory samples, raw data" 0 import hardware.data
 check_match "stacks and branches are counted" err ' 12 stacks, 24 branches;'

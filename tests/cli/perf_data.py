@@ -6,13 +6,14 @@
 
 The format is that of tools/perf/Documentation/perf.data-file-format.txt."""
 import struct
+import subprocess
 import sys
 
 IP, TID, TIME, ADDR, CALLCHAIN, ID, PERIOD, RAW, BRANCHES, WEIGHT, DATA_SRC, IDENTIFIER = (
     1 << n for n in (0, 1, 2, 3, 5, 6, 8, 10, 11, 14, 15, 16))
 KERNEL, USER = 1, 2
 MMAP, LOST, COMM, EXIT, FORK, SAMPLE, MMAP2 = 1, 2, 3, 4, 7, 9, 10
-ATTR, FINISHED_ROUND, AUXTRACE, EVENT_UPDATE, FEATURE = 64, 68, 71, 78, 80
+ATTR, FINISHED_ROUND, AUXTRACE, EVENT_UPDATE, FEATURE, COMPRESSED = 64, 68, 71, 78, 80, 81
 CONTEXT_KERNEL, CONTEXT_USER = 2 ** 64 - 128, 2 ** 64 - 512
 TEXT = 0xffffffffa1000000  # _text at run time
 BUILD_ID = bytes(range(1, 21))
@@ -100,6 +101,16 @@ class Recording:
     def aux(self, data):
         self.add(AUXTRACE, struct.pack("<QQQIIII", len(data), 0, 0, 0, 0, 0, 0))
         self.records.append(data)
+
+    def pack(self, pieces):
+        """Compresses the records, as perf record -z does: one stream, cut where it may be cut into
+        records, and those into others."""
+        data = subprocess.run(["zstd", "-q", "-c"], input=b"".join(self.records), check=True,
+                              stdout=subprocess.PIPE).stdout
+        size = (len(data) + pieces - 1) // pieces
+        self.records = []
+        for at in range(0, len(data), size):
+            self.add(COMPRESSED, data[at:at + size])
 
     def description(self):
         out = struct.pack("<II", len(self.names), 128)
@@ -190,10 +201,12 @@ def hardware():
 
 
 def main():
-    kind, path = sys.argv[1:]
+    kind, path = sys.argv[1:]  # NAME[-packed][-pipe]
     makers = {"ordered": ordered, "hardware": hardware}
     form = "pipe" if kind.endswith("-pipe") else "file"
     recording = makers[kind.split("-")[0]]()
+    if "-packed" in kind:
+        recording.pack(3)
     with open(path, "wb") as out:
         out.write(getattr(recording, form)())
 
