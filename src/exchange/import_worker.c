@@ -30,22 +30,6 @@ struct reply {
 	uint64_t size;
 };
 
-static bool send_all(const void *data, size_t size)
-{
-	for (size_t done = 0; done < size;) {
-		struct iovec iov = {(char *)data + done, size - done};
-		struct msghdr message = {.msg_iov = &iov, .msg_iovlen = 1};
-		ssize_t n = sendmsg(WORKER_SOCKET, &message, MSG_NOSIGNAL);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return false;
-		done += (size_t)n;
-	}
-	return true;
-}
-
 /* What a regular file begins with; of a pipe nothing can be looked at and put back. */
 static int choose(const char *format, reader **ret, struct diag *diag)
 {
@@ -98,8 +82,9 @@ static int serve(const char *format)
 	reply.text_size = (uint32_t)strlen(diag.text);
 	reply.cut_size = (uint32_t)strlen(cut);
 	reply.size = bytes.size;
-	return !(send_all(&reply, sizeof(reply)) && send_all(diag.text, reply.text_size) &&
-		 send_all(cut, reply.cut_size) && send_all(bytes.data, bytes.size));
+	return !(worker_jail_send(&reply, sizeof(reply)) &&
+		 worker_jail_send(diag.text, reply.text_size) &&
+		 worker_jail_send(cut, reply.cut_size) && worker_jail_send(bytes.data, bytes.size));
 }
 
 void import_dispatch(int argc, char **argv)

@@ -10,6 +10,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <zstd.h>
+#include "util/io.h"
 
 #define PIPE_BLOCK_BYTES (4u << 20)
 #define RECORD_BYTES_MAX 65536
@@ -198,25 +199,6 @@ size_t perf_stream_feed(struct perf *p, struct perf_stream *s, struct perf_block
 	return size;
 }
 
-/* Reads until there are as many bytes, or the end. */
-static ssize_t read_full(int fd, uint8_t *out, size_t size)
-{
-	size_t done = 0;
-
-	while (done < size) {
-		ssize_t n = read(fd, out + done, size - done);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return -errno;
-		if (n == 0)
-			break;
-		done += (size_t)n;
-	}
-	return (ssize_t)done;
-}
-
 static int read_pipe(struct perf *p, int fd, struct diag *diag)
 {
 	struct perf_stream s = {0};
@@ -227,7 +209,7 @@ static int read_pipe(struct perf *p, int fd, struct diag *diag)
 
 	if (!b)
 		return -ENOMEM;
-	n = read_full(fd, b->data, 16);
+	n = io_read(fd, b->data, 16);
 	if (n < 0)
 		r = diag_fail(diag, (int)-n, "cannot read: %s", strerror((int)-n));
 	else if (n == 16 && perf_u64(b->data + 8) > 16)
@@ -237,7 +219,7 @@ static int read_pipe(struct perf *p, int fd, struct diag *diag)
 	else
 		r = perf_header_read(p, b->data, (size_t)n, &start, &end, diag);
 	while (!r && !p->error && !p->cut[0]) {
-		n = read_full(fd, b->data + b->size, b->room - b->size);
+		n = io_read(fd, b->data + b->size, b->room - b->size);
 		if (n <= 0)
 			break;
 		b->size += (size_t)n;
