@@ -281,9 +281,7 @@ static int build(struct calls *c, struct diag *diag)
 	if (r)
 		return r;
 	if (!c->set->quality.stacks)
-		return diag_fail(diag, ENODATA,
-				 "there are no stacks in these epochs and this selection: record "
-				 "takes them unless told --no-stacks (see: culprit doctor)");
+		return report_fail_no_stacks(diag);
 	r = tree_new(c->set, &c->tree, &c->made, diag);
 	if (r || !c->operand)
 		return r;

@@ -7,8 +7,10 @@
 
 /* From a ranking to the table of `culprit prof`: order, limit, columns. */
 struct prof_table {
-	const char *sort; /* an event's label or a column's name; NULL: the first event */
+	const char *sort; /* an event's label or a column's name; NULL: the first event, or
+			   * inclusive */
 	uint64_t limit;	  /* rows; 0: all */
+	bool inclusive;	  /* rows have what they called, see analyze/inclusive.h */
 };
 
 const char *prof_table_by_name(enum rank_by by);
