@@ -16,8 +16,10 @@ static const struct cmd_option options[] = {
 	{"by", PROF_BY, "WHAT", "function (default), image, file, line, loop, process, subject"},
 	{"inclusive", PROF_INCLUSIVE, NULL,
 	 "with all that was called, as far as stacks tell; ranked by that"},
-	{"sort", PROF_SORT, "COLUMN", "an event, or a column's name; default: the first event"},
+	{"sort", PROF_SORT, "COLUMN",
+	 "an event, a metric or a column's name; default: the first event"},
 	{"limit", 'n', "N", "only the first N rows; the rest is summed up in a note"},
+	REPORT_METRIC_OPTION,
 	{"idle", PROF_IDLE, NULL, "with the kernel's idle functions"},
 	REPORT_SELECTION_OPTIONS,
 	REPORT_FORM_OPTIONS,
@@ -56,6 +58,8 @@ static int take_option(void *arg, int value, const char *text, struct diag *diag
 	case PROF_INCLUSIVE:
 		p->table.inclusive = true;
 		return 0;
+	case REPORT_METRIC:
+		return metrics_take(&p->table.metrics, text, diag);
 	case PROF_IDLE:
 		p->rank.idle = true;
 		return 0;
@@ -191,9 +195,12 @@ int cmd_prof(int argc, char **argv)
 	int r;
 
 	r = cmd_parse(&spec, argc, argv, take_option, &p, NULL);
-	if (r >= 0)
+	if (r >= 0) {
+		metrics_free(&p.table.metrics);
 		return r;
+	}
 	r = run(&p, &diag);
+	metrics_free(&p.table.metrics);
 	image_finder_free(p.finder);
 	db_reader_free(p.reader);
 	if (r == -EINVAL)

@@ -6,12 +6,21 @@
 #include <string.h>
 #include "util/buf.h"
 
-enum sort_key { SORT_EVENT, SORT_TOTAL, SORT_FUNCTION, SORT_IMAGE, SORT_FILE, SORT_GROUP };
+enum sort_key {
+	SORT_EVENT,
+	SORT_TOTAL,
+	SORT_METRIC,
+	SORT_FUNCTION,
+	SORT_IMAGE,
+	SORT_FILE,
+	SORT_GROUP
+};
 
 struct order {
 	const struct query *query;
 	enum sort_key key;
-	size_t event;
+	size_t event, metric;
+	const struct metrics_bound *metrics;
 };
 
 /* The columns of the table that depend on what it ranks. */
@@ -43,6 +52,17 @@ static int compare_counts(const struct rank_row *a, const struct rank_row *b, si
 	return (a->counts[event] < b->counts[event]) - (a->counts[event] > b->counts[event]);
 }
 
+/* Largest first; rows without a value come last. */
+static int compare_metrics(const struct order *o, const struct rank_row *a,
+			   const struct rank_row *b)
+{
+	double x = 0, y = 0;
+	bool has_x = metrics_value(o->metrics, o->metric, a->counts, &x);
+	bool has_y = metrics_value(o->metrics, o->metric, b->counts, &y);
+
+	return has_x == has_y ? (x < y) - (x > y) : has_y - has_x;
+}
+
 static int compare_places(const struct rank_row *a, const struct rank_row *b)
 {
 	int d = compare_names(a->file, b->file);
@@ -70,6 +90,9 @@ static int compare_rows(const void *x, const void *y, void *arg)
 	switch (o->key) {
 	case SORT_TOTAL:
 		d = (a->inclusive[0] < b->inclusive[0]) - (a->inclusive[0] > b->inclusive[0]);
+		break;
+	case SORT_METRIC:
+		d = compare_metrics(o, a, b);
 		break;
 	case SORT_FUNCTION:
 		d = compare_names(a->function, b->function);
@@ -133,8 +156,8 @@ static void sort_rows(struct rank_row *rows, size_t count, size_t limit, struct 
 	qsort_r(rows, limit, sizeof(*rows), compare_rows, o);
 }
 
-static int find_order(const struct prof_table *p, const struct query *q, struct order *o,
-		      struct diag *diag)
+static int find_order(const struct prof_table *p, const struct query *q,
+		      const struct metrics_bound *metrics, struct order *o, struct diag *diag)
 {
 	static const struct {
 		const char *name;
@@ -145,13 +168,24 @@ static int find_order(const struct prof_table *p, const struct query *q, struct 
 		{"process", SORT_GROUP}, {"subject", SORT_GROUP}, {"total", SORT_TOTAL},
 	};
 
-	*o = (struct order){q, p->inclusive ? SORT_TOTAL : SORT_EVENT, 0};
+	*o = (struct order){
+		.query = q,
+		.key = p->inclusive ? SORT_TOTAL : SORT_EVENT,
+		.metrics = metrics,
+	};
 	if (!p->sort)
 		return 0;
 	for (size_t i = 0; i < q->event_count; i++) {
 		if (!strcmp(p->sort, q->events[i].label)) {
 			o->key = SORT_EVENT;
 			o->event = i;
+			return 0;
+		}
+	}
+	for (size_t i = 0; i < p->metrics.count; i++) {
+		if (!strcmp(p->sort, metric_name(p->metrics.list[i]))) {
+			o->key = SORT_METRIC;
+			o->metric = i;
 			return 0;
 		}
 	}
@@ -165,8 +199,8 @@ static int find_order(const struct prof_table *p, const struct query *q, struct 
 		}
 	}
 	return diag_fail(diag, EINVAL,
-			 "--sort '%s' is neither an event of this profile nor one of samples, "
-			 "percent, total, function, image, file, line, process, subject",
+			 "--sort '%s' is neither an event of this profile, a metric, nor one of "
+			 "samples, percent, total, function, image, file, line, process, subject",
 			 p->sort);
 }
 
@@ -335,8 +369,8 @@ static void set_totals(struct table *t, const struct columns *c, const struct qu
 		table_set_count(t, c->totals + (int)e, row->inclusive[e]);
 }
 
-static int fill(struct table *t, const struct columns *c, const struct query *q,
-		const struct rank *k, enum rank_by by, size_t limit)
+static int fill(struct table *t, const struct columns *c, struct metrics_bound *metrics,
+		const struct query *q, const struct rank *k, enum rank_by by, size_t limit)
 {
 	uint64_t sum = 0;
 	int r = 0, column;
@@ -360,6 +394,7 @@ static int fill(struct table *t, const struct columns *c, const struct query *q,
 			if (e)
 				table_set_real(t, column++, share(row->counts[e], k->totals[e]));
 		}
+		metrics_set(metrics, t, row->counts);
 		r = set_names(t, c, q, by, row);
 	}
 	return r;
@@ -407,12 +442,14 @@ int prof_table_make(const struct prof_table *p, const struct query *q, const str
 		    enum rank_by by, struct report_header *h, struct table **ret, struct diag *diag)
 {
 	size_t limit = p->limit && p->limit < k->row_count ? (size_t)p->limit : k->row_count;
+	struct metrics_bound metrics;
 	struct columns c = {0};
 	struct order order;
 	struct table *t;
-	int r;
+	int r = metrics_bind(&p->metrics, q, k->totals, &metrics, diag);
 
-	r = find_order(p, q, &order, diag);
+	if (!r)
+		r = find_order(p, q, &metrics, &order, diag);
 	if (r)
 		return r;
 	t = table_new("prof");
@@ -420,9 +457,12 @@ int prof_table_make(const struct prof_table *p, const struct query *q, const str
 		return diag_fail(diag, ENOMEM, "out of memory");
 	sort_rows(k->rows, k->row_count, limit, &order);
 	add_event_columns(t, q, by, p->inclusive, &c);
+	metrics_add_columns(&metrics, t, "metrics", "");
 	add_name_columns(t, by, &c);
 	note_rest(h, k, by, limit);
-	r = fill(t, &c, q, k, by, limit);
+	r = fill(t, &c, &metrics, q, k, by, limit);
+	if (!r)
+		r = metrics_describe(&metrics, NULL, h);
 	if (r) {
 		table_free(t);
 		return diag_fail(diag, -r, "out of memory");

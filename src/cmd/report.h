@@ -33,6 +33,7 @@ enum {
 	REPORT_MACHINE,
 	REPORT_JSON,
 	REPORT_CSV,
+	REPORT_METRIC,	   /* see cmd/metrics.h */
 	REPORT_OPTION_END, /* the first value for a report's own options */
 };
 
