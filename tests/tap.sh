@@ -13,7 +13,7 @@ tap_count=0
 tap_failures=0
 tap_scratch=$(mktemp -d)
 # For scripts that have a trap of their own, to be called at its end.
-tap_clean() { rm -rf "$tap_scratch"; }
+tap_clean() { rm -rf --one-file-system "$tap_scratch"; }
 trap tap_clean EXIT
 cd "$tap_scratch" || exit 1
 
