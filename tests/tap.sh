@@ -69,6 +69,14 @@ check_match() {
 	fi
 }
 
+# check_refused NAME STATUS REGEX COMMAND...: passes when the command exits with that status, prints
+# nothing, and says why in one line that matches.
+check_refused() {
+	check_status "$1" "$2" "${@:4}"
+	check_match "$1: message" err "$3"
+	check "$1: in one line, nothing on stdout" test "$(wc -l <err)" = 1 -a ! -s out
+}
+
 tap_end() {
 	echo "1..$tap_count"
 	[ $tap_failures = 0 ]

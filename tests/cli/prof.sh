@@ -96,13 +96,8 @@ by "sorted by name" function 'assert [r["function"] for r in rows] == ["[unknown
 by "limited" function 'assert len(rows) == 1 and any("2 more rows, with 30 samples (30.00%)" in n for n in j["notes"]), j["notes"]' --limit 1
 by "selection is noted" function 'assert any("selection has 20.00%" in n for n in j["notes"]), j["notes"]' --function main
 
-refuse() { # NAME STATUS REGEX ARGUMENT...
-	local name=$1 status=$2 regex=$3
-	shift 3
-	check_status "$name" "$status" "$culprit" prof "$@"
-	check_match "$name: message" err "$regex"
-	check "$name: in one line, nothing on stdout" test "$(wc -l <err)" = 1 -a ! -s out
-}
+# refuse NAME STATUS REGEX ARGUMENT...
+refuse() { check_refused "$1" "$2" "$3" "$culprit" prof "${@:4}"; }
 refuse "no database" 1 'there is no database' -i none.db
 refuse "no usual database" 1 'culprit' --limit 3
 refuse "unknown --by" 2 "'colour'" -i a.db --by colour
