@@ -8,12 +8,12 @@
 #include <unistd.h>
 #include "collect/file_slots.h"
 #include "collect/pace.h"
+#include "collect/stack_counts.h"
 #include "collect/stack_files.h"
 #include "collect/stack_rest.h"
 #include "collect/stack_store.h"
 #include "collect/unwinder.h"
 #include "util/clock.h"
-#include "util/hash.h"
 
 #define LOOKS_A_DRAIN 64
 #define DRAIN_NS      250000000ull
@@ -36,14 +36,13 @@ struct stacks {
 	struct file_slots *names;
 	struct stack_store store;
 	struct pace pace;
-	/* Counts whose stack has not come yet: key's first half -> count. */
-	struct map64 *waiting;
+	struct stack_counts *counts;
 	/* Stacks that came before their count: of programs that ran between the two looks. */
 	struct wire_stack *early[EARLY_MAX];
 	unsigned early_count;
 	uint64_t next_ns, next_waiting_ns;
 	uint64_t ends[WIRE_STACK_ENDS]; /* of those that were finished here */
-	uint64_t finished, stored, unmatched, lost_storage;
+	uint64_t finished, stored, lost_storage;
 	struct stacks_status flushed;
 };
 
@@ -100,8 +99,8 @@ static int open_kernel(struct stacks *s, struct diag *diag)
 	if (r)
 		return r;
 	files.kernel = s->kernel;
-	s->waiting = map64_new(4 * DISTINCT_MAX);
-	if (!s->waiting)
+	s->counts = stack_counts_new(2 * DISTINCT_MAX);
+	if (!s->counts)
 		return diag_fail(diag, ENOMEM, "out of memory");
 	return stack_files_new(&files, &s->files, diag);
 }
@@ -134,7 +133,7 @@ void stacks_free(struct stacks *s)
 		free(s->early[i]);
 	stack_files_free(s->files);
 	unwinder_free(s->kernel);
-	map64_free(s->waiting);
+	stack_counts_free(s->counts);
 	free(s);
 }
 
@@ -185,23 +184,18 @@ static void store(struct stacks *s, const struct wire_stack *stack, uint64_t cou
 static void take_count(void *arg, const struct wire_stack_key *key, uint32_t count)
 {
 	struct stacks *s = arg;
-	uint64_t k = key->hash[0] >> 1, before = 0;
 
-	map64_get(s->waiting, k, &before);
-	if (map64_put(s->waiting, k, before + count))
-		s->unmatched += count;
+	stack_counts_add(s->counts, key, count);
 }
 
 /* False: its count has not come yet. */
 static bool store_counted(struct stacks *s, const struct wire_stack *stack)
 {
-	uint64_t k = stack->key.hash[0] >> 1, count;
+	uint32_t count = stack_counts_take(s->counts, &stack->key);
 
-	if (map64_get(s->waiting, k, &count))
-		return false;
-	map64_remove(s->waiting, k);
-	store(s, stack, count);
-	return true;
+	if (count)
+		store(s, stack, count);
+	return count;
 }
 
 static void take_stack(void *arg, const struct wire_stack *stack)
@@ -259,20 +253,6 @@ static const struct unwinder_taker *taker(struct stacks *s, struct unwinder_take
 	return ret;
 }
 
-static void count_unmatched(uint64_t key, uint64_t count, void *arg)
-{
-	(void)key;
-	*(uint64_t *)arg += count;
-}
-
-/* Their frames did not come: the ring was full. */
-static void forget_unmatched(struct stacks *s)
-{
-	map64_each(s->waiting, count_unmatched, &s->unmatched);
-	map64_free(s->waiting);
-	s->waiting = map64_new(4 * DISTINCT_MAX);
-}
-
 /* All slots are given: begins anew. */
 static void clear_all(struct stacks *s)
 {
@@ -308,8 +288,7 @@ void stacks_drain(struct stacks *s, uint64_t now_ns)
 	struct unwinder_taker t;
 
 	unwinder_drain(s->kernel, taker(s, &t));
-	if (map64_count(s->waiting) > DISTINCT_MAX)
-		forget_unmatched(s);
+	stack_counts_age(s->counts);
 	stacks_take_waiting(s);
 	unwinder_count(s->kernel, &c);
 	if (pace_update(&s->pace, c.stacks, c.spent_ns))
@@ -343,7 +322,8 @@ void stacks_read_status(const struct stacks *s, struct stacks_status *ret)
 		.stacks = c.stacks,
 		.frames = c.frames,
 		.stored = s->stored,
-		.lost = c.lost_full + c.lost_ring + c.collisions + s->lost_storage + s->unmatched,
+		/* Stacks whose frames found no room in the ring are counts without frames. */
+		.lost = c.lost_full + c.collisions + s->lost_storage + stack_counts_lost(s->counts),
 		.finished = s->finished,
 		.spent_ns = c.spent_ns,
 		.tables = files.tables,
