@@ -27,7 +27,8 @@ static int fuzz_reader(reader *read_form, const uint8_t *data, size_t size)
 		abort();
 	lseek(fd, 0, SEEK_SET);
 	buf_init(&bytes, 256u << 20);
-	if (!read_form(&(struct reading){.fd = fd, .cut = cut}, h, &diag)) {
+	if (!read_form(&(struct reading){.fd = fd, .cut = cut, .program = "/none/program"}, h,
+		       &diag)) {
 		harvest_save(h, &bytes);
 		if (!bytes.error && store_load(&s, bytes.data, bytes.size, &diag))
 			abort();

@@ -2,11 +2,12 @@
 #include "analyze/tree.h"
 
 #include <errno.h>
+#include <regex.h>
 #include <stdlib.h>
 #include <string.h>
-#include "analyze/pattern.h"
 #include "analyze/tree_order.h"
 #include "util/num.h"
+#include "util/text.h"
 
 struct builder {
 	struct tree *tree;
@@ -125,18 +126,32 @@ static const struct stack_place *last_place(const struct builder *b, const struc
 	return &b->set->places[f->first_place + count - 1];
 }
 
+/* A call ends behind its function's start: a caller that is there is known by name only (of some
+ * imports), and so is one with inlined functions of no file. */
+static bool is_name_only(const struct builder *b, const struct stack_frame *f)
+{
+	const struct stack_place *first = &b->set->places[f->first_place];
+
+	return f->offset == b->set->functions[first->function].start ||
+	       (f->place_count > 1 && !first->file);
+}
+
 /* The call that a frame is in the middle of. */
 static struct call frame_call(const struct builder *b, uint32_t frame)
 {
 	struct call none = {TREE_NO_SITE, NULL, 0};
+	const struct stack_frame *f;
 	const struct stack_place *p;
 
 	if (frame == STACK_NO_FRAME)
 		return none;
-	p = last_place(b, &b->set->frames[frame]);
+	f = &b->set->frames[frame];
+	p = last_place(b, f);
 	if (b->set->functions[p->function].kind == STACK_NOTE)
 		return none;
-	return (struct call){b->set->frames[frame].offset, p->file, p->line};
+	if (is_name_only(b, f))
+		return (struct call){TREE_NO_SITE, p->file, p->line};
+	return (struct call){f->offset, p->file, p->line};
 }
 
 static int place_frame(struct builder *b, uint32_t number)
@@ -177,11 +192,15 @@ static int place_nodes(struct builder *b)
 
 static int match_functions(const struct builder *b, uint8_t *matched, struct diag *diag)
 {
+	char reason[200];
 	regex_t regex;
-	int r = pattern_compile(b->options->function, &regex, diag);
+	int r = regcomp(&regex, b->options->function, REG_EXTENDED | REG_NOSUB);
 
-	if (r)
-		return r;
+	if (r) {
+		regerror(r, &regex, reason, sizeof(reason));
+		return diag_fail(diag, EINVAL, "'%s' is not a regular expression: %s",
+				 b->options->function, reason);
+	}
 	for (size_t i = 0; i < b->set->function_count; i++)
 		if (!regexec(&regex, b->set->functions[i].name, 0, NULL, 0))
 			matched[i] |= MATCH_FUNCTION;
@@ -191,10 +210,15 @@ static int match_functions(const struct builder *b, uint8_t *matched, struct dia
 
 static void match_images(const struct builder *b, uint8_t *matched)
 {
+	const char *glob = b->options->image;
+	char id[IMAGE_ID_TEXT_MAX];
+
 	for (size_t i = 0; i < b->set->function_count; i++) {
 		const struct query_image *image = &b->set->images[b->set->functions[i].image];
 
-		if (query_match_image(b->options->image, &image->id, image->path))
+		image_id_format(&image->id, id);
+		if (text_match_glob(glob, image->path) ||
+		    text_match_glob(glob, text_base_name(image->path)) || text_match_glob(glob, id))
 			matched[i] |= MATCH_IMAGE;
 	}
 }

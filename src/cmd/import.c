@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,13 +15,15 @@
 
 #define HARVEST_BYTES_MAX ((size_t)2 << 30)
 
-enum { OPT_FORMAT = CMD_LONG, OPT_MACHINE, OPT_ROOT };
+enum { OPT_FORMAT = CMD_LONG, OPT_MACHINE, OPT_PROGRAM, OPT_ROOT };
 
 static const struct cmd_option options[] = {
 	{"output", 'o', "DB", "the database (default $CULPRIT_DB, else ./culprit.db)"},
-	{"format", OPT_FORMAT, "FORMAT", "perf; default: by the content"},
+	{"format", OPT_FORMAT, "FORMAT",
+	 "perf, pprof, folded, script or gmon; default: by the content"},
 	{"label", 'l', "KEY=VALUE", "marks the samples; may be repeated"},
 	{"machine", OPT_MACHINE, "NAME", "whose they are (default: as the file says)"},
+	{"program", OPT_PROGRAM, "FILE", "whose it is, where FILE does not say (gmon.out, folded)"},
 	{"root", OPT_ROOT, "DIR", "where the programs of another machine are looked for"},
 	{"quiet", 'q', NULL, "says nothing at the end"},
 	{NULL},
@@ -29,15 +32,17 @@ static const struct cmd_option options[] = {
 static const struct cmd_spec spec = {
 	.name = "import",
 	.operands = "[FILE]",
-	.help = "Takes a profile of another tool into a database, as one epoch. FILE is perf.data "
-		"by\n"
-		"default; - is what comes through a pipe.",
+	.help = "Takes a profile of another tool into a database, as one epoch: perf.data, "
+		"pprof's,\n"
+		"folded stacks, the text of perf script, gmon.out. FILE is perf.data by default; - "
+		"is\n"
+		"what comes through a pipe.",
 	.options = options,
 };
 
 struct importing {
 	struct import_target target;
-	const char *file, *format;
+	const char *file, *format, *program;
 	bool quiet;
 };
 
@@ -59,6 +64,9 @@ static int take_option(void *arg, int value, const char *text, struct diag *diag
 		return 0;
 	case OPT_MACHINE:
 		i->target.machine = text;
+		return 0;
+	case OPT_PROGRAM:
+		i->program = text;
 		return 0;
 	case OPT_ROOT:
 		i->target.root = text;
@@ -116,8 +124,10 @@ static void tell(const struct importing *i, const struct import_result *r)
 
 static int import(struct importing *i, struct diag *diag)
 {
-	char cut[IMPORT_CUT_MAX] = "";
-	struct import_source source = {.format = i->format};
+	char cut[IMPORT_CUT_MAX] = "", path[PATH_MAX];
+	/* Reports will look for it from elsewhere. */
+	const char *found = i->program ? realpath(i->program, path) : NULL;
+	struct import_source source = {.format = i->format, .program = found ? found : i->program};
 	struct import_result result;
 	struct diag why = {""};
 	struct buf bytes;

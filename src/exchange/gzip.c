@@ -32,3 +32,40 @@ int gzip_write(const uint8_t *data, size_t size, struct buf *out)
 	deflateEnd(&z);
 	return out->error;
 }
+
+/* All that is in one go of input; -EAGAIN: a member has ended. */
+static int inflate_some(z_stream *z, struct buf *out)
+{
+	uint8_t piece[65536];
+	int status;
+
+	z->next_out = piece;
+	z->avail_out = sizeof(piece);
+	status = inflate(z, Z_NO_FLUSH);
+	buf_append(out, piece, sizeof(piece) - z->avail_out);
+	if (out->error)
+		return out->error;
+	if (status == Z_STREAM_END)
+		return -EAGAIN;
+	return status == Z_OK ? 0 : status == Z_MEM_ERROR ? -ENOMEM : -EBADMSG;
+}
+
+int gzip_read(const uint8_t *data, size_t size, struct buf *out)
+{
+	z_stream z = {0};
+	int r = 0;
+
+	if (size > UINT32_MAX)
+		return -EFBIG;
+	if (inflateInit2(&z, WINDOW_GZIP) != Z_OK)
+		return -ENOMEM;
+	z.next_in = (uint8_t *)data;
+	z.avail_in = (uInt)size;
+	do {
+		r = inflate_some(&z, out);
+		if (r == -EAGAIN && z.avail_in)
+			r = inflateReset(&z) == Z_OK ? 0 : -ENOMEM;
+	} while (!r);
+	inflateEnd(&z);
+	return r == -EAGAIN ? 0 : r;
+}

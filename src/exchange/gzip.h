@@ -8,5 +8,8 @@
 
 /* Appends the data as a gzip file (RFC 1952). 0, or the buffer's error. */
 int gzip_write(const uint8_t *data, size_t size, struct buf *out);
+/* Appends what a gzip file holds, of several members too. -EBADMSG: damaged, or cut off; or the
+ * buffer's error. */
+int gzip_read(const uint8_t *data, size_t size, struct buf *out);
 
 #endif

@@ -7,13 +7,14 @@
 #include "exchange/tuples.h"
 #include "util/hash.h"
 
-#define EVENTS_MAX   4096
-#define IMAGES_MAX   (1u << 18)
-#define SUBJECTS_MAX (1u << 18)
-#define NAMES_MAX    (1u << 21)
-#define PLACES_MAX   (1u << 27)
-#define NAME_MAX_    1024
-#define PATH_MAX_    4096
+#define EVENTS_MAX     4096
+#define IMAGES_MAX     (1u << 18)
+#define SUBJECTS_MAX   (1u << 18)
+#define NAMES_MAX      (1u << 21)
+#define PLACES_MAX     (1u << 27)
+#define NAME_MAX_      1024
+#define PATH_MAX_      4096
+#define NAME_BYTES_MAX 16384 /* of a function; DB names are no longer */
 
 struct event {
 	uint64_t period;
@@ -21,7 +22,7 @@ struct event {
 };
 
 struct harvest {
-	struct intern *events, *images, *subjects, *names, *counters, *facts;
+	struct intern *events, *images, *subjects, *names, *chains;
 	struct event event[EVENTS_MAX];
 	struct tuples *places;	 /* image, offset */
 	struct tuples *frames;	 /* parent, place */
@@ -29,6 +30,8 @@ struct harvest {
 	struct tuples *stacks;	 /* event << 32 | subject, frame */
 	struct tuples *edges;	 /* event, from << 32 | to */
 	struct tuples *symbols;	 /* image, name */
+	struct tuples *lines;	 /* place, chain */
+	struct map64 *lined;	 /* places that have lines */
 	struct tuples *counts;	 /* event, name; count */
 	struct tuples *fact_set; /* name, text */
 	uint64_t start_ns, end_ns, duration_ns;
@@ -51,16 +54,20 @@ struct harvest *harvest_new(void)
 	h->images = intern_new(IMAGES_MAX);
 	h->subjects = intern_new(SUBJECTS_MAX);
 	h->names = intern_new(NAMES_MAX);
+	h->chains = intern_new(NAMES_MAX);
 	h->places = tuples_new(PLACES_MAX);
 	h->frames = tuples_new(PLACES_MAX);
 	h->samples = tuples_new(PLACES_MAX);
 	h->stacks = tuples_new(PLACES_MAX);
 	h->edges = tuples_new(PLACES_MAX);
 	h->symbols = tuples_new(NAMES_MAX);
+	h->lines = tuples_new(PLACES_MAX);
+	h->lined = map64_new(PLACES_MAX);
 	h->counts = tuples_new(NAMES_MAX);
 	h->fact_set = tuples_new(EVENTS_MAX);
-	if (h->events && h->images && h->subjects && h->names && h->places && h->frames &&
-	    h->samples && h->stacks && h->edges && h->symbols && h->counts && h->fact_set)
+	if (h->events && h->images && h->subjects && h->names && h->chains && h->places &&
+	    h->frames && h->samples && h->stacks && h->edges && h->symbols && h->lines &&
+	    h->lined && h->counts && h->fact_set)
 		return h;
 	harvest_free(h);
 	return NULL;
@@ -74,12 +81,15 @@ void harvest_free(struct harvest *h)
 	intern_free(h->images);
 	intern_free(h->subjects);
 	intern_free(h->names);
+	intern_free(h->chains);
 	tuples_free(h->places);
 	tuples_free(h->frames);
 	tuples_free(h->samples);
 	tuples_free(h->stacks);
 	tuples_free(h->edges);
 	tuples_free(h->symbols);
+	tuples_free(h->lines);
+	map64_free(h->lined);
 	tuples_free(h->counts);
 	tuples_free(h->fact_set);
 	free(h);
@@ -127,15 +137,62 @@ int harvest_frame(struct harvest *h, uint32_t parent, uint32_t place, uint32_t *
 	return tuples_add(h->frames, parent, place, 0, ret);
 }
 
-int harvest_symbol(struct harvest *h, uint32_t image, const char *name, size_t size, uint64_t *ret)
+uint64_t harvest_symbol_start(const char *name, size_t size)
 {
-	uint32_t text, number;
-	int r = intern_add(h->names, name, size, &text);
+	uint64_t start = hash_bytes(name, size) >> 1 & ~(uint64_t)(HARVEST_SYMBOL_STEP - 1);
 
+	return start ? start : HARVEST_SYMBOL_STEP;
+}
+
+int harvest_symbol(struct harvest *h, uint32_t image, const char *name, size_t size)
+{
+	uint32_t text;
+	int r = size > NAME_BYTES_MAX ? -EINVAL : intern_add(h->names, name, size, &text);
+
+	return r ? r : tuples_add(h->symbols, image, text, 0, NULL);
+}
+
+/* Numbers of names as they are saved: 0 is none. */
+static int chain_name(struct harvest *h, const char *name, size_t size, struct buf *chain)
+{
+	uint32_t text = UINT32_MAX;
+	int r = size ? intern_add(h->names, name, size < NAME_BYTES_MAX ? size : NAME_BYTES_MAX,
+				  &text)
+		     : 0;
+
+	return r ? r : buf_append_varint(chain, (uint32_t)(text + 1));
+}
+
+int harvest_lines(struct harvest *h, uint32_t place, const struct harvest_line *lines, size_t count)
+{
+	struct buf chain;
+	uint64_t known;
+	uint32_t number;
+	int r = 0;
+
+	if (!map64_get(h->lined, place, &known))
+		return 0;
+	/* Of more, those around the others. */
+	if (count > HARVEST_LINES_MAX) {
+		lines += count - HARVEST_LINES_MAX;
+		count = HARVEST_LINES_MAX;
+	}
+	buf_init(&chain, 64u << 10);
+	for (size_t i = 0; i < count && !r; i++) {
+		r = chain_name(h, lines[i].function, lines[i].function_size, &chain);
+		if (!r)
+			r = chain_name(h, lines[i].file, lines[i].file_size, &chain);
+		buf_append_varint(&chain, lines[i].line);
+	}
 	if (!r)
-		r = tuples_add(h->symbols, image, text, 0, &number);
+		r = chain.error;
 	if (!r)
-		*ret = ((uint64_t)number + 1) * HARVEST_SYMBOL_STEP;
+		r = intern_add(h->chains, chain.data, chain.size, &number);
+	if (!r)
+		r = tuples_add(h->lines, place, number, 0, NULL);
+	if (!r)
+		r = map64_put(h->lined, place, 1);
+	buf_free(&chain);
 	return r;
 }
 
@@ -200,6 +257,9 @@ static void save_string(struct buf *out, const struct intern *t, uint32_t number
 
 static void save_names(const struct harvest *h, struct buf *out)
 {
+	buf_append_varint(out, intern_count(h->names));
+	for (uint32_t i = 0; i < intern_count(h->names) && !out->error; i++)
+		save_string(out, h->names, i);
 	buf_append_varint(out, intern_count(h->events));
 	for (uint32_t i = 0; i < intern_count(h->events); i++) {
 		save_string(out, h->events, i);
@@ -214,15 +274,8 @@ static void save_names(const struct harvest *h, struct buf *out)
 		const struct tuple *t = tuples_at(h->counts, i);
 
 		buf_append_varint(out, t->a == HARVEST_NONE ? 0 : t->a + 1);
-		save_string(out, h->names, (uint32_t)t->b);
+		buf_append_varint(out, t->b);
 		buf_append_varint(out, t->count);
-	}
-	buf_append_varint(out, tuples_count(h->fact_set));
-	for (uint32_t i = 0; i < tuples_count(h->fact_set); i++) {
-		const struct tuple *t = tuples_at(h->fact_set, i);
-
-		save_string(out, h->names, (uint32_t)t->a);
-		save_string(out, h->names, (uint32_t)t->b);
 	}
 }
 
@@ -238,13 +291,6 @@ static void save_images(const struct harvest *h, struct buf *out)
 		buf_append_varint(out, key->key);
 		buf_append_string(out, (const char *)key->build_id, key->build_id_size);
 		buf_append_string(out, key->path, size - fixed);
-	}
-	buf_append_varint(out, tuples_count(h->symbols));
-	for (uint32_t i = 0; i < tuples_count(h->symbols); i++) {
-		const struct tuple *t = tuples_at(h->symbols, i);
-
-		buf_append_varint(out, t->a);
-		save_string(out, h->names, (uint32_t)t->b);
 	}
 }
 
@@ -268,8 +314,14 @@ void harvest_save(const struct harvest *h, struct buf *out)
 	buf_append_varint(out, h->end_ns);
 	buf_append_varint(out, h->duration_ns);
 	save_names(h, out);
+	save_tuples(h->fact_set, false, out);
 	save_images(h, out);
+	save_tuples(h->symbols, false, out);
 	save_tuples(h->places, false, out);
+	buf_append_varint(out, intern_count(h->chains));
+	for (uint32_t i = 0; i < intern_count(h->chains) && !out->error; i++)
+		save_string(out, h->chains, i);
+	save_tuples(h->lines, false, out);
 	save_tuples(h->frames, false, out);
 	save_tuples(h->samples, true, out);
 	save_tuples(h->stacks, true, out);

@@ -21,7 +21,8 @@ void import_dispatch(int argc, char **argv);
 
 struct import_source {
 	int fd;
-	const char *format; /* "perf", "pprof", "folded", "script", "gmon"; NULL: by its content */
+	const char *format;  /* "perf", "pprof", "folded", "script", "gmon"; NULL: by its content */
+	const char *program; /* of formats that do not name it: its path, or NULL */
 	uint64_t memory_bytes; /* that the child may take; 0: 4 GiB */
 };
 
@@ -35,7 +36,6 @@ int import_read(const struct import_source *source, struct buf *out, char cut[IM
 struct import_target {
 	const char *db, *machine; /* machine NULL: by the file's host name */
 	const char *root;	  /* where the images' files are looked for first, or NULL */
-	const char *program;	  /* of formats that do not name it, or NULL */
 	const char *labels[IMPORT_LABELS_MAX]; /* "key=value" */
 	size_t label_count;
 	uint64_t end_ns; /* when it was recorded, where the file does not say: ns since 1970 */

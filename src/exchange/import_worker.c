@@ -21,7 +21,6 @@
 #define MEMORY_BYTES_DEFAULT (UINT64_C(4) << 30)
 #define HARVEST_BYTES_MAX    (UINT64_C(2) << 30)
 #define INPUT		     0
-#define START_BYTES	     512
 
 /* Then the text, the reason it is not all, and the harvest. */
 struct reply {
@@ -30,40 +29,60 @@ struct reply {
 	uint64_t size;
 };
 
-/* What a regular file begins with; of a pipe nothing can be looked at and put back. */
-static int choose(const char *format, reader **ret, struct diag *diag)
+static bool send_all(const void *data, size_t size)
 {
-	uint8_t start[START_BYTES];
+	for (size_t done = 0; done < size;) {
+		struct iovec iov = {(char *)data + done, size - done};
+		struct msghdr message = {.msg_iov = &iov, .msg_iovlen = 1};
+		ssize_t n = sendmsg(WORKER_SOCKET, &message, MSG_NOSIGNAL);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return false;
+		done += (size_t)n;
+	}
+	return true;
+}
+
+/* What the input begins with; of a pipe nothing can be put back, so in keeps it. */
+static ssize_t look(struct reading *in, uint8_t start[READER_START_BYTES], struct diag *diag)
+{
 	struct stat st;
-	ssize_t n = 0;
+	ssize_t n;
 
 	if (fstat(INPUT, &st))
 		return diag_fail(diag, errno, "cannot read: %s", strerror(errno));
-	if (S_ISREG(st.st_mode))
-		n = pread(INPUT, start, sizeof(start), 0);
-	else if (!*format)
-		format = "perf";
+	if (S_ISREG(st.st_mode)) {
+		n = pread(INPUT, start, READER_START_BYTES, 0);
+		n = n < 0 ? -errno : n;
+	} else {
+		n = reading_bytes(INPUT, start, READER_START_BYTES);
+		in->start = start;
+		in->start_size = n < 0 ? 0 : (size_t)n;
+	}
 	if (n < 0)
-		return diag_fail(diag, errno, "cannot read: %s", strerror(errno));
-	return reader_choose(*format ? format : NULL, start, (size_t)n, ret, diag);
+		return diag_fail(diag, (int)-n, "cannot read: %s", strerror((int)-n));
+	in->key = hash_u64((uint64_t)st.st_ino ^ hash_u64((uint64_t)st.st_dev) ^
+			   (uint64_t)st.st_size << 20 ^ (uint64_t)st.st_mtim.tv_nsec);
+	return n;
 }
 
-static int read_input(const char *format, struct harvest *h, char *cut, struct diag *diag)
+static int read_input(const char *format, const char *program, struct harvest *h, char *cut,
+		      struct diag *diag)
 {
-	struct reading in = {.fd = INPUT, .cut = cut};
-	struct stat st;
+	struct reading in = {.fd = INPUT, .cut = cut, .program = *program ? program : NULL};
+	uint8_t start[READER_START_BYTES];
 	reader *read_form;
-	int r = choose(format, &read_form, diag);
+	ssize_t size = look(&in, start, diag);
+	int r = size < 0 ? (int)size
+			 : reader_choose(*format ? format : NULL, start, (size_t)size, &read_form,
+					 diag);
 
-	if (r)
-		return r;
-	if (!fstat(INPUT, &st))
-		in.key = hash_u64((uint64_t)st.st_ino ^ hash_u64((uint64_t)st.st_dev) ^
-				  (uint64_t)st.st_size << 20 ^ (uint64_t)st.st_mtim.tv_nsec);
-	return read_form(&in, h, diag);
+	return r ? r : read_form(&in, h, diag);
 }
 
-static int serve(const char *format)
+static int serve(const char *format, const char *program)
 {
 	char cut[READING_CUT_MAX] = "";
 	struct diag diag = {""};
@@ -72,7 +91,7 @@ static int serve(const char *format)
 	struct buf bytes;
 
 	buf_init(&bytes, HARVEST_BYTES_MAX);
-	reply.status = h ? read_input(format, h, cut, &diag) : -ENOMEM;
+	reply.status = h ? read_input(format, program, h, cut, &diag) : -ENOMEM;
 	if (!reply.status)
 		harvest_save(h, &bytes);
 	if (bytes.error)
@@ -82,9 +101,8 @@ static int serve(const char *format)
 	reply.text_size = (uint32_t)strlen(diag.text);
 	reply.cut_size = (uint32_t)strlen(cut);
 	reply.size = bytes.size;
-	return !(worker_jail_send(&reply, sizeof(reply)) &&
-		 worker_jail_send(diag.text, reply.text_size) &&
-		 worker_jail_send(cut, reply.cut_size) && worker_jail_send(bytes.data, bytes.size));
+	return !(send_all(&reply, sizeof(reply)) && send_all(diag.text, reply.text_size) &&
+		 send_all(cut, reply.cut_size) && send_all(bytes.data, bytes.size));
 }
 
 void import_dispatch(int argc, char **argv)
@@ -92,16 +110,17 @@ void import_dispatch(int argc, char **argv)
 	uint64_t memory;
 	int step;
 
-	if (argc != 3 || strcmp(argv[0], NAME) || num_parse_u64(argv[2], &memory))
+	if (argc != 4 || strcmp(argv[0], NAME) || num_parse_u64(argv[1], &memory))
 		return;
 	step = worker_jail_enter(memory);
-	_exit(step ? WORKER_EXIT_UNSAFE + step : serve(argv[1]));
+	_exit(step ? WORKER_EXIT_UNSAFE + step : serve(argv[2], argv[3]));
 }
 
 static int spawn(int input, int socket, const struct import_source *source, pid_t *ret)
 {
 	char memory[24];
-	char *argv[] = {(char *)NAME, (char *)(source->format ? source->format : ""), memory, NULL};
+	char *argv[] = {(char *)NAME, memory, (char *)(source->format ? source->format : ""),
+			(char *)(source->program ? source->program : ""), NULL};
 	char *envp[] = {(char *)"LC_ALL=C", (char *)"ASAN_OPTIONS=detect_leaks=0", NULL};
 	posix_spawn_file_actions_t files;
 	int r;

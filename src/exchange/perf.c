@@ -103,7 +103,7 @@ int read_perf_data(const struct reading *in, struct harvest *harvest, struct dia
 	if (!r) {
 		p->harvest = harvest;
 		p->file_key = in->key;
-		r = perf_read(p, in->fd, diag);
+		r = perf_read(p, in, diag);
 	}
 	if (r == -ENOMEM)
 		diag_fail(diag, ENOMEM, "out of memory");

@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include "exchange/harvest.h"
+#include "exchange/readers.h"
 #include "util/buf.h"
 #include "util/diag.h"
 #include "util/hash.h"
@@ -110,9 +111,9 @@ struct perf {
 	int error;     /* no memory: everything stops */
 };
 
-/* All of it, from a descriptor. 0; a negative errno and nothing is of use; cut is set when what
+/* All of it. 0; a negative errno and nothing is of use; cut is set when what
  * was read is good but is not all. */
-int perf_read(struct perf *p, int fd, struct diag *diag);
+int perf_read(struct perf *p, const struct reading *in, struct diag *diag);
 
 /* perf_header.c. data: the whole file. */
 int perf_header_read(struct perf *p, const uint8_t *data, size_t size, size_t *ret_start,

@@ -5,9 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 #include <linux/perf_event.h>
-#include "db/batch.h"
+#include "exchange/places.h"
 
-#define CHAIN_MAX	  (DB_STACK_MAX - 2) /* frames that are kept; a note may stand for the rest */
 #define MAX_STACK_DEFAULT 127
 #define BRANCHES_MAX	  1024
 #define HARDWARE_INDEX	  (1u << 17)
@@ -174,27 +173,13 @@ static enum perf_mode mode_of_context(uint64_t mark)
 	}
 }
 
-struct chain {
-	uint32_t place[CHAIN_MAX]; /* innermost first */
-	size_t count;
-	uint64_t frames; /* of the file, those that were not kept too */
-};
-
-static int chain_add(struct perf *p, const struct sample *s, struct chain *c, enum perf_mode mode,
-		     uint64_t address)
-{
-	enum perf_found found;
-
-	c->frames++;
-	if (c->count == CHAIN_MAX)
-		return 0;
-	return perf_world_place(p, s->pid, mode, address, &c->place[c->count++], &found);
-}
-
 /* Callers stand in a chain as the address that they are returned to. */
-static int follow_chain(struct perf *p, const struct sample *s, uint32_t place, struct chain *c)
+static int follow_chain(struct perf *p, const struct sample *s, uint32_t place,
+			struct places_stack *c)
 {
 	enum perf_mode mode = s->mode;
+	enum perf_found found;
+	uint32_t caller = place;
 	bool first = true;
 	int r = 0;
 
@@ -206,51 +191,35 @@ static int follow_chain(struct perf *p, const struct sample *s, uint32_t place, 
 			first = true;
 			continue;
 		}
-		if (c->frames == 0) { /* the sample itself */
-			c->place[c->count++] = place;
-			c->frames++;
-		} else {
-			r = chain_add(p, s, c, mode, first ? address : address - 1);
-		}
+		/* The first is the sample itself. */
+		if (c->frames)
+			r = perf_world_place(p, s->pid, mode, first ? address : address - 1,
+					     &caller, &found);
+		places_push(c, c->frames ? caller : place);
 		first = false;
 	}
-	if (!r && !c->count) {
-		c->place[c->count++] = place;
-		c->frames++;
-	}
+	if (!r && !c->count)
+		places_push(c, place);
 	return r;
 }
 
-/* A frame that stands for what is not there. */
-static int note(struct perf *p, uint64_t number, const char *text, uint32_t *ret)
-{
-	struct harvest_image image = {
-		.kind = HARVEST_NOTE, .key = number, .path = text, .path_size = strlen(text)};
-	uint32_t number_of;
-	int r = harvest_image(p->harvest, &image, &number_of);
-
-	return r ? r : harvest_place(p->harvest, number_of, 0, ret);
-}
-
 static int add_stack(struct perf *p, const struct perf_attr *a, const struct sample *s,
-		     uint32_t subject, const struct chain *c)
+		     uint32_t subject, const struct places_stack *c)
 {
-	uint32_t frame = HARVEST_NONE, place;
+	static const char not_unwound[] = "[truncated: the copied stack was not unwound]",
+			  deeper[] = "[truncated: deeper than was recorded]";
 	unsigned deepest = a->max_stack ? a->max_stack : MAX_STACK_DEFAULT;
+	uint32_t note = HARVEST_NONE;
 	int r = 0;
 
 	if (s->user_stack) {
 		p->counters.user_stacks++;
-		r = note(p, 201, "[truncated: the copied stack was not unwound]", &place);
+		r = places_note(p->harvest, 201, not_unwound, strlen(not_unwound), &note);
 	} else if (c->frames >= deepest || c->frames > c->count) {
 		p->counters.stacks_cut++;
-		r = note(p, 202, "[truncated: deeper than was recorded]", &place);
+		r = places_note(p->harvest, 202, deeper, strlen(deeper), &note);
 	}
-	if (!r && (s->user_stack || c->frames >= deepest || c->frames > c->count))
-		r = harvest_frame(p->harvest, frame, place, &frame);
-	for (size_t i = c->count; i > 0 && !r; i--)
-		r = harvest_frame(p->harvest, frame, c->place[i - 1], &frame);
-	return r ? r : harvest_stack(p->harvest, a->event, subject, frame, 1);
+	return r ? r : places_add_stack(p->harvest, a->event, subject, c, note, 1);
 }
 
 static void count_found(struct perf_attr *a, const struct sample *s, enum perf_found found)
@@ -336,7 +305,7 @@ static int add_sample(struct perf *p, struct perf_attr *a, const struct sample *
 {
 	uint32_t subject, place;
 	enum perf_found found;
-	struct chain chain;
+	struct places_stack chain;
 	int r = perf_header_name(p, a);
 
 	if (!r)

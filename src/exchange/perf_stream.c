@@ -10,7 +10,6 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <zstd.h>
-#include "util/io.h"
 
 #define PIPE_BLOCK_BYTES (4u << 20)
 #define RECORD_BYTES_MAX 65536
@@ -199,29 +198,39 @@ size_t perf_stream_feed(struct perf *p, struct perf_stream *s, struct perf_block
 	return size;
 }
 
-static int read_pipe(struct perf *p, int fd, struct diag *diag)
+static int read_pipe(struct perf *p, const struct reading *in, struct diag *diag)
 {
 	struct perf_stream s = {0};
 	struct perf_block *b = perf_block_new(PIPE_BLOCK_BYTES), *next;
 	size_t start = 0, end, used;
+	bool in_hand = in->start_size > 0; /* records that came with the start */
 	ssize_t n;
 	int r;
 
 	if (!b)
 		return -ENOMEM;
-	n = io_read(fd, b->data, 16);
+	b->size = in->start_size;
+	if (b->size)
+		memcpy(b->data, in->start, b->size);
+	n = reading_bytes(in->fd, b->data + b->size, b->size < 16 ? 16 - b->size : 0);
+	b->size = n < 0 ? 0 : b->size + (size_t)n;
 	if (n < 0)
 		r = diag_fail(diag, (int)-n, "cannot read: %s", strerror((int)-n));
-	else if (n == 16 && perf_u64(b->data + 8) > 16)
+	else if (b->size >= 16 && perf_u64(b->data + 8) > 16)
 		r = diag_fail(diag, EBADMSG,
 			      "a perf.data of the file form cannot come through a pipe: name the "
 			      "file");
 	else
-		r = perf_header_read(p, b->data, (size_t)n, &start, &end, diag);
+		r = perf_header_read(p, b->data, b->size, &start, &end, diag);
+	if (!r) {
+		b->size -= start;
+		memmove(b->data, b->data + start, b->size);
+	}
 	while (!r && !p->error && !p->cut[0]) {
-		n = io_read(fd, b->data + b->size, b->room - b->size);
-		if (n <= 0)
+		n = reading_bytes(in->fd, b->data + b->size, b->room - b->size);
+		if (n < 0 || (n == 0 && !in_hand))
 			break;
+		in_hand = false;
 		b->size += (size_t)n;
 		used = perf_stream_feed(p, &s, b, b->data, b->size);
 		next = perf_block_new(PIPE_BLOCK_BYTES);
@@ -256,19 +265,19 @@ static int read_mapped(struct perf *p, const uint8_t *data, size_t size, struct 
 	return 0;
 }
 
-int perf_read(struct perf *p, int fd, struct diag *diag)
+int perf_read(struct perf *p, const struct reading *in, struct diag *diag)
 {
 	struct stat st;
 	int r;
 
-	if (fstat(fd, &st))
+	if (fstat(in->fd, &st))
 		return diag_fail(diag, errno, "cannot read: %s", strerror(errno));
 	if (!S_ISREG(st.st_mode)) {
-		r = read_pipe(p, fd, diag);
+		r = read_pipe(p, in, diag);
 	} else if (st.st_size == 0) {
 		r = diag_fail(diag, EBADMSG, "the file is empty");
 	} else {
-		uint8_t *data = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+		uint8_t *data = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, in->fd, 0);
 
 		if (data == MAP_FAILED)
 			return diag_fail(diag, errno, "cannot read: %s", strerror(errno));

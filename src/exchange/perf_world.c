@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "exchange/perf_space.h"
+#include "exchange/places.h"
 
 #define THREADS_MAX (1u << 20)
 #define CACHE_BITS  16
@@ -367,16 +368,6 @@ int perf_world_subject(struct perf *p, uint32_t pid, uint32_t tid, uint64_t cgro
 	return 0;
 }
 
-static int unknown_place(struct perf *p, uint64_t address, uint32_t *ret)
-{
-	struct harvest_image unknown = {
-		.kind = HARVEST_UNKNOWN, .path = "[unknown]", .path_size = 9};
-	uint32_t image;
-	int r = harvest_image(p->harvest, &unknown, &image);
-
-	return r ? r : harvest_place(p->harvest, image, address, ret);
-}
-
 int perf_world_place(struct perf *p, uint32_t pid, enum perf_mode mode, uint64_t address,
 		     uint32_t *ret, enum perf_found *ret_found)
 {
@@ -391,7 +382,7 @@ int perf_world_place(struct perf *p, uint32_t pid, enum perf_mode mode, uint64_t
 
 	if (!space) {
 		*ret_found = PERF_NO_PROCESS;
-		return unknown_place(p, address, ret);
+		return places_unknown(p->harvest, address, ret);
 	}
 	memo = &w->cache[hash_u64(address ^ perf_space_version(space) << 40) >> (64 - CACHE_BITS)];
 	if (memo->address == address && memo->version == perf_space_version(space)) {
@@ -402,7 +393,7 @@ int perf_world_place(struct perf *p, uint32_t pid, enum perf_mode mode, uint64_t
 	range = perf_space_find(space, address);
 	*ret_found = range ? PERF_FOUND : mode == PERF_KERNEL ? PERF_NO_KERNEL : PERF_NO_MAPPING;
 	r = range ? harvest_place(p->harvest, range->image, address + range->base, ret)
-		  : unknown_place(p, address, ret);
+		  : places_unknown(p->harvest, address, ret);
 	if (!r)
 		*memo = (struct found){address, perf_space_version(space), *ret, *ret_found};
 	return r;

@@ -4,6 +4,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 #include "exchange/harvest.h"
 #include "util/diag.h"
 
@@ -15,6 +16,10 @@ struct reading {
 	int fd;	      /* a regular file, or a pipe */
 	uint64_t key; /* tells this input from others */
 	char *cut;    /* 200 bytes: set when what was read is good but not all; empty otherwise */
+	const char *program; /* whose it is, where the file does not say: a path; or NULL */
+	/* What was read of a pipe to find out what it is; comes before what fd gives. */
+	const uint8_t *start;
+	size_t start_size;
 };
 
 #define READING_CUT_MAX 200
@@ -27,13 +32,21 @@ int read_perf_script(const struct reading *in, struct harvest *harvest, struct d
 int read_gmon(const struct reading *in, struct harvest *harvest, struct diag *diag);
 int read_pprof(const struct reading *in, struct harvest *harvest, struct diag *diag);
 
-/* Which of them an input begins like, by its first bytes; name NULL: not asked for. -EINVAL: a name
- * that is none. */
+#define READER_START_BYTES 4096
+
+/* Which of them an input begins like, by its first bytes (of those READER_START_BYTES, or all);
+ * name NULL: not asked for. -EINVAL: a name that is none. */
 typedef int reader(const struct reading *in, struct harvest *harvest, struct diag *diag);
 int reader_choose(const char *name, const uint8_t *start, size_t size, reader **ret,
 		  struct diag *diag);
 
-/* All of the input (at most max bytes), malloc'ed, a zero byte after it. -EFBIG. */
-int reader_load(int fd, size_t max, uint8_t **ret, size_t *ret_size, struct diag *diag);
+/* For the readers. */
+
+/* Reads until there are as many bytes, or the end. Their number, or a negative errno. */
+ssize_t reading_bytes(int fd, void *out, size_t size);
+/* All of the input, malloc'ed. -EFBIG past 1 GiB, and others, with the sentence in diag. */
+int reading_load(const struct reading *in, uint8_t **ret, size_t *ret_size, struct diag *diag);
+/* Says what an error of the harvest means, where nothing was said yet. Returns it. */
+int reading_end(int error, struct diag *diag);
 
 #endif

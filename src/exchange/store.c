@@ -330,7 +330,7 @@ static int write_all(struct store *s, const struct import_target *target,
 		return r;
 	}
 	r = db_writer_close(f.writer, diag);
-	return r ? r : store_keep_symbols(s, target->db, result->machine, diag);
+	return r ? r : store_keep_names(s, target->db, result->machine, diag);
 }
 
 int store_label(struct store *s, const char *const *labels, size_t count, struct diag *diag)

@@ -41,8 +41,14 @@ struct store_event {
 };
 
 struct store_symbol {
-	uint32_t image;
-	struct store_text name;
+	uint32_t image, name; /* name: in strings */
+};
+
+/* What the file says of a place. The bytes are of triples: function and file, each a number in
+ * strings plus 1 or 0, and a line. */
+struct store_lines {
+	uint32_t place;
+	struct store_text chain;
 };
 
 struct store_counter {
@@ -78,6 +84,7 @@ struct store_list {
 struct store {
 	struct arena *memory;
 	uint64_t start_ns, end_ns, duration_ns;
+	struct store_text *strings;
 	struct store_event *events;
 	struct store_text *subjects;
 	struct store_image *images;
@@ -85,9 +92,10 @@ struct store {
 	struct store_counter *counters;
 	struct store_fact *facts;
 	struct store_place *places;
+	struct store_lines *lines;
 	struct store_frame *frames;
-	size_t event_count, subject_count, image_count, symbol_count, counter_count, fact_count,
-		place_count, frame_count;
+	size_t string_count, event_count, subject_count, image_count, symbol_count, counter_count,
+		fact_count, place_count, line_count, frame_count;
 	struct store_list samples, stacks, edges;
 };
 
@@ -101,8 +109,12 @@ int store_find_images(struct store *s, const struct import_target *target,
 		      struct import_result *result, struct diag *diag);
 /* Where an address of a harvest's image is: false when the file has no code there. */
 bool store_offset(const struct store_image *image, uint64_t offset, uint64_t *ret);
-/* Symbols of images that are names alone, and of files while they are there. */
-int store_keep_symbols(struct store *s, const char *db, const char *machine, struct diag *diag);
+
+/*
+ * store_names.c: keeps the symbols of files while they are there; of images whose files are not,
+ * those that the profile tells, added to what earlier imports told; and its lines.
+ */
+int store_keep_names(struct store *s, const char *db, const char *machine, struct diag *diag);
 
 /* "key=value" of --label to the subjects. -EINVAL. */
 int store_label(struct store *s, const char *const *labels, size_t count, struct diag *diag);

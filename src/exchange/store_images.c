@@ -8,15 +8,11 @@
 #include <string.h>
 #include <sys/utsname.h>
 #include <unistd.h>
-#include "db/blob.h"
-#include "image/find.h"
 #include "image/id_hash.h"
 #include "image/kernel.h"
 #include "image/worker.h"
 #include "util/foreign.h"
 #include "util/hash.h"
-
-#define SYMBOLS_MAX_BYTES (1u << 30)
 
 struct search {
 	struct store *store;
@@ -157,27 +153,17 @@ static void find_module(struct search *q, struct store_image *image)
 		image->less = region->bias - region->start;
 }
 
-/* Names are numbered by the harvest, so they are the same image only with the same names. */
-static int find_names(struct search *q, struct store_image *image, uint32_t number)
+/* Functions have their place by name, so that all that an image needs is one. The kernel stays what
+ * it is: in some of its functions it is idle. */
+static void find_names(struct store_image *image)
 {
-	struct buf all;
+	bool kernel = !strcmp(image->name, "[kernel.kallsyms]") || !strcmp(image->name, "[kernel]");
 
-	buf_init(&all, SYMBOLS_MAX_BYTES);
-	buf_append_string(&all, image->path.at, image->path.size);
-	for (size_t i = 0; i < q->store->symbol_count; i++) {
-		const struct store_symbol *symbol = &q->store->symbols[i];
-
-		if (symbol->image != number)
-			continue;
-		buf_append_varint(&all, i);
-		buf_append_string(&all, symbol->name.at, symbol->name.size);
-	}
-	image->id = image_id_hash(IMAGE_JIT, all.data, all.size);
-	buf_free(&all);
-	return all.error;
+	image->id =
+		image_id_hash(kernel ? IMAGE_KERNEL : IMAGE_JIT, image->path.at, image->path.size);
 }
 
-static int find_image(struct search *q, struct store_image *image, uint32_t number)
+static int find_image(struct search *q, struct store_image *image)
 {
 	uint64_t key = image->key;
 
@@ -202,9 +188,16 @@ static int find_image(struct search *q, struct store_image *image, uint32_t numb
 		image->id = image_id_hash(IMAGE_JIT, &key, sizeof(key));
 		return 0;
 	case HARVEST_NAMES:
-		return find_names(q, image, number);
+		find_names(image);
+		return 0;
 	case HARVEST_NOTE:
-		set_id(image, IMAGE_NOTE, &key, 1);
+		if (key)
+			set_id(image, IMAGE_NOTE, &key, 1);
+		else
+			set_id_or_hash(image, IMAGE_NOTE);
+		return 0;
+	case HARVEST_KNOWN:
+		set_id(image, (enum image_kind)key, image->build_id.at, image->build_id.size);
 		return 0;
 	default:
 		set_id(image, IMAGE_UNKNOWN, "", 0);
@@ -228,64 +221,9 @@ int store_find_images(struct store *s, const struct import_target *target,
 		if (!image->name)
 			r = -ENOMEM;
 		else if (image->used)
-			r = find_image(&q, image, (uint32_t)i);
+			r = find_image(&q, image);
 	}
 	image_kernel_free(q.kernel);
 	image_worker_free(q.worker);
 	return r ? diag_fail(diag, -r, "cannot find images: %s", strerror(-r)) : 0;
-}
-
-static int keep_names(const struct store *s, uint32_t number, const char *db, const char *machine,
-		      struct diag *diag)
-{
-	struct image_symbol *list = calloc(s->symbol_count + 1, sizeof(*list));
-	struct image_symbols *symbols = NULL;
-	struct buf bytes;
-	size_t count = 0;
-	int r = list ? 0 : -ENOMEM;
-
-	buf_init(&bytes, SYMBOLS_MAX_BYTES);
-	for (size_t i = 0; i < s->symbol_count && !r; i++) {
-		if (s->symbols[i].image != number)
-			continue;
-		list[count].start = (i + 1) * HARVEST_SYMBOL_STEP;
-		list[count].size = HARVEST_SYMBOL_STEP;
-		list[count].name =
-			arena_strndup(s->memory, s->symbols[i].name.at, s->symbols[i].name.size);
-		r = list[count++].name ? 0 : -ENOMEM;
-	}
-	if (!r)
-		r = image_symbols_build(list, count, "import", &symbols);
-	if (!r)
-		r = image_symbols_save(symbols, &bytes);
-	if (!r)
-		r = db_blob_write(db, machine, &io_system, &s->images[number].id, "symbols",
-				  bytes.data, bytes.size, diag);
-	image_symbols_free(symbols);
-	buf_free(&bytes);
-	free(list);
-	return r;
-}
-
-int store_keep_symbols(struct store *s, const char *db, const char *machine, struct diag *diag)
-{
-	struct image_finder *finder = NULL;
-	int r = image_finder_new(db, machine, &finder);
-
-	if (r)
-		return diag_fail(diag, -r, "out of memory");
-	for (size_t i = 0; i < s->image_count && !r; i++) {
-		const struct store_image *image = &s->images[i];
-
-		if (!image->used)
-			continue;
-		if (image->kind == HARVEST_NAMES)
-			r = keep_names(s, (uint32_t)i, db, machine, diag);
-		else if (image->id.kind == IMAGE_BUILD_ID || image->id.kind == IMAGE_CONTENT ||
-			 image->id.kind == IMAGE_KERNEL)
-			/* What cannot be had now, reports will look for again. */
-			image_finder_keep(finder, &image->id, image->name, NULL);
-	}
-	image_finder_free(finder);
-	return r;
 }

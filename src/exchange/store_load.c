@@ -7,6 +7,7 @@
 #define MEMORY_MAX ((size_t)16 << 30)
 #define NAME_MAX_  1024
 #define PATH_MAX_  4096
+#define STRING_MAX 16384
 
 static int refuse(struct diag *diag)
 {
@@ -40,16 +41,6 @@ static struct store_text take_text(struct cursor *c, size_t max)
 	return t;
 }
 
-static const char *take_string(struct store *s, struct cursor *c, size_t max)
-{
-	struct store_text t = take_text(c, max);
-	char *copy = arena_strndup(s->memory, t.at, t.size);
-
-	if (!copy)
-		c->error = -ENOMEM;
-	return copy ? copy : "";
-}
-
 /* A number of something that there is. */
 static uint32_t take_index(struct cursor *c, size_t count)
 {
@@ -60,8 +51,23 @@ static uint32_t take_index(struct cursor *c, size_t count)
 	return c->error ? 0 : (uint32_t)v;
 }
 
+/* Terminated. */
+static const char *take_name(struct store *s, struct cursor *c)
+{
+	uint32_t number = take_index(c, s->string_count);
+	struct store_text t = c->error ? (struct store_text){"", 0} : s->strings[number];
+	char *copy = arena_strndup(s->memory, t.at, t.size);
+
+	if (!copy)
+		c->error = -ENOMEM;
+	return copy ? copy : "";
+}
+
 static void take_names(struct store *s, struct cursor *c)
 {
+	s->strings = take_list(s, c, 1, sizeof(*s->strings), &s->string_count);
+	for (size_t i = 0; i < s->string_count; i++)
+		s->strings[i] = take_text(c, STRING_MAX);
 	s->events = take_list(s, c, 3, sizeof(*s->events), &s->event_count);
 	for (size_t i = 0; i < s->event_count; i++) {
 		s->events[i].name = take_text(c, NAME_MAX_);
@@ -74,13 +80,13 @@ static void take_names(struct store *s, struct cursor *c)
 	s->counters = take_list(s, c, 3, sizeof(*s->counters), &s->counter_count);
 	for (size_t i = 0; i < s->counter_count; i++) {
 		s->counters[i].event = take_index(c, s->event_count + 1) - 1;
-		s->counters[i].name = take_string(s, c, NAME_MAX_);
+		s->counters[i].name = take_name(s, c);
 		s->counters[i].value = cursor_varint(c);
 	}
 	s->facts = take_list(s, c, 2, sizeof(*s->facts), &s->fact_count);
 	for (size_t i = 0; i < s->fact_count; i++) {
-		s->facts[i].name = take_string(s, c, NAME_MAX_);
-		s->facts[i].value = take_string(s, c, PATH_MAX_);
+		s->facts[i].name = take_name(s, c);
+		s->facts[i].value = take_name(s, c);
 	}
 }
 
@@ -91,21 +97,61 @@ static void take_images(struct store *s, struct cursor *c)
 		struct store_image *image = &s->images[i];
 
 		image->kind = cursor_u8(c);
-		if (image->kind < HARVEST_FILE || image->kind > HARVEST_NOTE)
+		if (image->kind < HARVEST_FILE || image->kind > HARVEST_KNOWN)
 			c->error = c->error ? c->error : -EBADMSG;
 		image->inode = cursor_varint(c);
 		image->key = cursor_varint(c);
 		image->build_id = take_text(c, IMAGE_ID_MAX);
 		image->path = take_text(c, PATH_MAX_ - 1);
+		if (image->kind == HARVEST_KNOWN &&
+		    (image->key < IMAGE_BUILD_ID || image->key > IMAGE_NOTE))
+			c->error = c->error ? c->error : -EBADMSG;
 	}
 	s->symbols = take_list(s, c, 2, sizeof(*s->symbols), &s->symbol_count);
 	for (size_t i = 0; i < s->symbol_count; i++) {
 		s->symbols[i].image = take_index(c, s->image_count);
-		s->symbols[i].name = take_text(c, PATH_MAX_ * 4);
+		s->symbols[i].name = take_index(c, s->string_count);
 	}
 }
 
-static void take_frames(struct store *s, struct cursor *c)
+/* Whether a chain is of triples, and of names that there are. */
+static bool is_chain(const struct store *s, struct store_text chain)
+{
+	struct cursor c = cursor_over(chain.at, chain.size);
+	size_t count = 0;
+
+	for (; cursor_left(&c) && !c.error; count++) {
+		uint64_t function = cursor_varint(&c), file = cursor_varint(&c);
+
+		if (function > s->string_count || file > s->string_count ||
+		    cursor_varint(&c) > UINT32_MAX)
+			return false;
+	}
+	return !c.error && count <= HARVEST_LINES_MAX;
+}
+
+static void take_lines(struct store *s, struct cursor *c)
+{
+	size_t count;
+	struct store_text *chains = take_list(s, c, 1, sizeof(*chains), &count);
+
+	for (size_t i = 0; i < count && !c->error; i++) {
+		chains[i] = take_text(c, 64u << 10);
+		if (!is_chain(s, chains[i]) && !c->error)
+			c->error = -EBADMSG;
+	}
+	s->lines = take_list(s, c, 2, sizeof(*s->lines), &s->line_count);
+	for (size_t i = 0; i < s->line_count; i++) {
+		uint32_t chain;
+
+		s->lines[i].place = take_index(c, s->place_count);
+		chain = take_index(c, count);
+		if (!c->error)
+			s->lines[i].chain = chains[chain];
+	}
+}
+
+static void take_places(struct store *s, struct cursor *c)
 {
 	s->places = take_list(s, c, 2, sizeof(*s->places), &s->place_count);
 	for (size_t i = 0; i < s->place_count; i++) {
@@ -114,6 +160,10 @@ static void take_frames(struct store *s, struct cursor *c)
 		if (!c->error)
 			s->images[s->places[i].image].used = true;
 	}
+}
+
+static void take_frames(struct store *s, struct cursor *c)
+{
 	s->frames = take_list(s, c, 2, sizeof(*s->frames), &s->frame_count);
 	for (size_t i = 0; i < s->frame_count; i++) {
 		uint64_t parent = cursor_varint(c);
@@ -178,6 +228,8 @@ int store_load(struct store *s, const void *data, size_t size, struct diag *diag
 	s->duration_ns = cursor_varint(&c);
 	take_names(s, &c);
 	take_images(s, &c);
+	take_places(s, &c);
+	take_lines(s, &c);
 	take_frames(s, &c);
 	take_counts(s, &c, s->place_count, &s->samples);
 	take_counts(s, &c, s->frame_count, &s->stacks);

@@ -220,12 +220,17 @@ static bool is_file_kind(const struct image_id *id)
 	return id->kind == IMAGE_BUILD_ID || id->kind == IMAGE_CONTENT;
 }
 
-/* The cache first; poor symbols only until a debug file has been installed. */
+/* The cache first; poor symbols only until a debug file has been installed, those that a profile
+ * told only until there are others. */
 static int find_symbols(struct image_finder *f, struct found_image *im, struct diag *diag)
 {
 	struct image_symbols *cached = NULL, *better = NULL;
 	int err = finder_load_symbols(f, &im->id, &cached);
-	if (!err && is_file_kind(&im->id) && is_poor(cached) && finder_may_have_debug(f, &im->id)) {
+	if (!err && finder_is_told(cached)) {
+		if (symbols_anew(f, im, &better, NULL) == 0)
+			finder_save_symbols(f, &im->id, better);
+	} else if (!err && is_file_kind(&im->id) && is_poor(cached) &&
+		   finder_may_have_debug(f, &im->id)) {
 		int debug_fd = finder_open_debug(f, im, -1, NULL);
 		if (debug_fd >= 0)
 			close(debug_fd);
@@ -259,27 +264,6 @@ int image_find_symbols(struct image_finder *f, const struct image_id *id, const 
 		return diag_fail(diag, -im->symbols_error, "%s", im->symbols_why.text);
 	*ret = im->symbols;
 	return 0;
-}
-
-int image_find_lines(struct image_finder *f, const struct image_id *id, const char *path,
-		     const uint64_t *addresses, size_t count, struct image_lines **ret,
-		     struct diag *diag)
-{
-	struct found_image *im;
-	int err = finder_image(f, id, path, &im, diag);
-	if (err < 0)
-		return err;
-	int fd = finder_open_file(f, im, diag);
-	int debug_fd = finder_open_debug(f, im, fd, NULL);
-	err = fd;
-	if (fd >= 0 || debug_fd >= 0)
-		err = image_worker_lines(f->worker, fd >= 0 ? fd : debug_fd,
-					 fd >= 0 ? debug_fd : -1, addresses, count, ret, diag);
-	if (fd >= 0)
-		close(fd);
-	if (debug_fd >= 0)
-		close(debug_fd);
-	return err;
 }
 
 void image_find_machine(struct image_finder *f, const struct image_id *id, const char *path,

@@ -26,7 +26,7 @@ void image_finder_free(struct image_finder *f);
 /* Owned by the finder. -ENOENT, with the reason in diag, when nothing is known of the image. */
 int image_find_symbols(struct image_finder *f, const struct image_id *id, const char *path,
 		       const struct image_symbols **ret, struct diag *diag);
-/* image_lines_free() the result. */
+/* image_lines_free() the result. Where no file tells, what a profile told (see below). */
 int image_find_lines(struct image_finder *f, const struct image_id *id, const char *path,
 		     const uint64_t *addresses, size_t count, struct image_lines **ret,
 		     struct diag *diag);
@@ -61,6 +61,17 @@ int image_finder_keep(struct image_finder *f, const struct image_id *id, const c
 		      struct diag *diag);
 int image_finder_keep_code(struct image_finder *f, const struct image_id *id, const char *path,
 			   const uint64_t *addresses, size_t count, struct diag *diag);
+
+/*
+ * For imports: what a profile of another tool says of an image, kept beside what earlier ones said.
+ * It counts while no file tells. Symbols: neighbours of one name are one function. Lines: addresses
+ * rising, each once, lines[i] of the i-th. Silent where something better is known already.
+ */
+int image_finder_tell_symbols(struct image_finder *f, const struct image_id *id,
+			      const struct image_symbol *list, size_t count, struct diag *diag);
+int image_finder_tell_lines(struct image_finder *f, const struct image_id *id,
+			    const uint64_t *addresses, size_t count,
+			    const struct image_lines *lines, struct diag *diag);
 
 struct image_finder_counts {
 	uint64_t images;		  /* asked for */

@@ -6,7 +6,7 @@
 #include "image/finder.h"
 #include "util/io.h"
 
-static int blob_read(struct image_finder *f, const struct image_id *id, const char *kind,
+int finder_load_blob(struct image_finder *f, const struct image_id *id, const char *kind,
 		     size_t max_bytes, void **ret_data, size_t *ret_size)
 {
 	if (!f->db_path)
@@ -18,8 +18,8 @@ static int blob_read(struct image_finder *f, const struct image_id *id, const ch
 	return err;
 }
 
-static int blob_write(struct image_finder *f, const struct image_id *id, const char *kind,
-		      const struct buf *b)
+int finder_save_blob(struct image_finder *f, const struct image_id *id, const char *kind,
+		     const struct buf *b)
 {
 	int err = b->error ? b->error
 			   : db_blob_write(f->db_path, f->machine, &io_system, id, kind, b->data,
@@ -34,7 +34,7 @@ int finder_load_symbols(struct image_finder *f, const struct image_id *id,
 {
 	void *data;
 	size_t size;
-	int err = blob_read(f, id, "symbols", FINDER_SYMBOLS_BYTES, &data, &size);
+	int err = finder_load_blob(f, id, "symbols", FINDER_SYMBOLS_BYTES, &data, &size);
 	if (err < 0)
 		return err;
 	err = image_symbols_load(data, size, ret, NULL);
@@ -52,7 +52,7 @@ void finder_save_symbols(struct image_finder *f, const struct image_id *id,
 		return;
 	buf_init(&b, FINDER_SYMBOLS_BYTES);
 	image_symbols_save(s, &b);
-	if (blob_write(f, id, "symbols", &b) == 0)
+	if (finder_save_blob(f, id, "symbols", &b) == 0)
 		f->counts.symbols_kept++;
 	buf_free(&b);
 }
@@ -74,7 +74,8 @@ void finder_load_code(struct image_finder *f, struct found_image *im)
 		return;
 	im->code_tried = true;
 	/* Code and, for each piece, its place. */
-	if (blob_read(f, &im->id, "code", 4 * (size_t)CODE_CACHE_MAX_BYTES, &data, &size) < 0)
+	if (finder_load_blob(f, &im->id, "code", 4 * (size_t)CODE_CACHE_MAX_BYTES, &data, &size) <
+	    0)
 		return;
 	if (code_cache_load(&im->code, data, size) < 0) {
 		f->counts.damaged++;
@@ -90,7 +91,7 @@ int finder_save_code(struct image_finder *f, struct found_image *im)
 		return 0;
 	buf_init(&b, 4 * (size_t)CODE_CACHE_MAX_BYTES);
 	code_cache_save(&im->code, &b);
-	int err = blob_write(f, &im->id, "code", &b);
+	int err = finder_save_blob(f, &im->id, "code", &b);
 	if (!err) {
 		f->counts.code_kept++;
 		im->code_changed = false;

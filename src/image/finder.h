@@ -91,6 +91,13 @@ void finder_save_symbols(struct image_finder *f, const struct image_id *id,
 bool finder_has_symbols(struct image_finder *f, const struct image_id *id);
 void finder_load_code(struct image_finder *f, struct found_image *im);
 int finder_save_code(struct image_finder *f, struct found_image *im);
+int finder_load_blob(struct image_finder *f, const struct image_id *id, const char *kind,
+		     size_t max_bytes, void **ret_data, size_t *ret_size);
+int finder_save_blob(struct image_finder *f, const struct image_id *id, const char *kind,
+		     const struct buf *b);
+
+/* find_told.c: what a profile told, and no file. */
+bool finder_is_told(const struct image_symbols *s);
 
 /*
  * find_remote.c: a client of debuginfod servers. Its library is loaded when $DEBUGINFOD_URLS is

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
 # shellcheck shell=bash
-# culprit import: what perf records here in its modes, against perf report, to the sample.
+# timeout: 400
+# culprit import: what perf records here in its modes, against perf report, to the sample; then the
+# same by way of other forms, and a program of gcc -pg against gprof.
 . "$(dirname "$0")/../tap.sh"
 unset CULPRIT_DB DEBUGINFOD_URLS COLUMNS
 if ! timeout 60 perf record -o try.data -e cpu-clock -- true >/dev/null 2>&1; then
@@ -19,16 +21,18 @@ E2
 by_perf() { # FILE
 	timeout 100 perf report -i "$1" --stdio -n --sort comm,dso -g none --no-children -F sample,comm,dso \
 		-w 10,20,200 -t'|' 2>/dev/null | python3 -c '
-import re, sys
-event = ""
+import collections, re, sys
+event, sums = "", collections.Counter()
 for line in sys.stdin:
     found = re.match(r"# Samples: .* of event .(.*).$", line.rstrip())
     if found:
         event = found[1]
     fields = [f.strip() for f in line.split("|")]
     if line[0] != "#" and len(fields) == 3 and int(fields[0]):
-        image = "[jit]" if fields[2].startswith("[JIT]") else fields[2]
-        print(event, fields[1], image, fields[0], sep="|")' | sort
+        image = "[jit]" if fields[2].startswith(("[JIT]", "memfd:")) else fields[2]
+        sums[event, fields[1], image] += int(fields[0])
+for key, count in sums.items():
+    print(*key, count, sep="|")' | sort
 }
 by_culprit() { # DB
 	for comm in $("$culprit" prof --idle -i "$1" --by subject --json | python3 -c '
@@ -36,13 +40,15 @@ import json, sys
 for row in json.load(sys.stdin)["rows"]:
     print(row["subject"].removeprefix("comm="))'); do
 		"$culprit" prof --idle -i "$1" --by image --subject "comm=$comm" --json | python3 -c '
-import json, os, sys
+import collections, json, os, sys
+sums = collections.Counter()  # of several images of one name, as perf does
 for row in json.load(sys.stdin)["rows"]:
     for event, count in row["events"].items():
-        if count:
-            image = row["image"]
-            image = image if image[0] == "[" else os.path.basename(image)
-            print(event, sys.argv[1], image, count, sep="|")' "$comm"
+        image = row["image"]
+        sums[event, image if image[0] == "[" else os.path.basename(image)] += count
+for (event, image), count in sums.items():
+    if count:
+        print(event, sys.argv[1], image, count, sep="|")' "$comm"
 	done | sort
 }
 compare() { # NAME FILE
@@ -85,5 +91,113 @@ if timeout -s KILL 30 perf record -o all.data -F 1000 -a -g -- /usr/bin/python3 
 	compare "-a -g" all.data
 else
 	skip "-a -g" "perf record did not end"
+fi
+
+# A program whose functions all have names, seen as perf.data, and as other tools tell it.
+cat >work.c <<'E2'
+static volatile double sink;
+__attribute__((noipa)) double inner(int n)
+{
+	double s = 0;
+	for (int i = 1; i < n; i++)
+		s += 1.0 / i;
+	return s;
+}
+static inline __attribute__((always_inline)) double small(double s, int i)
+{
+	return s * i + 0.5 / (s + 1);
+}
+__attribute__((noipa)) void other(int n)
+{
+	double s = 0;
+	for (int i = 0; i < n; i++)
+		s = small(s, i);
+	sink = s;
+}
+__attribute__((noipa)) void outer(int n)
+{
+	for (int i = 0; i < n; i++)
+		sink = inner(2000);
+}
+int main(void)
+{
+	for (int i = 0; i < 100; i++) {
+		outer(300);
+		other(200000);
+	}
+}
+E2
+table() { "$culprit" prof -i "$1" --image '*work' | sed '1,/^$/d'; }
+tree() { "$culprit" calls -i "$1" | sed '1,/^$/d'; }
+cc -g -O0 -o work work.c
+timeout 100 perf record -o forms.data -F 2000 -g -- ./work >/dev/null 2>&1
+"$culprit" import forms.data -q -o f.db
+table f.db >table.txt
+tree f.db >tree.txt
+check_match "the program's functions are there" table.txt ' other .*work$'
+"$culprit" export -i f.db --pprof f.pb.gz
+"$culprit" import f.pb.gz -q -o pprof.db
+table pprof.db >pprof-table.txt
+tree pprof.db >pprof-tree.txt
+check "pprof and back: the same table" diff table.txt pprof-table.txt
+check "pprof and back: the same tree" diff tree.txt pprof-tree.txt
+mv work "work.away"
+HOME=$PWD "$culprit" import f.pb.gz -q -o away.db
+table away.db >away-table.txt
+tree away.db >away-tree.txt
+check "pprof: names as they were when the program is gone" diff table.txt away-table.txt
+check "pprof: and the tree" diff tree.txt away-tree.txt
+mv "work.away" work
+"$culprit" export -i f.db --folded f.folded
+"$culprit" import f.folded -q -o folded.db
+"$culprit" export -i folded.db --folded again.folded
+check "folded and back: the same stacks" cmp f.folded again.folded
+for options in "" "--no-inline"; do
+	# shellcheck disable=SC2086
+	timeout 100 perf script -i forms.data $options >f.txt 2>/dev/null
+	rm -rf script.db
+	"$culprit" import f.txt -q -o script.db
+	table script.db >script-table.txt
+	check "perf script $options: the same table as of the file" diff table.txt script-table.txt
+done
+# By the path of the program's own functions, the stacks that end there.
+paths() { # DB
+	"$culprit" calls -i "$1" --no-inlined --image '*work' --json | python3 -c '
+import collections, json, sys
+sums = collections.Counter()
+def walk(node, path):
+    if node.get("image", "").endswith("/work"):
+        path += (node["function"],)
+    sums[path] += node["self"]
+    for child in node.get("children", []):
+        walk(child, path)
+for root in json.load(sys.stdin)["rows"]:
+    walk(root, ())
+for path, count in sorted(sums.items()):
+    print(count, *path)'
+}
+paths f.db >paths.txt
+paths script.db >script-paths.txt
+check_match "stacks of the program are there" paths.txt '^[0-9]+ main outer inner$'
+check "perf script: the same stacks" diff paths.txt script-paths.txt
+
+# By function, ticks and calls: gprof's flat profile has them as seconds of 10 ms.
+cc -pg -g -O1 -o counted work.c
+if ./counted && [ -s gmon.out ] && command -v gprof >/dev/null; then
+	gprof -b -p counted gmon.out | python3 -c '
+import sys
+for line in sys.stdin.read().split("name    \n")[1].splitlines():
+    f = line.split()
+    if f:
+        print(f[-1], round(float(f[2]) * 100), f[3] if len(f) > 4 else 0)' | sort >gprof.txt
+	"$culprit" import gmon.out --program counted -q -o gmon.db
+	"$culprit" prof -i gmon.db --image '*counted' --json | python3 -c '
+import json, sys
+for row in json.load(sys.stdin)["rows"]:
+    print(row["function"], row["events"].get("cpu-clock", 0), row["events"].get("calls", 0))' |
+		sort >culprit.txt
+	check "gmon.out: ticks and calls as gprof has them" diff gprof.txt culprit.txt
+else
+	skip "gmon.out" "no gprof, or gcc -pg does not work here"
 fi
 tap_end

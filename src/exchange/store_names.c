@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#include "exchange/store.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "image/find.h"
+#include "image/lines_new.h"
+
+/* What the profile says of an image: names and lines, an image at a time. */
+struct telling {
+	struct store *s;
+	struct image_finder *finder;
+	struct told { /* of all images, by image and address */
+		uint32_t image;
+		uint64_t address;
+		struct store_text chain;
+	} * told;
+	size_t count;
+};
+
+static int compare_told(const void *a, const void *b)
+{
+	const struct told *x = a, *y = b;
+
+	if (x->image != y->image)
+		return x->image < y->image ? -1 : 1;
+	return (x->address > y->address) - (x->address < y->address);
+}
+
+static int collect(struct telling *t)
+{
+	const struct store *s = t->s;
+
+	t->told = calloc(s->line_count + 1, sizeof(*t->told));
+	if (!t->told)
+		return -ENOMEM;
+	for (size_t i = 0; i < s->line_count; i++) {
+		const struct store_place *p = &s->places[s->lines[i].place];
+		struct told *told = &t->told[t->count];
+
+		*told = (struct told){.image = p->image, .chain = s->lines[i].chain};
+		t->count += store_offset(&s->images[p->image], p->offset, &told->address);
+	}
+	qsort(t->told, t->count, sizeof(*t->told), compare_told);
+	return 0;
+}
+
+/* Terminated; NULL: not known, or no memory. */
+static const char *get_string(struct store *s, uint64_t number)
+{
+	const struct store_text *text = number ? &s->strings[number - 1] : NULL;
+
+	return text ? arena_strndup(s->memory, text->at, text->size) : NULL;
+}
+
+static size_t read_chain(struct telling *t, const struct told *told, struct image_frame *frames)
+{
+	struct cursor c = cursor_over(told->chain.at, told->chain.size);
+	size_t count = 0;
+
+	for (; cursor_left(&c) && count < HARVEST_LINES_MAX; count++) {
+		frames[count] =
+			(struct image_frame){.function = get_string(t->s, cursor_varint(&c))};
+		frames[count].file = get_string(t->s, cursor_varint(&c));
+		frames[count].line = (uint32_t)cursor_varint(&c);
+	}
+	return count;
+}
+
+static int tell_lines(struct telling *t, const struct image_id *id, const struct told *told,
+		      size_t count)
+{
+	uint64_t *addresses = calloc(count + 1, sizeof(*addresses));
+	struct image_lines *lines = NULL;
+	int r = addresses ? image_lines_new(count, &lines) : -ENOMEM;
+
+	for (size_t i = 0; i < count && !r; i++) {
+		struct image_frame known[HARVEST_LINES_MAX];
+		struct lines_frame frames[HARVEST_LINES_MAX];
+		size_t n = read_chain(t, &told[i], known);
+
+		addresses[i] = told[i].address;
+		for (size_t k = 0; k < n; k++)
+			frames[k] = (struct lines_frame){
+				.function = image_lines_string(lines, known[k].function),
+				.file = image_lines_string(lines, known[k].file),
+				.line = known[k].line,
+			};
+		r = image_lines_set(lines, i, frames, n);
+	}
+	if (!r)
+		r = image_lines_finish(lines);
+	if (!r)
+		r = image_finder_tell_lines(t->finder, id, addresses, count, lines, NULL);
+	image_lines_free(lines);
+	free(addresses);
+	return r;
+}
+
+/* The function that has the code at each address; neighbours will be joined. */
+static size_t symbols_of_lines(struct telling *t, const struct told *told, size_t count,
+			       struct image_symbol *list)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		struct image_frame known[HARVEST_LINES_MAX];
+		size_t n = read_chain(t, &told[i], known);
+		const char *name = n ? known[n - 1].function : NULL;
+
+		if (name && *name)
+			list[kept++] = (struct image_symbol){told[i].address, 1, name};
+	}
+	return kept;
+}
+
+static int compare_symbols(const void *a, const void *b)
+{
+	const struct store_symbol *x = a, *y = b;
+
+	return (x->image > y->image) - (x->image < y->image);
+}
+
+static size_t symbols_by_name(struct telling *t, const struct store_symbol *symbols, size_t count,
+			      struct image_symbol *list)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		const struct store_text *name = &t->s->strings[symbols[i].name];
+		const char *copy = arena_strndup(t->s->memory, name->at, name->size);
+
+		if (copy && *copy)
+			list[kept++] =
+				(struct image_symbol){harvest_symbol_start(name->at, name->size),
+						      HARVEST_SYMBOL_STEP, copy};
+	}
+	return kept;
+}
+
+struct part { /* of what is told: that of one image */
+	const struct told *told;
+	const struct store_symbol *symbols;
+	size_t told_count, symbol_count;
+};
+
+/* Better ones will be looked for again by reports. */
+static int keep_image(struct telling *t, const struct store_image *image, const struct part *p)
+{
+	struct image_symbol *list;
+	size_t kept;
+	int r = 0;
+
+	if (image->id.kind == IMAGE_UNKNOWN || image->id.kind == IMAGE_NOTE)
+		return 0;
+	if (image->kind != HARVEST_NAMES)
+		image_finder_keep(t->finder, &image->id, image->name, NULL);
+	list = calloc(p->symbol_count + p->told_count + 1, sizeof(*list));
+	if (!list)
+		return -ENOMEM;
+	kept = image->kind == HARVEST_NAMES ? symbols_by_name(t, p->symbols, p->symbol_count, list)
+					    : symbols_of_lines(t, p->told, p->told_count, list);
+	if (kept)
+		r = image_finder_tell_symbols(t->finder, &image->id, list, kept, NULL);
+	free(list);
+	if (!r && p->told_count)
+		r = tell_lines(t, &image->id, p->told, p->told_count);
+	return r;
+}
+
+int store_keep_names(struct store *s, const char *db, const char *machine, struct diag *diag)
+{
+	struct telling t = {.s = s};
+	struct part p = {0};
+	int r = image_finder_new(db, machine, &t.finder);
+
+	if (!r)
+		r = collect(&t);
+	if (!r && s->symbol_count)
+		qsort(s->symbols, s->symbol_count, sizeof(*s->symbols), compare_symbols);
+	p.told = t.told;
+	p.symbols = s->symbols;
+	for (uint32_t i = 0; i < s->image_count && !r; i++) {
+		p.told += p.told_count;
+		p.symbols += p.symbol_count;
+		for (p.told_count = 0;
+		     p.told + p.told_count < t.told + t.count && p.told[p.told_count].image == i;)
+			p.told_count++;
+		for (p.symbol_count = 0;
+		     p.symbols + p.symbol_count < s->symbols + s->symbol_count &&
+		     p.symbols[p.symbol_count].image == i;)
+			p.symbol_count++;
+		if (s->images[i].used)
+			r = keep_image(&t, &s->images[i], &p);
+	}
+	image_finder_free(t.finder);
+	free(t.told);
+	return r ? diag_fail(diag, -r, "cannot keep names: %s", strerror(-r)) : 0;
+}
