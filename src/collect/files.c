@@ -3,12 +3,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
+#include <sys/vfs.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -21,9 +23,12 @@
 #define TABLE_SIZE   4096 /* chains */
 #define SETTLED_NS   10000000000
 #define LOOK_NS	     1000000000
-#define ATTEMPTS_MAX 3	 /* different processes through which a file is tried */
-#define HELD_MAX     256 /* descriptors of files that do not last */
-#define DELETED	     " (deleted)"
+#define ATTEMPTS_MAX 3 /* different processes through which a file is tried */
+/* One that took too long to look at is tried again after this, then after twice that and so on. */
+#define LATE_NS	       10000000000
+#define LATE_DOUBLINGS 10
+#define HELD_MAX       256 /* descriptors of files that do not last */
+#define DELETED	       " (deleted)"
 
 struct files {
 	struct image_worker *worker;
@@ -197,10 +202,16 @@ void files_collect(struct files *f, uint64_t before_ns)
 /* The ways to a file, the surest first. */
 enum way { WAY_HELD, WAY_MAPPING, WAY_ROOT, WAY_PATH, WAYS };
 
+static bool is_marked_deleted(const struct mapped_file *file)
+{
+	size_t size = file->path_size, cut = strlen(DELETED);
+
+	return size > cut && !memcmp(file->path + size - cut, DELETED, cut);
+}
+
 static int name_way(const struct mapped_file *file, enum way way, pid_t pid, uint64_t start,
 		    uint64_t end, char *ret, size_t room)
 {
-	size_t size = file->path_size, cut = strlen(DELETED);
 	if (way == WAY_HELD) {
 		/* Its own open file, so that nobody else moves its position. */
 		snprintf(ret, room, "/proc/self/fd/%d", file->held - 1);
@@ -213,8 +224,8 @@ static int name_way(const struct mapped_file *file, enum way way, pid_t pid, uin
 			 (unsigned long long)start, (unsigned long long)end);
 		return 0;
 	}
-	if (size > cut && !memcmp(file->path + size - cut, DELETED, cut))
-		size -= cut;
+	size_t size = file->path_size - (is_marked_deleted(file) ? strlen(DELETED) : 0);
+
 	if (size >= room)
 		return -ENAMETOOLONG;
 	memcpy(ret, file->path, size);
@@ -222,7 +233,6 @@ static int name_way(const struct mapped_file *file, enum way way, pid_t pid, uin
 	return 0;
 }
 
-/* Opens it one way, and accepts it only if it can be the file of the record. */
 static int open_way(const struct mapped_file *file, enum way way, pid_t pid, uint64_t start,
 		    uint64_t end, struct stat *st)
 {
@@ -234,14 +244,46 @@ static int open_way(const struct mapped_file *file, enum way way, pid_t pid, uin
 	/* The kernel recorded a path without links. */
 	if (fd == 0)
 		fd = way < WAY_ROOT ? foreign_open(path, st) : foreign_open_below(root, path, st);
-	if (fd < 0)
-		return fd;
-	/* With a build-id the content is compared later. The device is not: overlay file systems
-	 * show one number in a record and another in stat. */
-	if (file->name.build_id_size || st->st_ino == file->name.inode)
-		return fd;
-	close(fd);
-	return -ESTALE;
+	return fd;
+}
+
+/* Whether a time that stat gave lies after a mapping was made. */
+static bool is_after(const struct timespec *then, uint64_t born_ns)
+{
+	int64_t age_ns = (int64_t)(clock_monotonic_ns() - born_ns);
+
+	return (int64_t)clock_wall_ns() - (then->tv_sec * 1000000000 + then->tv_nsec) < age_ns;
+}
+
+/* Without a build-id a file is only what it was when it was mapped while nobody has written to it
+ * since. */
+static bool written_since(const struct mapped_file *file, const struct stat *st, uint64_t born_ns)
+{
+	return file->name.build_id_size == 0 && born_ns && is_after(&st->st_mtim, born_ns);
+}
+
+/*
+ * An overlay has numbers of its own for a file that it copied from a lower layer, while a mapping
+ * has those of the layer (Linux 6.1; 6.18 shows the same in both). There the path has to do, in the
+ * process's own root, as long as nothing was done to the file (a rename, too, sets its ctime) since
+ * it was mapped.
+ */
+static bool may_be_renumbered(const struct mapped_file *file, enum way way, int fd,
+			      const struct stat *st, uint64_t born_ns)
+{
+	struct statfs fs;
+
+	return way == WAY_ROOT && !is_marked_deleted(file) && fstatfs(fd, &fs) == 0 &&
+	       fs.f_type == OVERLAYFS_SUPER_MAGIC && !(born_ns && is_after(&st->st_ctim, born_ns));
+}
+
+/* Whether what was opened can be the file of the record. With a build-id the content is compared
+ * later. The device is not: overlays show one number in a record and another in stat. */
+static bool may_be_recorded(const struct mapped_file *file, enum way way, int fd,
+			    const struct stat *st, uint64_t born_ns)
+{
+	return file->name.build_id_size || st->st_ino == file->name.inode ||
+	       may_be_renumbered(file, way, fd, st, born_ns);
 }
 
 int files_open(const struct mapped_file *file, pid_t pid, uint64_t start, uint64_t end)
@@ -301,6 +343,15 @@ static bool facts_match(const struct mapped_file *file, const struct image_facts
 		!memcmp(facts->id.bytes, file->name.build_id, facts->id.size));
 }
 
+/* It need not be hostile: the machine, or the file system, may be too busy now. */
+static void postpone(struct mapped_file *file)
+{
+	unsigned doublings = file->late < LATE_DOUBLINGS ? file->late : LATE_DOUBLINGS;
+
+	file->late++;
+	file->again_ns = clock_wall_ns() + (LATE_NS << doublings);
+}
+
 /* Reads what the file is. -ESTALE: its content is not that of the record. */
 static int take_facts(struct files *f, struct mapped_file *file, int fd, const struct stat *st)
 {
@@ -319,6 +370,8 @@ static int take_facts(struct files *f, struct mapped_file *file, int fd, const s
 	file->gone = is_passing(file, st);
 	if (r) {
 		f->counters.hostile += r == -ETIMEDOUT || r == -EBADMSG;
+		if (r == -ETIMEDOUT)
+			postpone(file);
 		if (r == -EBADMSG && name_starts(&file->name, "/memfd:"))
 			file->state = FILE_ANON;
 		else
@@ -350,6 +403,7 @@ static struct mapped_file *replace(struct files *f, struct mapped_file *old)
 	file->next = *at;
 	*at = file;
 	file->attempts = old->attempts;
+	file->late = old->late;
 	f->counters.files++;
 	file_unref(old);
 	return file_ref(file);
@@ -366,20 +420,6 @@ static void hold(struct files *f, struct mapped_file *file, int fd)
 	}
 }
 
-/* Without a build-id a file is only what it was when it was mapped while nobody has written to it
- * since. */
-static bool written_since(const struct mapped_file *file, const struct stat *st, uint64_t born_ns)
-{
-	int64_t age_ns, written_ns;
-
-	if (file->name.build_id_size || born_ns == 0)
-		return false;
-	age_ns = (int64_t)(clock_monotonic_ns() - born_ns);
-	written_ns =
-		(int64_t)clock_wall_ns() - (st->st_mtim.tv_sec * 1000000000 + st->st_mtim.tv_nsec);
-	return written_ns < age_ns;
-}
-
 /*
  * A file that nobody has changed for a while is looked at once a second, not at each of the
  * mappings that thousands of short processes make of the same libraries. The price: what is written
@@ -394,16 +434,40 @@ static bool is_settled(const struct mapped_file *file)
 	       wall - file->looked_ns < LOOK_NS;
 }
 
+static bool is_final(const struct mapped_file *file)
+{
+	if (file->state == FILE_ANON || file->state == FILE_VDSO)
+		return true;
+	return file->name.build_id_size &&
+	       (file->state == FILE_ELF ||
+		(file->state == FILE_OPAQUE && file->attempts >= ATTEMPTS_MAX));
+}
+
+bool file_is_pending(const struct mapped_file *file)
+{
+	return file->state == FILE_OPAQUE && file->late && !is_final(file);
+}
+
+/* What another mapping of a file that was late may have found out. */
+static struct mapped_file *take_newest(struct files *f, struct mapped_file *file)
+{
+	struct mapped_file *newest = files_take(f, &file->name);
+
+	if (!newest)
+		return file;
+	file_unref(file);
+	return newest;
+}
+
 struct mapped_file *files_resolve(struct files *f, struct mapped_file *file, pid_t pid,
 				  uint64_t start, uint64_t end, uint64_t born_ns)
 {
-	bool named_by_content = file->name.build_id_size > 0;
 	int r = -ESTALE;
 
-	if (file->state == FILE_ANON || file->state == FILE_VDSO ||
-	    (named_by_content && (file->state == FILE_ELF || (file->state == FILE_OPAQUE &&
-							      file->attempts >= ATTEMPTS_MAX))) ||
-	    is_settled(file))
+	if (file_is_pending(file))
+		file = take_newest(f, file);
+	if (is_final(file) || is_settled(file) ||
+	    (file_is_pending(file) && clock_wall_ns() < file->again_ns))
 		return file;
 	file->attempts++;
 	for (enum way way = 0; way < WAYS && r; way++) {
@@ -412,6 +476,10 @@ struct mapped_file *files_resolve(struct files *f, struct mapped_file *file, pid
 
 		if (fd < 0)
 			continue;
+		if (!may_be_recorded(file, way, fd, &st, born_ns)) {
+			close(fd);
+			continue;
+		}
 		if (file->state == FILE_OPAQUE ||
 		    (file->state == FILE_ELF && !unchanged(file, &st)))
 			file = replace(f, file);

@@ -45,7 +45,9 @@ struct mapped_file {
 	bool gone;	 /* found deleted, or where it may not stay: its symbols are wanted soon */
 	/* Private to files.c. */
 	uint32_t refs, attempts;
-	int held; /* 1 + a descriptor that is kept open, 0: none */
+	uint32_t late;	   /* times that looking at it took too long */
+	uint64_t again_ns; /* wall clock: not before, if late */
+	int held;	   /* 1 + a descriptor that is kept open, 0: none */
 	uint64_t key, used_ns, size;
 	uint64_t looked_ns;	/* wall clock, when its state was last compared */
 	uint64_t device, inode; /* as stat says, of the file that was read */
@@ -75,6 +77,8 @@ void file_unref(struct mapped_file *file);
  */
 struct mapped_file *files_resolve(struct files *f, struct mapped_file *file, pid_t pid,
 				  uint64_t start, uint64_t end, uint64_t born_ns);
+/* Whether it may be known what it is when files_resolve is called once more. */
+bool file_is_pending(const struct mapped_file *file);
 /* The same for a mapping that was just made, if its file was never seen before or is not named by
  * its content: it may be gone, or another, when the first sample is resolved. Keeps it open if it
  * is of a kind that does not last. */

@@ -206,7 +206,7 @@ static struct mapping *find_mapping(struct resolver *r, struct process *life, ui
 	if (m && !m->resolved) {
 		m->file = files_resolve(r->config.files, m->file, life->pid, m->start, m->end,
 					m->born_ns);
-		m->resolved = true;
+		m->resolved = !file_is_pending(m->file);
 	}
 	return m;
 }

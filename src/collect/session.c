@@ -38,10 +38,13 @@
 #define FILE_IDLE_NS	 600000000000ull
 #define BATCH_ROWS	 262144
 #define COMPACT_SEGMENTS 16
-#define WORKER_NS	 1000000000ull /* a file that takes longer to look at is given up */
-#define POLL_MAX	 1024
-#define SKIDS_A_START	 2    /* measured at most: each takes 0.7 s */
-#define MOVES_MAX	 4096 /* more than the notices ring holds */
+/* A file that takes longer to look at is given up: of the processor, and until the answer is there.
+ */
+#define WORKER_NS      1000000000ull
+#define WORKER_WAIT_NS 5000000000ull
+#define POLL_MAX       1024
+#define SKIDS_A_START  2    /* measured at most: each takes 0.7 s */
+#define MOVES_MAX      4096 /* more than the notices ring holds */
 
 struct session {
 	struct session_config config;
@@ -479,7 +482,8 @@ static int open_collection(struct session *s, struct diag *diag)
 
 static int open_rooms(struct session *s, struct diag *diag)
 {
-	struct image_worker_limits patience = {.memory_bytes = 256u << 20, .time_ns = WORKER_NS};
+	struct image_worker_limits patience = {
+		.memory_bytes = 256u << 20, .time_ns = WORKER_NS, .wait_ns = WORKER_WAIT_NS};
 
 	s->worker = image_worker_new(&patience);
 	s->files = s->worker ? files_new(s->worker) : NULL;

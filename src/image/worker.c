@@ -53,6 +53,8 @@ struct image_worker *image_worker_new(const struct image_worker_limits *limits)
 		w->limits.memory_bytes = MEMORY_BYTES_DEFAULT;
 	if (!w->limits.time_ns)
 		w->limits.time_ns = TIME_NS_DEFAULT;
+	if (!w->limits.wait_ns)
+		w->limits.wait_ns = w->limits.time_ns;
 	return w;
 }
 
@@ -132,8 +134,8 @@ void image_worker_free(struct image_worker *w)
 
 static int worker_spawn(int child_end, const struct image_worker_limits *limits, pid_t *ret)
 {
-	char memory[24], time[24];
-	char *argv[] = {(char *)WORKER_NAME, memory, time, NULL};
+	char memory[24], time[24], wait[24];
+	char *argv[] = {(char *)WORKER_NAME, memory, time, wait, NULL};
 	/* The sanitizers' leak check would need ptrace. */
 	char *envp[] = {(char *)"LC_ALL=C", (char *)"ASAN_OPTIONS=detect_leaks=0", NULL};
 	posix_spawn_file_actions_t files;
@@ -142,6 +144,7 @@ static int worker_spawn(int child_end, const struct image_worker_limits *limits,
 
 	snprintf(memory, sizeof(memory), "%" PRIu64, limits->memory_bytes);
 	snprintf(time, sizeof(time), "%" PRIu64, limits->time_ns);
+	snprintf(wait, sizeof(wait), "%" PRIu64, limits->wait_ns);
 	sigemptyset(&none);
 	sigfillset(&all);
 	posix_spawnattr_init(&attributes);
@@ -201,14 +204,17 @@ static int worker_ensure(struct image_worker *w, struct diag *diag)
 /* Ends the child that failed a request, and says what of. */
 static int worker_fail(struct image_worker *w, int r, struct diag *diag)
 {
-	uint64_t time_ms = w->limits.time_ns / 1000000;
 	int status = worker_stop(w);
+	bool spent = r == -EPIPE && status != -1 && WIFSIGNALED(status) &&
+		     WTERMSIG(status) == WORKER_SPENT;
 
 	w->stats.failed++;
-	if (r == -ETIMEDOUT) {
+	if (r == -ETIMEDOUT || spent) {
 		w->stats.timeouts++;
 		return diag_fail(diag, ETIMEDOUT,
-				 "reading the file took longer than %" PRIu64 " ms", time_ms);
+				 "reading the file took longer than %" PRIu64 " ms%s",
+				 (spent ? w->limits.time_ns : w->limits.wait_ns) / 1000000,
+				 spent ? " of the processor" : "");
 	}
 	if (r == -ENOMEM)
 		return diag_fail(diag, ENOMEM, "out of memory for the image worker's answer");
@@ -248,7 +254,7 @@ int worker_call(struct image_worker *w, struct worker_request request, const int
 	if (r || (r = worker_ensure(w, diag)))
 		return r;
 	request.serial = ++w->stats.requests;
-	uint64_t deadline = clock_monotonic_ns() + w->limits.time_ns;
+	uint64_t deadline = clock_monotonic_ns() + w->limits.wait_ns;
 	r = worker_send_request(w->socket, deadline, &request, files, payload);
 	if (!r)
 		r = worker_receive_reply(w->socket, deadline, request.serial, out, &told, diag);

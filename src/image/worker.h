@@ -33,7 +33,8 @@ void image_worker_dispatch(int argc, char **argv);
 
 struct image_worker_limits {
 	uint64_t memory_bytes; /* default 1 GiB */
-	uint64_t time_ns;      /* a request, default 30 s */
+	uint64_t time_ns;      /* of the processor, that a request may take; default 30 s */
+	uint64_t wait_ns;      /* from a request to its answer, default time_ns */
 };
 
 #define IMAGE_WORKER_ADDRESSES_MAX (1u << 20) /* of one image_worker_lines() */

@@ -22,7 +22,7 @@ struct child {
 	struct worker_request request;
 	int files[WORKER_FILES_MAX]; /* -1: not given */
 	void *payload;
-	uint64_t memory_bytes, time_ns;
+	uint64_t memory_bytes, time_ns, wait_ns;
 };
 
 static void child_take_files(struct child *c, struct msghdr *message)
@@ -221,14 +221,12 @@ static bool child_answer(struct child *c)
 	return sent;
 }
 
-/* The parent kills a child that takes too long; this is for a parent that is not there to do so. */
-static void child_set_timer(uint64_t time_ns)
+static void child_set_timer(__itimer_which_t which, uint64_t time_ns)
 {
-	struct itimerval t = {0};
+	struct itimerval t = {.it_value = {.tv_sec = (time_t)(time_ns / 1000000000),
+					   .tv_usec = (suseconds_t)(time_ns % 1000000000 / 1000)}};
 
-	if (time_ns)
-		t.it_value.tv_sec = (time_t)(time_ns / 1000000000) + 1;
-	setitimer(ITIMER_REAL, &t, NULL);
+	setitimer(which, &t, NULL);
 }
 
 static bool child_serve(struct child *c)
@@ -244,9 +242,15 @@ static bool child_serve(struct child *c)
 		good = c->payload && child_read(c, c->payload, size);
 	}
 	if (good) {
-		child_set_timer(c->time_ns);
+		/* Ends it by WORKER_SPENT. On a busy machine little of the time that passes is its
+		 * own. */
+		child_set_timer(ITIMER_PROF, c->time_ns);
+		/* The parent kills a child that takes too long; this is for a parent that is not
+		 * there to do so. */
+		child_set_timer(ITIMER_REAL, c->wait_ns + 1000000000);
 		good = child_answer(c);
-		child_set_timer(0);
+		child_set_timer(ITIMER_PROF, 0);
+		child_set_timer(ITIMER_REAL, 0);
 	}
 	free(c->payload);
 	return good;
@@ -258,8 +262,8 @@ void image_worker_dispatch(int argc, char **argv)
 
 	if (argc < 1 || strcmp(argv[0], WORKER_NAME))
 		return;
-	if (argc != 3 || num_parse_u64(argv[1], &c.memory_bytes) ||
-	    num_parse_u64(argv[2], &c.time_ns))
+	if (argc != 4 || num_parse_u64(argv[1], &c.memory_bytes) ||
+	    num_parse_u64(argv[2], &c.time_ns) || num_parse_u64(argv[3], &c.wait_ns))
 		_exit(WORKER_EXIT_UNSAFE);
 	/* A service manager that stops the parent signals the child too: the parent says when. */
 	signal(SIGTERM, SIG_IGN);

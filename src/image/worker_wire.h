@@ -2,6 +2,7 @@
 #ifndef CULPRIT_IMAGE_WORKER_WIRE_H
 #define CULPRIT_IMAGE_WORKER_WIRE_H
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -17,6 +18,7 @@
 #define WORKER_NAME	  "culprit-image-worker"
 #define WORKER_FILES_MAX  2
 #define WORKER_REASON_MAX 1024
+#define WORKER_SPENT	  SIGPROF /* what a child dies of when a request took its time */
 
 enum worker_kind {
 	WORKER_FACTS = 1,

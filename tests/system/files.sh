@@ -63,4 +63,25 @@ print(f"one {one}, two {two}, elsewhere in the file {other}")
 assert p.function("one_second") == 0 and p.function("two_first") == 0, p.top()
 assert p.count(image=".*/bare.*") > 100
 '
+# A change of its mode gives a file that was in a lower layer a number of its own in the upper one.
+if mkdir overlay && mount -t tmpfs none overlay && mkdir overlay/{lower,upper,work,top} &&
+	cp "$programs/spots-bare-one" overlay/lower/copied &&
+	mount -t overlay -o "lowerdir=$PWD/overlay/lower,upperdir=$PWD/overlay/upper,workdir=$PWD/overlay/work" \
+		none overlay/top 2>overlay.err; then
+	chmod 700 overlay/top/copied
+	record copied -F 1000 -- overlay/top/copied 1500000
+	expect 'a program that an overlay file system copied up' copied.db '
+assert p.function("one_first") > 50, p.top()
+'
+	overlay/top/copied 4000000 &
+	sleep 0.2
+	record mapped -F 1000 -p $!
+	expect 'and that was running before' mapped.db '
+assert p.function("one_first") > 50, p.top()
+'
+	umount overlay/top
+else
+	skip 'a program on an overlay file system' "$(cat overlay.err)"
+fi
+umount overlay
 tap_end

@@ -311,7 +311,8 @@ static void foreign_code_is_decoded_by_the_worker(void **state)
 /* A file on which the worker fails costs itself, and not for ever. */
 static void files_that_hurt_the_worker_are_given_up(void **state)
 {
-	const struct image_worker_limits impatient = {256u << 20, 300000000};
+	const struct image_worker_limits impatient = {.memory_bytes = 256u << 20,
+						      .time_ns = 300000000};
 	struct image_facts facts;
 	struct code_file f;
 	struct fake fake;

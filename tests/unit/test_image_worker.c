@@ -28,7 +28,7 @@
 
 static struct image_worker *worker_new(uint64_t memory_bytes, uint64_t time_ns)
 {
-	struct image_worker_limits limits = {memory_bytes, time_ns};
+	struct image_worker_limits limits = {.memory_bytes = memory_bytes, .time_ns = time_ns};
 	struct image_worker *w = image_worker_new(&limits);
 
 	assert_non_null(w);
@@ -445,6 +445,47 @@ static void test_timeout(void **state)
 	assert_no_children();
 }
 
+static void *go_on_later(void *arg)
+{
+	usleep(300000);
+	kill(*(pid_t *)arg, SIGCONT);
+	return NULL;
+}
+
+/* Waiting for the processor is no work: a busy machine makes no file unreadable. */
+static void test_time_of_processor(void **state)
+{
+	(void)state;
+	const struct image_worker_limits limits = {.time_ns = 100 * MS, .wait_ns = 100000 * MS};
+	struct elf_file f = elf_file_64(1);
+	struct image_worker *w = image_worker_new(&limits);
+	struct image_facts facts;
+	struct diag diag = {0};
+	pthread_t thread;
+	pid_t pid;
+	int fd;
+
+	assert_non_null(w);
+	assert_works(w);
+	pid = image_worker_stats(w).pid;
+	kill(pid, SIGSTOP);
+	assert_int_equal(pthread_create(&thread, NULL, go_on_later, &pid), 0);
+	assert_works(w);
+	pthread_join(thread, NULL);
+	assert_int_equal(image_worker_stats(w).failed, 0);
+	/* Of such work there is an end all the same. */
+	elf_file_header(&f)->e_phnum = 1;
+	fd = file_with(&f, sizeof(f));
+	assert_int_equal(ftruncate(fd, INT64_C(1) << 40), 0);
+	assert_int_equal(image_worker_facts(w, fd, &facts, &diag), -ETIMEDOUT);
+	assert_non_null(strstr(diag.text, "100 ms of the processor"));
+	assert_int_equal(image_worker_stats(w).timeouts, 1);
+	close(fd);
+	assert_works(w);
+	image_worker_free(w);
+	assert_no_children();
+}
+
 /* Code larger than the memory that reading it may take. */
 static void test_memory(void **state)
 {
@@ -644,6 +685,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_killed_between),
 		cmocka_unit_test(test_killed_during),
 		cmocka_unit_test(test_timeout),
+		cmocka_unit_test(test_time_of_processor),
 		cmocka_unit_test(test_memory),
 		cmocka_unit_test(test_not_regular),
 		cmocka_unit_test(test_broken_files),
