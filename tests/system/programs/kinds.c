@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
 /*
- * kinds KIND SECONDS: spends its time in the kernel, the vDSO, a BPF program, or code that it makes
- * at run time and describes in a perf map or a jitdump file. Prints its process number.
+ * kinds KIND SECONDS: spends so much processor time in the kernel, the vDSO, a BPF program, or code
+ * that it makes at run time and describes in a perf map or a jitdump file. Prints its process
+ * number.
  */
 #include <fcntl.h>
 #include <linux/bpf.h>
@@ -15,7 +16,7 @@ static uint64_t end_ns;
 
 static int time_left(void)
 {
-	return clock_now_ns(CLOCK_MONOTONIC) < end_ns;
+	return clock_now_ns(CLOCK_PROCESS_CPUTIME_ID) < end_ns;
 }
 
 static int in_kernel(void)
@@ -180,7 +181,7 @@ int main(int argc, char **argv)
 	const char *kind = argc > 1 ? argv[1] : "";
 
 	printf("%d\n", (int)getpid());
-	end_ns = clock_now_ns(CLOCK_MONOTONIC) + (uint64_t)((argc > 2 ? atof(argv[2]) : 1) * 1e9);
+	end_ns = (uint64_t)((argc > 2 ? atof(argv[2]) : 1) * 1e9);
 	if (!strcmp(kind, "kernel"))
 		return in_kernel();
 	if (!strcmp(kind, "vdso"))
