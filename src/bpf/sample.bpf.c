@@ -296,8 +296,9 @@ int sample_scoped(struct bpf_perf_event_data *ctx)
 
 /*
  * Tracepoints: the kernel runs this at every hit, on every CPU, whatever the event's period, so one
- * in so many is taken here. The place is the one in the kernel that has the tracepoint, as perf
- * says.
+ * in so many is taken here. The place is the one that perf says: in the kernel, where the tracepoint
+ * is, but for system calls on older kernels (6.1), which pass the registers of the user, where the
+ * call is.
  */
 SEC("tracepoint")
 int sample_tracepoint(void *ctx)
@@ -313,8 +314,9 @@ int sample_tracepoint(void *ctx)
 		return 0;
 	}
 	p->left = p->low + (p->span ? bpf_get_prandom_u32() % p->span : 0);
-	if (bpf_get_stack(ctx, &pc, sizeof(pc), 0) > 0)
-		take(pc, event, scoped);
+	if (bpf_get_stack(ctx, &pc, sizeof(pc), 0) <= 0)
+		bpf_get_stack(ctx, &pc, sizeof(pc), BPF_F_USER_STACK);
+	take(pc, event, scoped); /* without a place it is an unknown sample */
 	return 0;
 }
 

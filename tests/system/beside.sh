@@ -8,7 +8,7 @@ command -v perf >/dev/null || {
 	skip "perf beside culprit" "there is no perf"
 	tap_end
 }
-"$culprit" record -a -q -F 500 -o beside.db --for 60s >log 2>&1 &
+"$culprit" record -a -q -F 500 -o beside.db --for 600s >log 2>&1 &
 recorder=$!
 for _ in $(seq 100); do
 	grep -q 'of each CPU' log && break

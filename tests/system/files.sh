@@ -73,9 +73,11 @@ if mkdir overlay && mount -t tmpfs none overlay && mkdir overlay/{lower,upper,wo
 	expect 'a program that an overlay file system copied up' copied.db '
 assert p.function("one_first") > 50, p.top()
 '
-	overlay/top/copied 4000000 &
+	overlay/top/copied 600000000 &
 	sleep 0.2
-	record mapped -F 1000 -p $!
+	record mapped -F 1000 --for 1.5s -p $!
+	kill $!
+	wait $!
 	expect 'and that was running before' mapped.db '
 assert p.function("one_first") > 50, p.top()
 '

@@ -31,8 +31,9 @@ for kind in map dump; do
 	expect "code made at run time has the names of its perf-$kind file, after the process is gone" $kind.db '
 first, second = p.function("made_first"), p.function("made_second")
 print(f"{first} and {second} samples")
-# The second runs for three times as long.
-assert first > 20 and second > 1.5 * first and first + second > 0.8 * p.samples, p.top()
+# The second runs for three times as long. How much else there is, of a start, depends on the machine.
+own = p.count(image=r"\[jit\]|.*/kinds")
+assert first > 20 and second > 1.5 * first and first + second > 0.9 * own, p.top()
 assert p.unknown == 0
 '
 done
@@ -53,16 +54,18 @@ function busyLoop(n) {
 	for (let i = 0; i < n; i++) x = (x * 31 + i) % 1000003;
 	return x;
 }
-const end = Date.now() + 1500;
-let y = 0;
 console.log(process.pid);
-while (Date.now() < end) y += busyLoop(100000);
+const start = process.cpuUsage();
+let y = 0;
+while (process.cpuUsage(start).user < 1500000) y += busyLoop(100000);
 JS
 	record node -F 1000 -- node --perf-basic-prof busy.js
 	expect "node's functions have names" node.db '
 n = p.function(".*busyLoop.*")
-print(f"{n} samples of {p.samples} in busyLoop")
-assert n > 0.3 * p.samples, p.top()
+made = p.count(image=r"\[jit\]")
+print(f"{n} samples in busyLoop, of {made} in code made at run time")
+# node itself takes longer than this to start on a slow machine.
+assert n > 300 and n > 0.8 * made, p.top()
 '
 fi
 for made in map node; do

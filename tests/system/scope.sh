@@ -23,10 +23,11 @@ assert p.unknown == 0
 '
 
 # -p: the threads that it has, the children that it will have.
-"$programs/threads" 2 4 &
+"$programs/threads" 2 600 &
 threads=$!
 sleep 0.3
 record process -F 1000 --per-process --for 1.5s -p $threads
+kill $threads
 wait $threads
 expect 'a process: its threads and its later children, under their process' process.db '
 by = p.by("--by", "process")
@@ -43,7 +44,7 @@ assert p.function("one_first") > 50 and p.function("two_second", image=".*/stran
 assert p.count(image=r"\[kernel.*") > 0
 '
 # dd spends its time in both, and so can show what is left out.
-both=(dd if=/dev/zero of=/dev/null bs=1 count=1500000)
+both=(bash -c 'timeout 1.5 dd if=/dev/zero of=/dev/null bs=1; true')
 record user -e cpu-clock:u -F 1000 -- "${both[@]}"
 expect ':u has no kernel' user.db '
 assert p.count(image=r"\[kernel.*") == 0 and p.count(image=".*/(dd|libc.*)") > 20, p.top()

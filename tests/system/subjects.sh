@@ -30,7 +30,7 @@ assert p.function("one_first") > 50 and p.unknown == 0, p.top()
 '
 mkdir -p cage/bin
 cp "$programs/spots-one" cage/bin/caged
-record chroot -F 1000 -- chroot cage /bin/caged 500000
+record chroot -F 1000 -- chroot cage /bin/caged 1500000
 expect 'a process with another root' chroot.db '
 assert p.function("one_first", image=".*/bin/caged") > 50 and p.unknown == 0, p.top()
 '
