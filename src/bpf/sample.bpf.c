@@ -296,9 +296,9 @@ int sample_scoped(struct bpf_perf_event_data *ctx)
 
 /*
  * Tracepoints: the kernel runs this at every hit, on every CPU, whatever the event's period, so one
- * in so many is taken here. The place is the one that perf says: in the kernel, where the tracepoint
- * is, but for system calls on older kernels (6.1), which pass the registers of the user, where the
- * call is.
+ * in so many is taken here. The place is the one that perf says: in the kernel, where the
+ * tracepoint is, but for system calls on older kernels (6.1), which pass the registers of the user,
+ * where the call is.
  */
 SEC("tracepoint")
 int sample_tracepoint(void *ctx)
