@@ -31,6 +31,9 @@ accuracy: deps all
 install: all
 	@meson install -C $(BUILD) --no-rebuild
 
+deb: deps
+	@dev/deb $(BUILD)/deb
+
 format:
 	@git ls-files 'src/*.[ch]' 'tests/*.[ch]' 'fuzz/*.[ch]' | xargs clang-format -i
 
@@ -44,6 +47,7 @@ help:
 	@echo 'make bench    speed, as ratios against perf and against the floor (BENCH=--quick: in 2 minutes)'
 	@echo 'make accuracy how right the analysis is, against exact counts (ACCURACY=--quick: in 3 minutes)'
 	@echo 'make install  install (DESTDIR is honoured)'
+	@echo 'make deb      a Debian package, in $(BUILD)/deb'
 	@echo 'make format   clang-format everything'
 
-.PHONY: all deps try check bench accuracy install format clean help
+.PHONY: all deps try check bench accuracy install deb format clean help

@@ -13,7 +13,7 @@ tap_count=0
 tap_failures=0
 tap_scratch=$(mktemp -d)
 # For scripts that have a trap of their own, to be called at its end.
-tap_clean() { rm -rf "$tap_scratch"; }
+tap_clean() { rm -rf --one-file-system "$tap_scratch"; }
 trap tap_clean EXIT
 cd "$tap_scratch" || exit 1
 
@@ -67,6 +67,14 @@ check_match() {
 	else
 		fail "$1" "no line of $2 matches: $3" "$(head -c 2000 "$2")"
 	fi
+}
+
+# check_refused NAME STATUS REGEX COMMAND...: passes when the command exits with that status, prints
+# nothing, and says why in one line that matches.
+check_refused() {
+	check_status "$1" "$2" "${@:4}"
+	check_match "$1: message" err "$3"
+	check "$1: in one line, nothing on stdout" test "$(wc -l <err)" = 1 -a ! -s out
 }
 
 tap_end() {

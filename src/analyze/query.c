@@ -183,9 +183,19 @@ static int find_part(struct query *q, uint32_t image, uint32_t group, bool selec
 	return 0;
 }
 
+bool query_match_image(const char *glob, const struct image_id *id, const char *path)
+{
+	char text[IMAGE_ID_TEXT_MAX];
+
+	if (!glob || text_match_glob(glob, path) || text_match_glob(glob, text_base_name(path)))
+		return true;
+	image_id_format(id, text);
+	return text_match_glob(glob, text);
+}
+
 static bool match_image(const struct query *q, const struct db_profile *p)
 {
-	char id[IMAGE_ID_TEXT_MAX], *path;
+	char *path;
 	bool match;
 
 	if (!q->selection->image)
@@ -193,10 +203,7 @@ static bool match_image(const struct query *q, const struct db_profile *p)
 	path = strndup(p->image_path, p->image_path_size);
 	if (!path)
 		return false;
-	image_id_format(p->image, id);
-	match = text_match_glob(q->selection->image, path) ||
-		text_match_glob(q->selection->image, text_base_name(path)) ||
-		text_match_glob(q->selection->image, id);
+	match = query_match_image(q->selection->image, p->image, path);
 	free(path);
 	return match;
 }

@@ -146,6 +146,10 @@ int query_read(struct query *q, struct db_reader *reader, struct diag *diag);
 struct db_visitor query_visitor(struct query *q);
 int query_finish(struct query *q, struct diag *diag);
 
+/* Whether an image is one that --image means: by path, its last component, or identity. glob NULL:
+ * all are. */
+bool query_match_image(const char *glob, const struct image_id *id, const char *path);
+
 /* Enabled over running time: what a multiplexed event's samples must be multiplied by; at least 1.
  */
 double query_event_scale(const struct query_event *e);

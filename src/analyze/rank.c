@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include "analyze/loop_tally.h"
+#include "analyze/pattern.h"
+#include "analyze/rank_row.h"
 #include "util/num.h"
 
 #define MEMORY_MAX_BYTES ((size_t)1 << 30)
@@ -74,9 +76,8 @@ static bool needs_symbols(const struct pass *s)
 	       s->options->by == RANK_LOOP || s->has_function || is_kernel(s->image);
 }
 
-/* A new row with nothing counted. */
-static int add_row(struct rank *k, const struct query *q, const struct rank_row *shown,
-		   struct rank_row **ret)
+int rank_add_row(struct rank *k, const struct query *q, const struct rank_row *shown,
+		 struct rank_row **ret)
 {
 	struct rank_row *rows;
 	size_t room;
@@ -119,7 +120,7 @@ static int find_row(struct pass *s, const struct key *key, const struct rank_row
 		index = k->row_count;
 		r = map64_put(k->keyed_rows, number, index);
 		if (!r)
-			r = add_row(k, s->query, shown, ret);
+			r = rank_add_row(k, s->query, shown, ret);
 	}
 	if (r)
 		return r;
@@ -160,7 +161,7 @@ static int place_stretch(struct pass *s, const struct stretch *t, struct key *ke
 				  : t->function ? t->function->demangled
 						: RANK_NO_SYMBOL;
 	}
-	if (s->options->by == RANK_FUNCTION && t->function) {
+	if ((s->options->by == RANK_FUNCTION || s->options->by == RANK_LINE) && t->function) {
 		shown->start = t->function->start;
 		shown->size = t->function->size;
 	}
@@ -176,7 +177,7 @@ static int add_stretch(struct pass *s, const struct stretch *t)
 	r = place_stretch(s, t, &key, &shown);
 	/* A function of an image is met once: it needs no looking for. */
 	if (!r && s->options->by == RANK_FUNCTION && t->function)
-		r = add_row(s->rank, s->query, &shown, &row);
+		r = rank_add_row(s->rank, s->query, &shown, &row);
 	else if (!r)
 		r = find_row(s, &key, &shown, &row);
 	for (size_t i = t->begin; i < t->end && !r; i++) {
@@ -199,7 +200,7 @@ static int add_line(struct pass *s, const struct stretch *t, const struct image_
 
 	r = place_stretch(s, t, &key, &shown);
 	if (!r && frame && frame->file) {
-		key.start = 0;
+		key.start = shown.start = shown.size = 0;
 		key.line = shown.line = s->options->by == RANK_LINE ? frame->line : 0;
 		r = intern_name(s->rank, frame->file, &shown.file, &index);
 		key.file = index + 1;
@@ -370,7 +371,7 @@ static int add_loop(struct pass *s, const struct loop_sum *sum, const struct ima
 	}
 	shown.own = arena_alloc(s->rank->memory, bytes);
 	if (!r)
-		r = shown.own ? add_row(s->rank, s->query, &shown, &row) : -ENOMEM;
+		r = shown.own ? rank_add_row(s->rank, s->query, &shown, &row) : -ENOMEM;
 	if (!r) {
 		memcpy(row->own, sum->own, bytes);
 		memcpy(row->counts, sum->total, bytes);
@@ -504,7 +505,6 @@ static int rank_start(struct pass *s, struct diag *diag)
 {
 	size_t events = s->query->event_count + 1;
 	struct rank *k = s->rank;
-	char reason[200];
 	int r;
 
 	s->looked_up = calloc(intern_count(s->query->image_keys) + 1, sizeof(*s->looked_up));
@@ -521,14 +521,9 @@ static int rank_start(struct pass *s, struct diag *diag)
 		return diag_fail(diag, ENOMEM, "out of memory");
 	if (!s->options->function)
 		return 0;
-	r = regcomp(&s->function, s->options->function, REG_EXTENDED | REG_NOSUB);
-	if (r) {
-		regerror(r, &s->function, reason, sizeof(reason));
-		return diag_fail(diag, EINVAL, "'%s' is not a regular expression: %s",
-				 s->options->function, reason);
-	}
-	s->has_function = true;
-	return 0;
+	r = pattern_compile(s->options->function, &s->function, diag);
+	s->has_function = !r;
+	return r;
 }
 
 int rank_new(const struct query *q, const struct rank_options *options,

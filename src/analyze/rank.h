@@ -58,8 +58,11 @@ struct rank_row {
 	uint32_t line;			 /* 0: not known or of several */
 	uint32_t group;			 /* in the query's groups, or QUERY_NO_GROUP */
 	uint64_t *counts;		 /* for each event of the query */
+	uint64_t *inclusive; /* ... with all that it called; NULL: see analyze/inclusive.h */
 
-	uint64_t start, size; /* by function: of it; size 0: of what has no symbol */
+	/* By function, and by line where no line is known: of the function; size 0: of what has no
+	 * symbol, and of rows that have no samples. */
+	uint64_t start, size;
 
 	/* Of a loop: file and line are its header's. Depth 0 of all other rows. */
 	uint32_t depth; /* 1: outermost */

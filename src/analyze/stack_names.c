@@ -128,7 +128,7 @@ static int add_level(struct naming *n, struct stack_function *f, const struct im
 			return -ENOMEM;
 		/* Without a symbol, the name is all there is to tell it by. */
 		if (!f->inlined)
-			f->start = (uint64_t)name | 1ull << 63;
+			f->start = (uint64_t)name | STACK_BY_NAME;
 	}
 	if (known && known->file) {
 		place.file = keep_name(n, known->file, NULL);

@@ -27,11 +27,14 @@ enum stack_kind {
 	STACK_NOTE,	 /* no code: says why frames are missing ("[truncated: no unwind rule]") */
 };
 
+/* In a start: of a function that has no symbol, but a name in debug information. */
+#define STACK_BY_NAME (1ull << 63)
+
 struct stack_function {
 	uint32_t image; /* index in images */
 	enum stack_kind kind;
 	bool inlined;	  /* code of it that was compiled into another function */
-	uint64_t start;	  /* address in the image; 0 of an inlined one */
+	uint64_t start;	  /* address in the image, or STACK_BY_NAME; 0 of an inlined one */
 	const char *name; /* demangled, or RANK_NO_SYMBOL, RANK_UNKNOWN, the note */
 };
 

@@ -2,12 +2,11 @@
 #include "analyze/tree.h"
 
 #include <errno.h>
-#include <regex.h>
 #include <stdlib.h>
 #include <string.h>
+#include "analyze/pattern.h"
 #include "analyze/tree_order.h"
 #include "util/num.h"
-#include "util/text.h"
 
 struct builder {
 	struct tree *tree;
@@ -192,15 +191,11 @@ static int place_nodes(struct builder *b)
 
 static int match_functions(const struct builder *b, uint8_t *matched, struct diag *diag)
 {
-	char reason[200];
 	regex_t regex;
-	int r = regcomp(&regex, b->options->function, REG_EXTENDED | REG_NOSUB);
+	int r = pattern_compile(b->options->function, &regex, diag);
 
-	if (r) {
-		regerror(r, &regex, reason, sizeof(reason));
-		return diag_fail(diag, EINVAL, "'%s' is not a regular expression: %s",
-				 b->options->function, reason);
-	}
+	if (r)
+		return r;
 	for (size_t i = 0; i < b->set->function_count; i++)
 		if (!regexec(&regex, b->set->functions[i].name, 0, NULL, 0))
 			matched[i] |= MATCH_FUNCTION;
@@ -210,15 +205,10 @@ static int match_functions(const struct builder *b, uint8_t *matched, struct dia
 
 static void match_images(const struct builder *b, uint8_t *matched)
 {
-	const char *glob = b->options->image;
-	char id[IMAGE_ID_TEXT_MAX];
-
 	for (size_t i = 0; i < b->set->function_count; i++) {
 		const struct query_image *image = &b->set->images[b->set->functions[i].image];
 
-		image_id_format(&image->id, id);
-		if (text_match_glob(glob, image->path) ||
-		    text_match_glob(glob, text_base_name(image->path)) || text_match_glob(glob, id))
+		if (query_match_image(b->options->image, &image->id, image->path))
 			matched[i] |= MATCH_IMAGE;
 	}
 }

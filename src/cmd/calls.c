@@ -37,6 +37,7 @@ static const struct cmd_option options[] = {
 	 "only the hot path: callees with so much of their caller (50)"},
 	{"depth", CALLS_DEPTH, "N", "at most N levels"},
 	{"prune", CALLS_PRUNE, "PERCENT", "leave out what has less of all (1; JSON and CSV: 0)"},
+	REPORT_METRIC_OPTION,
 	{"by", CALLS_BY, "WHAT", "apart for each: process or subject"},
 	{"idle", CALLS_IDLE, NULL, "with the kernel's idle functions"},
 	{"html", CALLS_HTML, "FILE",
@@ -102,6 +103,8 @@ static int take_option(void *arg, int value, const char *text, struct diag *diag
 	struct calls *c = arg;
 
 	switch (value) {
+	case REPORT_METRIC:
+		return metrics_take(&c->view.metrics, text, diag);
 	case CALLS_CALLERS:
 		c->by_callers = true;
 		return 0;
@@ -265,9 +268,9 @@ static int show(struct calls *c, struct report_header *h, struct diag *diag)
 	else if (!r && c->operand && !c->by_callers)
 		r = show_function(c, h, &t, diag);
 	else if (!r && c->report.format == TABLE_JSON)
-		r = calls_tree_json(&c->view, h);
+		r = calls_tree_json(&c->view, h, diag);
 	else if (!r)
-		r = calls_tree_table(&c->view, &t);
+		r = calls_tree_table(&c->view, h, &t, diag);
 	if (!r && t)
 		r = report_print(t, h, c->report.format);
 	table_free(t);
@@ -281,9 +284,7 @@ static int build(struct calls *c, struct diag *diag)
 	if (r)
 		return r;
 	if (!c->set->quality.stacks)
-		return diag_fail(diag, ENODATA,
-				 "there are no stacks in these epochs and this selection: record "
-				 "takes them unless told --no-stacks (see: culprit doctor)");
+		return report_fail_no_stacks(diag);
 	r = tree_new(c->set, &c->tree, &c->made, diag);
 	if (r || !c->operand)
 		return r;
@@ -312,6 +313,21 @@ static int run(struct calls *c, struct diag *diag)
 	return r;
 }
 
+static int check_options(const struct calls *c, struct diag *diag)
+{
+	if (c->by_gprof && (c->by_callers || c->operand || c->tree.fold || c->group))
+		return diag_fail(diag, EINVAL,
+				 "--gprof is of all functions, without --callers, --fold and --by");
+	if (c->html && (c->by_callers || c->operand || c->by_gprof))
+		return diag_fail(diag, EINVAL,
+				 "--html shows the whole tree, both ways: without FUNCTION, "
+				 "--callers and --gprof");
+	if (c->view.metrics.count && (c->html || c->by_gprof || (c->operand && !c->by_callers)))
+		return diag_fail(diag, EINVAL,
+				 "--metric is of the tree: without FUNCTION, --html and --gprof");
+	return 0;
+}
+
 int cmd_calls(int argc, char **argv)
 {
 	struct calls c = {.stacks.inlines = true, .group = QUERY_WHOLE};
@@ -319,21 +335,17 @@ int cmd_calls(int argc, char **argv)
 	int r, operand;
 
 	r = cmd_parse(&spec, argc, argv, take_option, &c, &operand);
-	if (r >= 0)
+	if (r >= 0) {
+		metrics_free(&c.view.metrics);
 		return r;
+	}
 	if (operand < argc)
 		c.operand = argv[operand++];
-	if (operand < argc)
-		r = diag_fail(&diag, EINVAL, "one function at a time");
-	else if (c.by_gprof && (c.by_callers || c.operand || c.tree.fold || c.group))
-		r = diag_fail(&diag, EINVAL,
-			      "--gprof is of all functions, without --callers, --fold and --by");
-	else if (c.html && (c.by_callers || c.operand || c.by_gprof))
-		r = diag_fail(&diag, EINVAL,
-			      "--html shows the whole tree, both ways: without FUNCTION, --callers "
-			      "and --gprof");
-	else
+	r = operand < argc ? diag_fail(&diag, EINVAL, "one function at a time")
+			   : check_options(&c, &diag);
+	if (!r)
 		r = run(&c, &diag);
+	metrics_free(&c.view.metrics);
 	free(c.functions);
 	tree_free(c.turned);
 	tree_free(c.made);

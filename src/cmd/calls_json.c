@@ -8,6 +8,7 @@
 
 struct writer {
 	const struct calls_view *view;
+	struct metrics_bound metrics;
 	FILE *out;
 	bool first; /* nothing stands before in the array at hand */
 };
@@ -45,8 +46,25 @@ static void set_events(json_t *object, const struct tree *t, uint32_t node)
 	json_object_set_new(object, "events", events);
 }
 
-static json_t *json_node(const struct tree *t, uint32_t node)
+static json_t *json_metrics(const struct metrics_bound *b, const uint64_t *counts)
 {
+	json_t *object = json_object();
+	double value;
+
+	for (size_t i = 0; i < b->metrics->count; i++) {
+		json_t *key = report_json_text(metric_name(b->metrics->list[i]));
+
+		json_object_set_new(object, json_string_value(key),
+				    metrics_value(b, i, counts, &value) ? report_json_number(value)
+									: json_null());
+		json_decref(key);
+	}
+	return object;
+}
+
+static json_t *json_node(const struct writer *w, uint32_t node)
+{
+	const struct tree *t = w->view->tree;
 	const struct stack_function *f = tree_function(t, node);
 	const struct tree_node *n = &t->nodes[node];
 	json_t *object = json_object();
@@ -80,6 +98,12 @@ static json_t *json_node(const struct tree *t, uint32_t node)
 			    report_json_number(calls_share(t, 0, tree_total(t, node, 0))));
 	if (t->event_count > 1)
 		set_events(object, t, node);
+	if (w->metrics.metrics->count) {
+		json_object_set_new(object, "metrics",
+				    json_metrics(&w->metrics, &t->total[node * t->event_count]));
+		json_object_set_new(object, "self_metrics",
+				    json_metrics(&w->metrics, &t->self[node * t->event_count]));
+	}
 	return object;
 }
 
@@ -91,7 +115,7 @@ static int enter(void *arg, uint32_t node, uint64_t depth)
 	if (!depth)
 		return 0;
 	fputs(w->first ? "\n" : ",\n", w->out);
-	err = report_json_print(json_node(w->view->tree, node), 1, w->out);
+	err = report_json_print(json_node(w, node), 1, w->out);
 	fputs(",\"children\":[", w->out);
 	w->first = true;
 	return err;
@@ -116,12 +140,17 @@ static int leave(void *arg, uint32_t node, uint64_t depth, const struct calls_re
 	return err;
 }
 
-int calls_tree_json(const struct calls_view *v, const struct report_header *h)
+int calls_tree_json(const struct calls_view *v, struct report_header *h, struct diag *diag)
 {
-	struct writer w = {v, stdout, true};
+	const struct stack_set *set = v->tree->set;
+	struct writer w = {.view = v, .out = stdout, .first = true};
 	struct calls_visitor visitor = {enter, leave, &w};
-	int err = report_json_print(calls_json_header(v->tree->set, h), 1, stdout);
+	int err = metrics_bind(&v->metrics, set->query, set->totals, &w.metrics, diag);
 
+	if (!err)
+		err = metrics_describe(&w.metrics, NULL, h);
+	if (!err)
+		err = report_json_print(calls_json_header(set, h), 1, stdout);
 	if (err)
 		return err;
 	fputs(",\n\"rows\":[", stdout);

@@ -28,7 +28,8 @@ struct drawing {
 	struct buf lead;
 	int stacks, total, self, tree, site, image; /* columns */
 	int depth, function, build_id, inlined, self_count;
-	int events; /* the first of those of further events */
+	int events;			  /* the first of those of further events */
+	struct metrics_bound with, alone; /* metrics with all that is called, and without */
 };
 
 void calls_format_site(const struct tree_node *n, char *out, size_t room)
@@ -78,6 +79,8 @@ static void add_columns(struct drawing *d)
 		table_add_group_column(t, TABLE_COUNT, "self", q->events[e].label, NULL);
 		table_add_column(t, TABLE_PERCENT, NULL, q->events[e].label);
 	}
+	metrics_add_columns(&d->with, t, "metrics", d->view->by_self ? NULL : "");
+	metrics_add_columns(&d->alone, t, "self_metrics", d->view->by_self ? "" : NULL);
 	d->tree = table_add_text_column(t, NULL, "function");
 	d->depth = table_add_column(t, TABLE_COUNT, "depth", NULL);
 	d->function = table_add_column(t, TABLE_NAME, "function", NULL);
@@ -107,6 +110,8 @@ static void set_counts(struct drawing *d, uint32_t node)
 		table_set_real(d->table, column++,
 			       calls_share(t, e, d->view->by_self ? self : total));
 	}
+	metrics_set(&d->with, d->table, &t->total[node * t->event_count]);
+	metrics_set(&d->alone, d->table, &t->self[node * t->event_count]);
 }
 
 /* The lead of a line below a node: where it branches off. True when others follow. */
@@ -246,17 +251,25 @@ static int leave(void *arg, uint32_t node, uint64_t depth, const struct calls_re
 	return err;
 }
 
-int calls_tree_table(const struct calls_view *v, struct table **ret)
+int calls_tree_table(const struct calls_view *v, struct report_header *h, struct table **ret,
+		     struct diag *diag)
 {
-	struct drawing d = {.view = v, .table = table_new("calls")};
+	const struct stack_set *set = v->tree->set;
+	struct drawing d = {.view = v};
 	struct calls_visitor visitor = {enter, leave, &d};
-	int err;
+	int err = metrics_bind(&v->metrics, set->query, set->totals, &d.with, diag);
 
+	if (err)
+		return err;
+	d.alone = d.with;
+	d.table = table_new("calls");
 	if (!d.table)
 		return -ENOMEM;
 	buf_init(&d.lead, 1 << 20);
 	add_columns(&d);
 	err = calls_walk(v, &visitor);
+	if (!err)
+		err = metrics_describe(v->by_self ? &d.alone : &d.with, NULL, h);
 	buf_free(&d.lead);
 	free(d.leads);
 	if (err) {

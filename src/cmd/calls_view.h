@@ -5,6 +5,7 @@
 #include "analyze/call_graph.h"
 #include "analyze/tree.h"
 #include "analyze/tree_callers.h"
+#include "cmd/metrics.h"
 #include "cmd/report.h"
 #include "report/json.h"
 #include "report/table.h"
@@ -19,6 +20,7 @@ struct calls_view {
 	bool callers;	/* the tree was turned round */
 	double prune;	/* percent of all stacks: what has less is not shown */
 	uint64_t depth; /* levels that are shown; 0: all */
+	struct metrics metrics;
 	double hot; /* percent of the caller that the next step of the hot path has; 0: show all */
 };
 
@@ -47,10 +49,11 @@ void calls_format_site(const struct tree_node *n, char *out, size_t room);
 /* Names a group's subject, as prof does. To be freed; NULL when out of memory. */
 char *calls_group_name(const struct tree *t, uint32_t node);
 
-/* The tree as a table, for text and CSV. */
-int calls_tree_table(const struct calls_view *v, struct table **ret);
+/* The tree as a table, for text and CSV. h is told of metrics. */
+int calls_tree_table(const struct calls_view *v, struct report_header *h, struct table **ret,
+		     struct diag *diag);
 /* The tree as JSON, to stdout. */
-int calls_tree_json(const struct calls_view *v, const struct report_header *h);
+int calls_tree_json(const struct calls_view *v, struct report_header *h, struct diag *diag);
 
 /* The tree as a page, to a file ("-": stdout). 0 or a negative errno. */
 int calls_write_html(const struct calls_view *v, const struct report_header *h, const char *path,

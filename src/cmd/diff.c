@@ -21,6 +21,7 @@ static const struct cmd_option options[] = {
 	REPORT_DB_OPTION,
 	{"by", OPT_BY, "WHAT", "function (default), image, file, line, block, instruction"},
 	{"normalize", OPT_NORMAL, "WHAT", "none (default), time: to the mean run time, samples"},
+	REPORT_METRIC_OPTION,
 	{"cpi", OPT_CPI, NULL, "with CPI, calls and stall causes of the functions shown"},
 	{"changed", OPT_CHANGED, NULL, "only what changed by more than sampling explains"},
 	{"min", OPT_MIN, "PERCENT", "only rows with so much of the samples of A or B"},
@@ -94,6 +95,8 @@ static int take_option(void *arg, int value, const char *text, struct diag *diag
 		return take_percent("false-alarms", text, &d->table.false_alarms, diag);
 	case OPT_MIN:
 		return take_percent("min", text, &d->table.min_percent, diag);
+	case REPORT_METRIC:
+		return metrics_take(&d->table.metrics, text, diag);
 	case OPT_CHANGED:
 		d->table.changed = true;
 		return 0;
@@ -119,6 +122,11 @@ static int read_sets(struct diff *d, char **texts, int count, struct diag *diag)
 		return diag_fail(diag, EINVAL, "two sets are compared, A and B");
 	if (d->cpi && d->table.by != DIFF_FUNCTION)
 		return diag_fail(diag, EINVAL, "--cpi is of functions; leave out --by");
+	if (d->table.metrics.count &&
+	    (d->table.by == DIFF_BLOCK || d->table.by == DIFF_INSTRUCTION))
+		return diag_fail(diag, EINVAL,
+				 "--metric is of functions, images, files and lines: blocks and "
+				 "instructions are compared by one event");
 	for (int i = 0; i < 2 && !r; i++)
 		r = sets_add(&d->sets, &d->report, texts[i], diag);
 	d->rank.by = diff_rank(d->table.by);
@@ -172,8 +180,10 @@ int cmd_diff(int argc, char **argv)
 	struct diag diag = {""};
 	int operand, r = cmd_parse(&spec, argc, argv, take_option, &d, &operand);
 
-	if (r >= 0)
+	if (r >= 0) {
+		metrics_free(&d.table.metrics);
 		return r;
+	}
 	d.table.false_alarms /= 100;
 	r = read_sets(&d, argv + operand, argc - operand, &diag);
 	if (!r)
@@ -184,6 +194,7 @@ int cmd_diff(int argc, char **argv)
 	insights_free(d.table.insights[0]);
 	insights_free(d.table.insights[1]);
 	sets_free(&d.sets);
+	metrics_free(&d.table.metrics);
 	if (r == -EINVAL)
 		return cmd_fail_usage("diff", &diag);
 	return r < 0 ? cmd_fail(&diag) : r;

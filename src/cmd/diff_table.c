@@ -27,6 +27,7 @@ struct fill {
 	const struct sets *sets;
 	struct table *table;
 	struct columns columns;
+	struct metrics_bound metrics[2];
 };
 
 int diff_table_parse_sort(const char *text, enum diff_sort *ret, struct diag *diag)
@@ -180,6 +181,8 @@ static void add_columns(struct fill *f)
 	c->how = table_add_text_column(t, "match", NULL);
 	c->similarity = table_add_column(t, TABLE_PERCENT, "similarity", NULL);
 	c->text_match = table_add_text_column(t, NULL, "match");
+	metrics_add_columns(&f->metrics[0], t, "metrics_a", " A");
+	metrics_add_columns(&f->metrics[1], t, "metrics_b", " B");
 	if (f->options->insights[0])
 		add_cost_columns(t, c);
 	if (by == DIFF_BLOCK || by == DIFF_INSTRUCTION) {
@@ -312,6 +315,8 @@ static int fill_row(struct fill *f, const struct diff_row *row)
 	for (int s = 0; s < 2; s++) {
 		table_set_count(t, c->samples[s], row->count[s]);
 		table_set_real(t, c->percent[s], share_of(f->sets, row, s));
+		if (row->pair->row[s])
+			metrics_set(&f->metrics[s], t, row->pair->row[s]->counts);
 		if (row->address[s] != ISA_NO_ADDRESS)
 			table_set_address(t, c->address[s], row->address[s]);
 	}
@@ -419,6 +424,8 @@ static int fill(struct fill *f, struct diff_rows *rows, struct report_header *h)
 	}
 	note_totals(f, rows, h);
 	note_sum(h, "not shown", &left);
+	for (int s = 0; s < 2 && !r; s++)
+		r = metrics_describe(&f->metrics[s], s ? "B" : "A", h);
 	return r;
 }
 
@@ -426,8 +433,16 @@ int diff_table_make(const struct diff_table *p, const struct sets *sets, struct 
 		    struct report_header *h, struct table **ret, struct diag *diag)
 {
 	struct fill f = {.options = p, .sets = sets, .table = table_new("diff")};
-	int r = f.table ? fill(&f, rows, h) : -ENOMEM;
+	int r = 0;
 
+	for (size_t s = 0; s < 2 && !r; s++)
+		r = metrics_bind(&p->metrics, sets->list[s]->query, sets->list[s]->rank->totals,
+				 &f.metrics[s], diag);
+	if (r) {
+		table_free(f.table);
+		return r;
+	}
+	r = f.table ? fill(&f, rows, h) : -ENOMEM;
 	if (r) {
 		table_free(f.table);
 		return diag_fail(diag, -r, "out of memory");

@@ -4,6 +4,7 @@
 
 #include "analyze/insight.h"
 #include "cmd/diff_rows.h"
+#include "cmd/metrics.h"
 #include "report/table.h"
 
 /* From the rows of a difference to its table: order, thresholds, columns, totals. */
@@ -26,6 +27,7 @@ struct diff_table {
 	bool changed;		      /* only rows that changed by more than sampling explains */
 	double false_alarms;	      /* a share */
 	struct insights *insights[2]; /* NULL: no columns of cycles and causes */
+	struct metrics metrics;	      /* not by block and instruction */
 };
 
 int diff_table_parse_sort(const char *text, enum diff_sort *ret, struct diag *diag);

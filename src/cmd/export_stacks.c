@@ -51,9 +51,7 @@ static int read_stacks(struct export_source *s, struct stack_set **ret, struct d
 	if (!r)
 		r = stack_set_finish(*ret, &options, &source, diag);
 	if (!r && !(*ret)->count_count)
-		r = diag_fail(diag, ENODATA,
-			      "there are no stacks in these epochs and this selection: record "
-			      "takes them unless told --no-stacks (see: culprit doctor)");
+		r = report_fail_no_stacks(diag);
 	return r;
 }
 

@@ -4,6 +4,7 @@
 #include <string.h>
 #include "analyze/listing.h"
 #include "cmd/list_table.h"
+#include "cmd/metrics.h"
 #include "cmd/pick.h"
 #include "util/text.h"
 
@@ -17,6 +18,7 @@ static const struct cmd_option options[] = {
 	{"source", 'S', NULL, "source lines only, each once"},
 	{"intel", LIST_INTEL, NULL, "Intel's syntax instead of AT&T's"},
 	{"no-cpi", LIST_NO_CPI, NULL, "samples only, without executions and CPI: quicker"},
+	REPORT_METRIC_OPTION,
 	REPORT_SELECTION_OPTIONS,
 	REPORT_FORM_OPTIONS,
 	{NULL},
@@ -38,6 +40,7 @@ struct list {
 	enum listing_form form;
 	enum isa_syntax syntax;
 	bool no_cpi;
+	struct metrics metrics;
 	struct pick pick;
 };
 
@@ -51,6 +54,8 @@ static int take_option(void *arg, int value, const char *text, struct diag *diag
 			return diag_fail(diag, EINVAL, "one of --asm and --source, once");
 		l->form = value == 'A' ? LISTING_ASSEMBLY : LISTING_BY_LINE;
 		return 0;
+	case REPORT_METRIC:
+		return metrics_take(&l->metrics, text, diag);
 	case LIST_NO_CPI:
 		l->no_cpi = true;
 		return 0;
@@ -118,13 +123,19 @@ static int print_listing(const struct list *l, const struct query *q,
 			 const struct function_hit *hit, const struct listing *listing,
 			 const struct insight *insight, struct diag *diag)
 {
+	struct list_table made = {q, hit, listing, insight, l->report.format, {0}};
 	struct report_header h = {0};
 	struct table *t = NULL;
-	int err = pick_describe(&l->pick, &h);
+	int err = metrics_bind(&l->metrics, q, hit->counts, &made.metrics, diag);
+	if (err)
+		return err;
+	err = pick_describe(&l->pick, &h);
 	if (!err) {
 		describe_function(q, hit, listing, &h);
-		err = list_table_make(q, hit, listing, insight, l->report.format, &t);
+		err = list_table_make(&made, &t);
 	}
+	if (!err)
+		err = metrics_describe(&made.metrics, "the function", &h);
 	if (err < 0)
 		diag_fail(diag, -err, "out of memory");
 	else
@@ -189,14 +200,17 @@ int cmd_list(int argc, char **argv)
 	struct diag diag = {""};
 	const char *what;
 	int operand, err = cmd_parse(&spec, argc, argv, take_option, &l, &operand);
-	if (err >= 0)
+	if (err >= 0) {
+		metrics_free(&l.metrics);
 		return err;
+	}
 	err = pick_operand(&l.report, argc, argv, operand, &what, &diag);
 	if (!err)
 		err = pick_function(&l.report, what, &l.pick, &diag);
 	if (!err)
 		err = show_function(&l, l.pick.query, l.pick.hit, &diag);
 	pick_free(&l.pick);
+	metrics_free(&l.metrics);
 	if (err == -EINVAL)
 		return cmd_fail_usage("list", &diag);
 	return err < 0 ? cmd_fail(&diag) : err;

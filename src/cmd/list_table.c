@@ -95,24 +95,34 @@ static int set_insight(struct table *t, const struct columns *c, const struct in
 	return set_text(t, c->confidence, names[count->confidence]);
 }
 
-static int add_row(struct table *t, const struct query *q, const struct columns *c,
-		   const struct function_hit *hit, const struct listing_row *row,
-		   const struct insight *i, bool for_people, bool indent, bool changes_line)
+static void set_metrics(struct list_table *l, struct table *t, const uint64_t *counts, bool zeros)
 {
-	bool source = row->kind == LISTING_SOURCE;
+	bool any = zeros;
+	for (size_t e = 0; e < l->query->event_count; e++)
+		any |= counts[e] != 0;
+	if (any)
+		metrics_set(&l->metrics, t, counts);
+}
+
+static int add_row(struct list_table *l, struct table *t, const struct columns *c,
+		   const struct listing_row *row, bool indent, bool changes_line)
+{
+	bool source = row->kind == LISTING_SOURCE, for_people = l->format == TABLE_TEXT;
 	if (row->kind == LISTING_FILE && !for_people)
 		return 0;
 	int err = table_add_row(t);
 	if (err < 0)
 		return err;
-	if (row->counts)
-		set_counts(t, q, c, row->counts, hit->counts, !for_people);
+	if (row->counts) {
+		set_counts(t, l->query, c, row->counts, l->hit->counts, !for_people);
+		set_metrics(l, t, row->counts, !for_people);
+	}
 	if (row->kind == LISTING_INSTRUCTION)
 		err = set_instruction(t, c, row, indent && for_people);
 	else
 		err = set_text(t, c->text, row->text);
-	if (!err && i && row->kind == LISTING_INSTRUCTION)
-		err = set_insight(t, c, i, row->address);
+	if (!err && l->insight && row->kind == LISTING_INSTRUCTION)
+		err = set_insight(t, c, l->insight, row->address);
 	if (!err)
 		err = set_text(t, c->kind, source ? "source" : "instruction");
 	if (row->line && (source || !for_people || (!indent && changes_line)))
@@ -122,13 +132,12 @@ static int add_row(struct table *t, const struct query *q, const struct columns 
 	return err ? err : set_text(t, c->file, row->file);
 }
 
-int list_table_make(const struct query *q, const struct function_hit *hit, const struct listing *l,
-		    const struct insight *insight, enum table_format format, struct table **ret)
+int list_table_make(struct list_table *l, struct table **ret)
 {
 	struct table *t = table_new("list");
 	struct columns c = {0};
 	size_t count;
-	const struct listing_row *rows = listing_rows(l, &count);
+	const struct listing_row *rows = listing_rows(l->listing, &count);
 	bool addresses = false, sources = false, lines = false;
 	if (!t)
 		return -ENOMEM;
@@ -137,8 +146,9 @@ int list_table_make(const struct query *q, const struct function_hit *hit, const
 		sources |= rows[i].kind == LISTING_SOURCE;
 		lines |= rows[i].line != 0;
 	}
-	add_counts(t, q, &c);
-	if (insight) {
+	add_counts(t, l->query, &c);
+	metrics_add_columns(&l->metrics, t, "metrics", "");
+	if (l->insight) {
 		c.frequency = table_add_column(t, TABLE_COUNT, "frequency",
 					       addresses ? "executions" : NULL);
 		c.cpi = table_add_column(t, TABLE_REAL, "cpi", addresses ? "CPI" : NULL);
@@ -152,7 +162,7 @@ int list_table_make(const struct query *q, const struct function_hit *hit, const
 	c.file = table_add_column(t, TABLE_NAME, "file", NULL);
 	int err = 0;
 	for (size_t i = 0; i < count && !err; i++)
-		err = add_row(t, q, &c, hit, &rows[i], insight, format == TABLE_TEXT, sources,
+		err = add_row(l, t, &c, &rows[i], sources,
 			      i == 0 || rows[i].line != rows[i - 1].line);
 	if (err < 0) {
 		table_free(t);

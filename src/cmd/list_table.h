@@ -5,12 +5,21 @@
 #include "analyze/functions.h"
 #include "analyze/insight.h"
 #include "analyze/listing.h"
+#include "cmd/metrics.h"
 #include "report/table.h"
 
 /* The two tables of `culprit list`: one function's listing, or the functions to choose from. */
-/* i: how often instructions ran and what they cost; NULL: not known, no columns of it. */
-int list_table_make(const struct query *q, const struct function_hit *hit, const struct listing *l,
-		    const struct insight *i, enum table_format format, struct table **ret);
+struct list_table {
+	const struct query *query;
+	const struct function_hit *hit;
+	const struct listing *listing;
+	/* How often instructions ran and what they cost; NULL: not known, no columns of it. */
+	const struct insight *insight;
+	enum table_format format;
+	struct metrics_bound metrics;
+};
+
+int list_table_make(struct list_table *l, struct table **ret);
 int list_table_choices(const struct query *q, const struct functions *f, struct table **ret);
 
 #endif

@@ -2,19 +2,24 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "analyze/inclusive.h"
 #include "cmd/prof_table.h"
 #include "cmd/report.h"
 #include "util/num.h"
 
 /* culprit prof: where the time went, ranked; Figure 1 of Anderson et al., SOSP 1997. */
 
-enum { PROF_BY = REPORT_OPTION_END, PROF_SORT, PROF_IDLE };
+enum { PROF_BY = REPORT_OPTION_END, PROF_SORT, PROF_INCLUSIVE, PROF_IDLE };
 
 static const struct cmd_option options[] = {
 	REPORT_DB_OPTION,
 	{"by", PROF_BY, "WHAT", "function (default), image, file, line, loop, process, subject"},
-	{"sort", PROF_SORT, "COLUMN", "an event, or a column's name; default: the first event"},
+	{"inclusive", PROF_INCLUSIVE, NULL,
+	 "with all that was called, as far as stacks tell; ranked by that"},
+	{"sort", PROF_SORT, "COLUMN",
+	 "an event, a metric or a column's name; default: the first event"},
 	{"limit", 'n', "N", "only the first N rows; the rest is summed up in a note"},
+	REPORT_METRIC_OPTION,
 	{"idle", PROF_IDLE, NULL, "with the kernel's idle functions"},
 	REPORT_SELECTION_OPTIONS,
 	REPORT_FORM_OPTIONS,
@@ -37,6 +42,7 @@ struct prof {
 	struct rank_options rank;
 	struct image_finder *finder;
 	struct db_reader *reader;
+	struct stack_set *stacks; /* NULL: not asked for */
 };
 
 static int take_option(void *arg, int value, const char *text, struct diag *diag)
@@ -49,6 +55,11 @@ static int take_option(void *arg, int value, const char *text, struct diag *diag
 	case PROF_SORT:
 		p->table.sort = text;
 		return 0;
+	case PROF_INCLUSIVE:
+		p->table.inclusive = true;
+		return 0;
+	case REPORT_METRIC:
+		return metrics_take(&p->table.metrics, text, diag);
 	case PROF_IDLE:
 		p->rank.idle = true;
 		return 0;
@@ -94,6 +105,8 @@ static int describe(struct prof *p, const struct query *q, const struct rank *k,
 	if (r)
 		return r;
 	report_describe_rank(h, q, k, p->rank.idle);
+	if (p->stacks)
+		report_describe_stacks(h, p->stacks);
 	return 0;
 }
 
@@ -115,6 +128,23 @@ static int show(struct prof *p, const struct query *q, const struct rank *k, str
 	return r;
 }
 
+/* What each row took with all that it called. */
+static int add_inclusive(struct prof *p, const struct rank_source *source, struct rank *k,
+			 struct diag *diag)
+{
+	struct stack_options wanted = {
+		.inlines = p->rank.by == RANK_FILE || p->rank.by == RANK_LINE,
+		.idle = p->rank.idle,
+	};
+	int r = stack_set_finish(p->stacks, &wanted, source, diag);
+
+	if (r)
+		return r;
+	if (!p->stacks->quality.stacks)
+		return report_fail_no_stacks(diag);
+	return inclusive_add(k, &p->rank, p->stacks, diag);
+}
+
 static int run(struct prof *p, struct diag *diag)
 {
 	const struct db_epoch *const *epochs;
@@ -125,8 +155,13 @@ static int run(struct prof *p, struct diag *diag)
 	size_t count;
 	int r;
 
+	if (p->table.inclusive && !inclusive_is_known(p->rank.by))
+		return diag_fail(diag, EINVAL,
+				 "--inclusive goes with --by function, image, file and line");
 	p->rank.function = p->report.function;
 	r = query_new(&p->report.selection, rank_group(p->rank.by), &q, diag);
+	if (!r && p->table.inclusive)
+		r = stack_set_new(q, &p->stacks, diag);
 	if (!r)
 		r = report_open(&p->report, &path, &p->reader, diag);
 	if (!r)
@@ -142,10 +177,13 @@ static int run(struct prof *p, struct diag *diag)
 	if (!r) {
 		source = report_source(p->finder);
 		r = rank_new(q, &p->rank, &source, &k, diag);
+		if (!r && p->stacks)
+			r = add_inclusive(p, &source, k, diag);
 	}
 	if (!r)
 		r = show(p, q, k, diag);
 	rank_free(k);
+	stack_set_free(p->stacks);
 	query_free(q);
 	return r;
 }
@@ -157,9 +195,12 @@ int cmd_prof(int argc, char **argv)
 	int r;
 
 	r = cmd_parse(&spec, argc, argv, take_option, &p, NULL);
-	if (r >= 0)
+	if (r >= 0) {
+		metrics_free(&p.table.metrics);
 		return r;
+	}
 	r = run(&p, &diag);
+	metrics_free(&p.table.metrics);
 	image_finder_free(p.finder);
 	db_reader_free(p.reader);
 	if (r == -EINVAL)

@@ -6,17 +6,27 @@
 #include <string.h>
 #include "util/buf.h"
 
-enum sort_key { SORT_EVENT, SORT_FUNCTION, SORT_IMAGE, SORT_FILE, SORT_GROUP };
+enum sort_key {
+	SORT_EVENT,
+	SORT_TOTAL,
+	SORT_METRIC,
+	SORT_FUNCTION,
+	SORT_IMAGE,
+	SORT_FILE,
+	SORT_GROUP
+};
 
 struct order {
 	const struct query *query;
 	enum sort_key key;
-	size_t event;
+	size_t event, metric;
+	const struct metrics_bound *metrics;
 };
 
 /* The columns of the table that depend on what it ranks. */
 struct columns {
 	int samples, percent, cumulative;
+	int total, total_percent, totals; /* totals: the first of the group, not in text */
 	int events; /* the first of the group; each but the first has a share after it */
 	int function, image, build_id, file, line, comm, pid, subject;
 	int own, depth, header, parent, irreducible; /* of loops */
@@ -40,6 +50,17 @@ static int compare_groups(const struct query *q, const struct rank_row *a, const
 static int compare_counts(const struct rank_row *a, const struct rank_row *b, size_t event)
 {
 	return (a->counts[event] < b->counts[event]) - (a->counts[event] > b->counts[event]);
+}
+
+/* Largest first; rows without a value come last. */
+static int compare_metrics(const struct order *o, const struct rank_row *a,
+			   const struct rank_row *b)
+{
+	double x = 0, y = 0;
+	bool has_x = metrics_value(o->metrics, o->metric, a->counts, &x);
+	bool has_y = metrics_value(o->metrics, o->metric, b->counts, &y);
+
+	return has_x == has_y ? (x < y) - (x > y) : has_y - has_x;
 }
 
 static int compare_places(const struct rank_row *a, const struct rank_row *b)
@@ -67,6 +88,12 @@ static int compare_rows(const void *x, const void *y, void *arg)
 	int d = 0;
 
 	switch (o->key) {
+	case SORT_TOTAL:
+		d = (a->inclusive[0] < b->inclusive[0]) - (a->inclusive[0] > b->inclusive[0]);
+		break;
+	case SORT_METRIC:
+		d = compare_metrics(o, a, b);
+		break;
 	case SORT_FUNCTION:
 		d = compare_names(a->function, b->function);
 		break;
@@ -129,8 +156,8 @@ static void sort_rows(struct rank_row *rows, size_t count, size_t limit, struct 
 	qsort_r(rows, limit, sizeof(*rows), compare_rows, o);
 }
 
-static int find_order(const struct prof_table *p, const struct query *q, struct order *o,
-		      struct diag *diag)
+static int find_order(const struct prof_table *p, const struct query *q,
+		      const struct metrics_bound *metrics, struct order *o, struct diag *diag)
 {
 	static const struct {
 		const char *name;
@@ -138,49 +165,76 @@ static int find_order(const struct prof_table *p, const struct query *q, struct 
 	} columns[] = {
 		{"samples", SORT_EVENT}, {"percent", SORT_EVENT}, {"function", SORT_FUNCTION},
 		{"image", SORT_IMAGE},	 {"file", SORT_FILE},	  {"line", SORT_FILE},
-		{"process", SORT_GROUP}, {"subject", SORT_GROUP},
+		{"process", SORT_GROUP}, {"subject", SORT_GROUP}, {"total", SORT_TOTAL},
 	};
 
-	*o = (struct order){q, SORT_EVENT, 0};
+	*o = (struct order){
+		.query = q,
+		.key = p->inclusive ? SORT_TOTAL : SORT_EVENT,
+		.metrics = metrics,
+	};
 	if (!p->sort)
 		return 0;
 	for (size_t i = 0; i < q->event_count; i++) {
 		if (!strcmp(p->sort, q->events[i].label)) {
+			o->key = SORT_EVENT;
 			o->event = i;
+			return 0;
+		}
+	}
+	for (size_t i = 0; i < p->metrics.count; i++) {
+		if (!strcmp(p->sort, metric_name(p->metrics.list[i]))) {
+			o->key = SORT_METRIC;
+			o->metric = i;
 			return 0;
 		}
 	}
 	for (size_t i = 0; i < sizeof(columns) / sizeof(columns[0]); i++) {
 		if (!strcmp(p->sort, columns[i].name)) {
 			o->key = columns[i].key;
+			if (o->key == SORT_TOTAL && !p->inclusive)
+				return diag_fail(diag, EINVAL,
+						 "--sort total goes with --inclusive");
 			return 0;
 		}
 	}
 	return diag_fail(diag, EINVAL,
-			 "--sort '%s' is neither an event of this profile nor one of samples, "
-			 "percent, function, image, file, line, process, subject",
+			 "--sort '%s' is neither an event of this profile, a metric, nor one of "
+			 "samples, percent, total, function, image, file, line, process, subject",
 			 p->sort);
 }
 
-/* Loops are counted with those inside them, so their shares do not add up. */
+/* Loops are counted with those inside them, so their shares do not add up; nor do those of rows in
+ * order of their total, of which a share of "all above" would say nothing. */
 static void add_event_columns(struct table *t, const struct query *q, enum rank_by by,
-			      struct columns *c)
+			      bool inclusive, struct columns *c)
 {
 	const char *first = q->event_count > 1 ? q->events[0].label : "samples";
 
+	if (inclusive) {
+		c->total = table_add_column(t, TABLE_COUNT, "total", "total");
+		c->total_percent = table_add_column(t, TABLE_PERCENT, "total_percent", "total%");
+	}
 	c->samples = table_add_column(t, TABLE_COUNT, "samples", first);
 	c->percent = table_add_column(t, TABLE_PERCENT, "percent", "%");
 	c->cumulative = -1;
+	c->events = c->percent + 1 + !inclusive;
 	if (by == RANK_LOOP)
 		c->own = table_add_column(t, TABLE_COUNT, "self", "self");
-	else
+	else if (!inclusive)
 		c->cumulative = table_add_column(t, TABLE_PERCENT, "cumulative_percent", "cum%");
-	c->events = c->percent + 2;
 	for (size_t i = 0; i < q->event_count; i++) {
 		table_add_group_column(t, TABLE_COUNT, "events", q->events[i].label,
 				       i ? q->events[i].label : NULL);
 		if (i)
 			table_add_column(t, TABLE_PERCENT, NULL, "%");
+	}
+	for (size_t i = 0; i < q->event_count && inclusive; i++) {
+		int column =
+			table_add_group_column(t, TABLE_COUNT, "totals", q->events[i].label, NULL);
+
+		if (!i)
+			c->totals = column;
 	}
 }
 
@@ -306,8 +360,17 @@ static int set_names(struct table *t, const struct columns *c, const struct quer
 	return r ? r : set_image(t, c, row);
 }
 
-static int fill(struct table *t, const struct columns *c, const struct query *q,
-		const struct rank *k, enum rank_by by, size_t limit)
+static void set_totals(struct table *t, const struct columns *c, const struct query *q,
+		       const struct rank *k, const struct rank_row *row)
+{
+	table_set_count(t, c->total, row->inclusive[0]);
+	table_set_real(t, c->total_percent, share(row->inclusive[0], k->totals[0]));
+	for (size_t e = 0; e < q->event_count; e++)
+		table_set_count(t, c->totals + (int)e, row->inclusive[e]);
+}
+
+static int fill(struct table *t, const struct columns *c, struct metrics_bound *metrics,
+		const struct query *q, const struct rank *k, enum rank_by by, size_t limit)
 {
 	uint64_t sum = 0;
 	int r = 0, column;
@@ -321,7 +384,9 @@ static int fill(struct table *t, const struct columns *c, const struct query *q,
 		sum += row->counts[0];
 		table_set_count(t, c->samples, row->counts[0]);
 		table_set_real(t, c->percent, share(row->counts[0], k->totals[0]));
-		if (by != RANK_LOOP)
+		if (row->inclusive)
+			set_totals(t, c, q, k, row);
+		if (c->cumulative >= 0)
 			table_set_real(t, c->cumulative, share(sum, k->totals[0]));
 		column = c->events;
 		for (size_t e = 0; e < q->event_count; e++) {
@@ -329,6 +394,7 @@ static int fill(struct table *t, const struct columns *c, const struct query *q,
 			if (e)
 				table_set_real(t, column++, share(row->counts[e], k->totals[e]));
 		}
+		metrics_set(metrics, t, row->counts);
 		r = set_names(t, c, q, by, row);
 	}
 	return r;
@@ -376,22 +442,27 @@ int prof_table_make(const struct prof_table *p, const struct query *q, const str
 		    enum rank_by by, struct report_header *h, struct table **ret, struct diag *diag)
 {
 	size_t limit = p->limit && p->limit < k->row_count ? (size_t)p->limit : k->row_count;
+	struct metrics_bound metrics;
 	struct columns c = {0};
 	struct order order;
 	struct table *t;
-	int r;
+	int r = metrics_bind(&p->metrics, q, k->totals, &metrics, diag);
 
-	r = find_order(p, q, &order, diag);
+	if (!r)
+		r = find_order(p, q, &metrics, &order, diag);
 	if (r)
 		return r;
 	t = table_new("prof");
 	if (!t)
 		return diag_fail(diag, ENOMEM, "out of memory");
 	sort_rows(k->rows, k->row_count, limit, &order);
-	add_event_columns(t, q, by, &c);
+	add_event_columns(t, q, by, p->inclusive, &c);
+	metrics_add_columns(&metrics, t, "metrics", "");
 	add_name_columns(t, by, &c);
 	note_rest(h, k, by, limit);
-	r = fill(t, &c, q, k, by, limit);
+	r = fill(t, &c, &metrics, q, k, by, limit);
+	if (!r)
+		r = metrics_describe(&metrics, NULL, h);
 	if (r) {
 		table_free(t);
 		return diag_fail(diag, -r, "out of memory");

@@ -3,12 +3,16 @@
 #define CULPRIT_CMD_PROF_TABLE_H
 
 #include "analyze/rank.h"
+#include "cmd/metrics.h"
 #include "report/table.h"
 
 /* From a ranking to the table of `culprit prof`: order, limit, columns. */
 struct prof_table {
-	const char *sort; /* an event's label or a column's name; NULL: the first event */
-	uint64_t limit;	  /* rows; 0: all */
+	/* An event's label, a metric's or a column's name; NULL: the first event, or inclusive. */
+	const char *sort;
+	uint64_t limit; /* rows; 0: all */
+	bool inclusive; /* rows have what they called, see analyze/inclusive.h */
+	struct metrics metrics;
 };
 
 const char *prof_table_by_name(enum rank_by by);
@@ -16,7 +20,7 @@ const char *prof_table_by_name(enum rank_by by);
 int prof_table_parse_by(const char *text, enum rank_by *ret, struct diag *diag);
 
 /* Notes in h what the limit left out. q must outlive the table, which has its names as headings.
- * -EINVAL when there is no such column to sort by. */
+ * -EINVAL when there is no such column to sort by; -ENOENT: a metric names no event. */
 int prof_table_make(const struct prof_table *p, const struct query *q, const struct rank *k,
 		    enum rank_by by, struct report_header *h, struct table **ret,
 		    struct diag *diag);

@@ -4,6 +4,7 @@
 
 #include "analyze/query.h"
 #include "analyze/rank.h"
+#include "analyze/stack_set.h"
 #include "cmd/cmd.h"
 #include "db/reader.h"
 #include "image/find.h"
@@ -32,6 +33,7 @@ enum {
 	REPORT_MACHINE,
 	REPORT_JSON,
 	REPORT_CSV,
+	REPORT_METRIC,	   /* see cmd/metrics.h */
 	REPORT_OPTION_END, /* the first value for a report's own options */
 };
 
@@ -72,6 +74,11 @@ int report_describe_query(struct report_header *h, const struct query *q);
 /* Idle time, and what the ranking could not find. idle: as in its options. */
 void report_describe_rank(struct report_header *h, const struct query *q, const struct rank *k,
 			  bool idle);
+
+/* How many stacks there are, how complete, and why the others are not. */
+void report_describe_stacks(struct report_header *h, const struct stack_set *s);
+/* -ENODATA, and what to do. */
+int report_fail_no_stacks(struct diag *diag);
 
 /* Prints to stdout; for CSV the header goes to stderr. Returns an exit status. */
 int report_print(const struct table *t, const struct report_header *h, enum table_format format);

@@ -25,6 +25,7 @@ static const struct cmd_option options[] = {
 	{"by", STATS_BY, "WHAT", "function (default), image, file, line, loop"},
 	{"each", STATS_EACH, NULL, "makes a set of each epoch of the sets"},
 	{"normalize", STATS_NORMAL, "WHAT", "none (default), time: to the mean run time, samples"},
+	REPORT_METRIC_OPTION,
 	{"false-alarms", STATS_ALARMS, "PERCENT", "of the rows said to vary; default 5"},
 	{"sort", STATS_SORT, "COLUMN",
 	 "varies (default), range, sum, mean, deviation, chance, name"},
@@ -82,6 +83,8 @@ static int take_option(void *arg, int value, const char *text, struct diag *diag
 			return diag_fail(diag, EINVAL, "--false-alarms '%s' is no percentage",
 					 text);
 		return 0;
+	case REPORT_METRIC:
+		return metrics_take(&c->table.metrics, text, diag);
 	case STATS_EACH:
 		c->each = true;
 		return 0;
@@ -159,8 +162,10 @@ int cmd_stats(int argc, char **argv)
 	struct diag diag = {""};
 	int operand, r = cmd_parse(&spec, argc, argv, take_option, &c, &operand);
 
-	if (r >= 0)
+	if (r >= 0) {
+		metrics_free(&c.table.metrics);
 		return r;
+	}
 	c.rank.function = c.report.function;
 	c.table.false_alarms = c.false_alarms / 100;
 	c.table.shares = c.normal == SETS_BY_SAMPLES;
@@ -172,6 +177,7 @@ int cmd_stats(int argc, char **argv)
 	if (!r)
 		r = show(&c, &diag);
 	sets_free(&c.sets);
+	metrics_free(&c.table.metrics);
 	if (r == -EINVAL)
 		return cmd_fail_usage("stats", &diag);
 	return r < 0 ? cmd_fail(&diag) : r;

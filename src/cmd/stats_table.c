@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "analyze/stats.h"
+#include "cmd/stats_metrics.h"
 #include "util/buf.h"
 
 #define ROWS_MAX (1u << 22)
@@ -17,6 +18,7 @@ struct join {
 	enum rank_by by;
 	struct stats *stats;
 	struct intern *keys;
+	struct stats_metrics *metrics;
 	const struct rank_row **shown; /* of each row, one set's */
 	size_t room;
 };
@@ -127,9 +129,34 @@ static int join_sets(struct join *j)
 	return r;
 }
 
+/* Again over all rows, as metrics are of other events too; those that only these have are no rows.
+ */
+static int join_metrics(struct join *j, const struct metrics *m, struct diag *diag)
+{
+	struct buf key;
+	uint32_t number;
+	int r = stats_metrics_new(m, j->sets, stats_row_count(j->stats), &j->metrics, diag);
+
+	if (r)
+		return r;
+	buf_init(&key, KEY_MAX);
+	for (size_t i = 0; i < j->sets->count && m->count; i++) {
+		const struct rank *k = j->sets->list[i]->rank;
+
+		for (size_t n = 0; n < k->row_count; n++)
+			if (!make_key(&k->rows[n], j->by, &key) &&
+			    !intern_find(j->keys, key.data, key.size, &number))
+				stats_metrics_add(j->metrics, i, number, k->rows[n].counts);
+		stats_metrics_end_set(j->metrics, i);
+	}
+	buf_free(&key);
+	return 0;
+}
+
 static void join_free(struct join *j)
 {
 	stats_free(j->stats);
+	stats_metrics_free(j->metrics);
 	intern_free(j->keys);
 	free(j->shown);
 }
@@ -209,6 +236,7 @@ static void add_columns(struct table *t, const struct join *j, struct columns *c
 	c->varies = table_add_column(t, TABLE_COUNT, "varies", NULL);
 	c->text_varies = table_add_text_column(t, NULL, "varies");
 	c->present = table_add_column(t, TABLE_COUNT, "present", NULL);
+	stats_metrics_add_columns(j->metrics, t);
 	c->function = c->file = c->line = c->header = -1;
 	if (j->by == RANK_LOOP)
 		c->header = table_add_column(t, TABLE_ADDRESS, "header", "header");
@@ -280,6 +308,7 @@ static int fill_row(struct table *t, const struct columns *c, const struct join 
 	table_set_count(t, c->present, row->present);
 	for (size_t i = 0; i < j->sets->count; i++)
 		table_set_count(t, c->sets + (int)i, stats_count_of(j->stats, number, i));
+	stats_metrics_set(j->metrics, t, number);
 	r = set_verdict(t, c, row);
 	return r ? r : set_names(t, c, j->shown[number]);
 }
@@ -320,7 +349,7 @@ static int fill(const struct stats_table *p, const struct join *j, struct report
 	for (size_t i = 0; i < limit && !r; i++)
 		r = fill_row(t, &c, j, list[i]);
 	free(list);
-	return r;
+	return r ? r : stats_metrics_describe(j->metrics, h);
 }
 
 int stats_table_make(const struct stats_table *p, const struct sets *sets, enum rank_by by,
@@ -332,14 +361,21 @@ int stats_table_make(const struct stats_table *p, const struct sets *sets, enum 
 
 	if (!r)
 		r = stats_finish(j.stats, p->shares, p->false_alarms);
+	if (r)
+		diag_fail(diag, -r, "%s",
+			  r == -ENOMEM ? "out of memory"
+				       : "the report has too many rows; select less");
 	if (!r)
+		r = join_metrics(&j, &p->metrics, diag);
+	if (!r) {
 		r = fill(p, &j, h, t);
+		if (r)
+			diag_fail(diag, -r, "out of memory");
+	}
 	join_free(&j);
 	if (r) {
 		table_free(t);
-		return diag_fail(diag, -r, "%s",
-				 r == -ENOMEM ? "out of memory"
-					      : "the report has too many rows; select less");
+		return r;
 	}
 	*ret = t;
 	return 0;

@@ -2,6 +2,7 @@
 #ifndef CULPRIT_CMD_STATS_TABLE_H
 #define CULPRIT_CMD_STATS_TABLE_H
 
+#include "cmd/metrics.h"
 #include "cmd/sets.h"
 #include "report/table.h"
 
@@ -22,10 +23,11 @@ struct stats_table {
 	uint64_t limit;	     /* rows; 0: all */
 	double false_alarms; /* a share */
 	bool shares;	     /* the sets are weighed by samples */
+	struct metrics metrics;
 };
 
 int stats_table_parse_sort(const char *text, enum stats_sort *ret, struct diag *diag);
-/* Notes in h what was tested and left out. 0, -ENOMEM, -E2BIG. */
+/* Notes in h what was tested and left out. 0, -ENOMEM, -E2BIG; as of metric_bind. */
 int stats_table_make(const struct stats_table *p, const struct sets *sets, enum rank_by by,
 		     struct report_header *h, struct table **ret, struct diag *diag);
 

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <malloc.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -184,6 +185,7 @@ static void do_jobs(struct keeper *k)
 		if (!has_jobs(k)) {
 			image_finder_idle(finder);
 			image_worker_idle(worker);
+			malloc_trim(0);
 		}
 	}
 	image_finder_free(finder);

@@ -36,6 +36,7 @@
 #define SAMPLES_A_TICK	 (WIRE_SPILL / 2)
 #define COLLECT_NS	 5000000000ull
 #define FILE_IDLE_NS	 600000000000ull
+#define LARGE_BYTES	 (1 << 18)
 #define BATCH_ROWS	 262144
 #define COMPACT_SEGMENTS 16
 /* A file that takes longer to look at is given up: of the processor, and until the answer is there.
@@ -580,6 +581,8 @@ int session_new(const struct session_config *config, struct session **ret, struc
 
 	if (r)
 		return r;
+	/* By itself the allocator would keep all blocks up to the size of any that was freed. */
+	mallopt(M_MMAP_THRESHOLD, LARGE_BYTES);
 	s->config = *config;
 	for (size_t i = 0; !r && config->labels && config->labels[i]; i++)
 		r = subject_labels_set(&s->labels, config->labels[i], diag);

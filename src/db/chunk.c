@@ -66,6 +66,18 @@ static size_t stream_append(struct buf *out, ZSTD_CCtx *z, const struct buf *raw
 	return size;
 }
 
+void chunk_streams_init(struct buf *streams, unsigned count)
+{
+	for (unsigned i = 0; i < count; i++)
+		buf_init(&streams[i], CHUNK_RAW_MAX);
+}
+
+void chunk_streams_free(struct buf *streams, unsigned count)
+{
+	for (unsigned i = 0; i < count; i++)
+		buf_free(&streams[i]);
+}
+
 int chunk_append(struct buf *out, struct chunk_header *h, const struct buf *streams,
 		 unsigned stream_count, int zstd_level)
 {

@@ -38,6 +38,10 @@ struct chunk_header {
 int chunk_header_decode(const uint8_t *bytes, struct chunk_header *ret);
 uint64_t chunk_sum(const void *data, size_t size); /* XXH3, 64 bits */
 
+/* Streams to be filled, of no more than a payload takes. */
+void chunk_streams_init(struct buf *streams, unsigned count);
+void chunk_streams_free(struct buf *streams, unsigned count);
+
 /*
  * Appends header and payload to out. rows and samples are given in h; the rest of h is filled in.
  * 0, -ENOMEM or -EFBIG.

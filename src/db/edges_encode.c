@@ -2,10 +2,9 @@
 #include "db/edges.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "db/catalog.h"
+#include "db/dict_build.h"
 #include "util/num.h"
 
 struct build_edge {
@@ -17,25 +16,14 @@ struct build_group {
 	uint32_t image, event, first;
 };
 
-struct build_image {
-	struct image_id id;
-	struct db_bytes path; /* of its own */
-};
-
 struct edges_builder {
 	struct build_edge *edges; /* room for EDGES_CHUNK_TARGET, as have the groups */
 	struct build_group *groups;
 	uint32_t edge_count, group_count;
 	uint64_t passes;
 	struct db_edge_item last; /* the key of the last edge; points into what follows */
-	struct db_event last_event;
-	char last_event_name[DB_NAME_MAX + 1];
-	/* Images by id alone: that an image was met under two paths does not make it two. */
-	struct intern *images, *events;
-	struct build_image *image_list; /* room for image_room */
-	uint32_t image_room;
-	size_t dict_bytes;
-	struct buf entry; /* of a dictionary, in the making */
+	struct dict_event last_event;
+	struct dict_builder names;
 };
 
 static uint64_t zigzag(uint64_t distance)
@@ -63,23 +51,11 @@ uint64_t edges_to_decode(uint64_t base, uint64_t code)
 	return base + ((code >> 1) ^ (0 - (code & 1)));
 }
 
-static void lists_free(struct edges_builder *b)
-{
-	for (uint32_t i = 0; b->images && i < intern_count(b->images); i++)
-		free((void *)b->image_list[i].path.data);
-	intern_free(b->images);
-	intern_free(b->events);
-	b->images = b->events = NULL;
-}
-
 static int builder_empty(struct edges_builder *b)
 {
-	lists_free(b);
-	b->images = intern_new(2 * EDGES_CHUNK_TARGET);
-	b->events = intern_new(EDGES_CHUNK_TARGET);
 	b->edge_count = b->group_count = 0;
-	b->passes = b->dict_bytes = 0;
-	return b->images && b->events ? 0 : -ENOMEM;
+	b->passes = 0;
+	return dict_builder_empty(&b->names, 2 * EDGES_CHUNK_TARGET);
 }
 
 struct edges_builder *edges_builder_new(void)
@@ -88,7 +64,7 @@ struct edges_builder *edges_builder_new(void)
 
 	if (!b)
 		return NULL;
-	buf_init(&b->entry, EDGES_DICT_TARGET);
+	dict_builder_init(&b->names, EDGES_DICT_TARGET);
 	b->edges = malloc(EDGES_CHUNK_TARGET * sizeof(*b->edges));
 	b->groups = malloc(EDGES_CHUNK_TARGET * sizeof(*b->groups));
 	if (builder_empty(b) < 0 || !b->edges || !b->groups) {
@@ -102,9 +78,7 @@ void edges_builder_free(struct edges_builder *b)
 {
 	if (!b)
 		return;
-	lists_free(b);
-	buf_free(&b->entry);
-	free(b->image_list);
+	dict_builder_free(&b->names);
 	free(b->edges);
 	free(b->groups);
 	free(b);
@@ -117,54 +91,9 @@ uint32_t edges_builder_count(const struct edges_builder *b)
 
 bool edges_builder_takes(const struct edges_builder *b, const struct db_edge_item *e)
 {
-	if (b->edge_count == EDGES_CHUNK_TARGET || b->dict_bytes > EDGES_DICT_TARGET)
+	if (b->edge_count == EDGES_CHUNK_TARGET || b->names.bytes > EDGES_DICT_TARGET)
 		return false;
 	return !b->edge_count || db_edge_compare(&b->last, e) < 0;
-}
-
-static int image_number(struct edges_builder *b, const struct image_id *id,
-			const struct db_bytes *path, uint32_t *ret)
-{
-	uint32_t count = intern_count(b->images), room = b->image_room ? 2 * b->image_room : 64;
-	struct build_image *grown;
-	void *copy;
-	int r;
-
-	if (intern_find(b->images, id, sizeof(*id), ret) == 0)
-		return 0;
-	if (count == b->image_room) {
-		grown = realloc(b->image_list, room * sizeof(*grown));
-		if (!grown)
-			return -ENOMEM;
-		b->image_list = grown;
-		b->image_room = room;
-	}
-	copy = malloc(path->size + 1);
-	r = copy ? intern_add(b->images, id, sizeof(*id), ret) : -ENOMEM;
-	if (r < 0) {
-		free(copy);
-		return r;
-	}
-	if (path->size)
-		memcpy(copy, path->data, path->size);
-	b->image_list[count] = (struct build_image){*id, {copy, path->size}};
-	b->dict_bytes += sizeof(*id) + path->size;
-	return 0;
-}
-
-static int event_number(struct edges_builder *b, const struct db_event *event, uint32_t *ret)
-{
-	uint32_t before = intern_count(b->events);
-	int r;
-
-	buf_clear(&b->entry);
-	event_encode(&b->entry, event);
-	if (b->entry.error)
-		return b->entry.error;
-	r = intern_add(b->events, b->entry.data, b->entry.size, ret);
-	if (r == 0 && intern_count(b->events) > before)
-		b->dict_bytes += b->entry.size;
-	return r;
 }
 
 static void last_keep(struct edges_builder *b, const struct db_edge_item *e,
@@ -172,16 +101,13 @@ static void last_keep(struct edges_builder *b, const struct db_edge_item *e,
 {
 	const struct build_group *g = &b->groups[b->group_count - 1];
 
-	if (is_new_group) {
-		snprintf(b->last_event_name, sizeof(b->last_event_name), "%s", e->event->name);
-		b->last_event =
-			(struct db_event){b->last_event_name, e->event->period, e->event->flags};
-	}
+	if (is_new_group)
+		dict_event_keep(&b->last_event, e->event);
 	b->last = (struct db_edge_item){
-		.image = intern_get(b->images, g->image, NULL),
-		.event = &b->last_event,
+		.image = intern_get(b->names.images, g->image, NULL),
+		.event = &b->last_event.event,
 		.from = e->from,
-		.to_image = intern_get(b->images, as->target, NULL),
+		.to_image = intern_get(b->names.images, as->target, NULL),
 		.to = e->to,
 	};
 }
@@ -194,11 +120,11 @@ int edges_builder_add(struct edges_builder *b, const struct db_edge_item *e)
 	bool is_new_group;
 	int r;
 
-	r = image_number(b, e->image, &e->path, &image);
+	r = dict_builder_image(&b->names, e->image, &e->path, &image);
 	if (r == 0)
-		r = image_number(b, e->to_image, &e->to_path, &to->target);
+		r = dict_builder_image(&b->names, e->to_image, &e->to_path, &to->target);
 	if (r == 0)
-		r = event_number(b, e->event, &event);
+		r = dict_builder_event(&b->names, e->event, &event);
 	if (r < 0)
 		return r;
 	is_new_group = !b->group_count || last->image != image || last->event != event;
@@ -216,19 +142,11 @@ int edges_builder_add(struct edges_builder *b, const struct db_edge_item *e)
 
 static void images_encode(const struct edges_builder *b, struct buf *out)
 {
-	uint32_t count = intern_count(b->images);
+	uint32_t count = intern_count(b->names.images);
 
 	buf_append_varint(out, count);
 	for (uint32_t i = 0; i < count; i++)
-		dict_image_encode(out, &b->image_list[i].id, &b->image_list[i].path);
-}
-
-static int compare_images(const void *x, const void *y, void *arg)
-{
-	const struct build_image *list = arg;
-
-	return memcmp(&list[*(const uint32_t *)x].id, &list[*(const uint32_t *)y].id,
-		      sizeof(list->id));
+		dict_builder_encode_image(&b->names, i, out);
 }
 
 /*
@@ -238,14 +156,14 @@ static int compare_images(const void *x, const void *y, void *arg)
 static uint32_t group_encode(struct edges_builder *b, const struct build_group *g, uint32_t end,
 			     struct buf *out, uint32_t *scratch)
 {
-	uint32_t *place = scratch, *list = scratch + intern_count(b->images), count = 0;
+	uint32_t *place = scratch, *list = scratch + intern_count(b->names.images), count = 0;
 
 	for (uint32_t i = g->first; i < end; i++)
 		if (place[b->edges[i].target] == UINT32_MAX) {
 			place[b->edges[i].target] = 0;
 			list[count++] = b->edges[i].target;
 		}
-	qsort_r(list, count, sizeof(*list), compare_images, b->image_list);
+	qsort_r(list, count, sizeof(*list), dict_builder_compare_images, &b->names);
 	buf_append_varint(out, g->image);
 	buf_append_varint(out, g->event);
 	buf_append_varint(out, end - g->first);
@@ -328,7 +246,7 @@ static void groups_encode(struct edges_builder *b, struct buf *streams, uint32_t
 int edges_builder_finish(struct edges_builder *b, int zstd_level, struct buf *out,
 			 struct chunk_header *ret)
 {
-	size_t images = intern_count(b->images);
+	size_t images = intern_count(b->names.images);
 	uint32_t *scratch = malloc((images + 1) * 2 * sizeof(*scratch));
 	struct chunk_header h = {CHUNK_EDGES, .rows = b->edge_count, .samples = b->passes};
 	struct buf streams[EDGES_STREAMS];
@@ -337,14 +255,12 @@ int edges_builder_finish(struct edges_builder *b, int zstd_level, struct buf *ou
 	if (!scratch)
 		return -ENOMEM;
 	memset(scratch, 0xff, images * sizeof(*scratch));
-	for (unsigned i = 0; i < EDGES_STREAMS; i++)
-		buf_init(&streams[i], CHUNK_RAW_MAX);
+	chunk_streams_init(streams, EDGES_STREAMS);
 	images_encode(b, &streams[EDGES_DICT]);
-	dict_encode(&streams[EDGES_DICT], b->events);
+	dict_encode(&streams[EDGES_DICT], b->names.events);
 	groups_encode(b, streams, scratch);
 	r = chunk_append(out, &h, streams, EDGES_STREAMS, zstd_level);
-	for (unsigned i = 0; i < EDGES_STREAMS; i++)
-		buf_free(&streams[i]);
+	chunk_streams_free(streams, EDGES_STREAMS);
 	free(scratch);
 	emptied = builder_empty(b);
 	if (r < 0 || emptied < 0)

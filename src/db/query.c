@@ -137,37 +137,32 @@ static int show_group(struct query *q, const struct rows_chunk *t, const struct 
 	return r;
 }
 
-static void tell_undecodable(struct query *q, const struct pack *p, const struct catalog_entry *e)
-{
-	pack_tell(p, e, query_tell, q, "a chunk cannot be decoded");
-}
+/* The payload of a chunk, taken apart. */
+struct streams {
+	struct db_bytes list[CHUNK_STREAMS_MAX];
+	uint32_t rows;
+	struct arena *arena;
+};
 
-static int show_rows(struct query *q, const struct pack *p, const struct catalog_entry *e,
-		     struct arena *a)
+/* These return what is wrong with the chunk, and leave in ret what the visitor said. */
+static int show_rows(struct query *q, const struct streams *in, int *ret)
 {
-	struct db_bytes streams[CHUNK_STREAMS_MAX];
 	const struct rows_group *g;
 	struct rows_cursor at;
 	struct rows_chunk t;
-	int r = chunk_open(q->whole.data + CHUNK_HEADER_SIZE, e->chunk.payload_size, &q->raw,
-			   streams),
-	    shown = 0;
+	int r = rows_chunk_open(in->list, in->rows, in->arena, &t);
 
-	if (r == 0)
-		r = rows_chunk_open(streams, e->chunk.rows, a, &t);
 	if (r == 0 && !any_wanted(q, &t))
 		return 0;
 	if (r == 0)
 		r = rows_reserve(q, t.row_count);
 	if (r == 0) {
 		rows_cursor_start(&at, &t);
-		while (shown == 0 && (r = rows_cursor_next_group(&at, &g, q->offsets, q->counts,
-								 q->subjects)) == 1)
-			shown = show_group(q, &t, g);
+		while (*ret == 0 && (r = rows_cursor_next_group(&at, &g, q->offsets, q->counts,
+								q->subjects)) == 1)
+			*ret = show_group(q, &t, g);
 	}
-	if (r == -EBADMSG)
-		tell_undecodable(q, p, e);
-	return r < 0 && r != -EBADMSG ? r : shown;
+	return r < 0 ? r : 0;
 }
 
 static struct db_profile edges_profile(const struct query *q, const struct edges_chunk *t,
@@ -228,70 +223,58 @@ static int show_edge_group(struct query *q, const struct edges_chunk *t, uint32_
 	return q->v->edges(q->v->arg, &p, q->edges, count);
 }
 
-static int show_edges(struct query *q, const struct pack *p, const struct catalog_entry *e,
-		      struct arena *a)
+static int show_edges(struct query *q, const struct streams *in, int *ret)
 {
-	struct db_bytes streams[CHUNK_STREAMS_MAX];
 	struct edges_cursor at;
 	struct edges_chunk t;
 	bool any = false;
-	int r = chunk_open(q->whole.data + CHUNK_HEADER_SIZE, e->chunk.payload_size, &q->raw,
-			   streams),
-	    shown = 0;
+	int r = edges_chunk_open(in->list, in->rows, in->arena, &t);
 
-	if (r == 0)
-		r = edges_chunk_open(streams, e->chunk.rows, a, &t);
 	for (uint32_t i = 0; r == 0 && i < t.group_count && !any; i++)
 		any = edges_wanted(q, &t, i);
 	if (any)
 		edges_cursor_start(&at, &t);
-	for (uint32_t i = 0; any && i < t.group_count && r == 0 && shown == 0; i++)
-		shown = show_edge_group(q, &t, i, &at, &r);
-	if (r == -EBADMSG)
-		tell_undecodable(q, p, e);
-	return r < 0 && r != -EBADMSG ? r : shown;
+	for (uint32_t i = 0; any && i < t.group_count && r == 0 && *ret == 0; i++)
+		*ret = show_edge_group(q, &t, i, &at, &r);
+	return r < 0 ? r : 0;
 }
 
-static int show_stacks(struct query *q, const struct pack *p, const struct catalog_entry *e,
-		       struct arena *a)
+static int show_stacks(struct query *q, const struct streams *in, int *ret)
 {
-	struct db_bytes streams[CHUNK_STREAMS_MAX];
 	struct stacks_cursor at;
 	struct db_stack_item s;
 	struct stacks_chunk t;
-	int r = chunk_open(q->whole.data + CHUNK_HEADER_SIZE, e->chunk.payload_size, &q->raw,
-			   streams),
-	    shown = 0;
+	int r = stacks_chunk_open(in->list, in->rows, in->arena, &t);
 
 	if (r == 0)
-		r = stacks_chunk_open(streams, e->chunk.rows, a, &t);
-	if (r == 0)
 		stacks_cursor_start(&at, &t);
-	for (; r >= 0 && shown == 0; shown = q->v->stack(q->v->arg, q->epoch, &s)) {
+	for (; r >= 0 && *ret == 0; *ret = q->v->stack(q->v->arg, q->epoch, &s)) {
 		r = stacks_cursor_next(&at, &s);
 		if (r <= 0)
 			break;
 	}
-	if (r == -EBADMSG)
-		tell_undecodable(q, p, e);
-	return r < 0 && r != -EBADMSG ? r : shown;
+	return r < 0 ? r : 0;
 }
 
 static int show_chunk(struct query *q, const struct pack *p, const struct catalog_entry *e)
 {
-	struct arena *a;
-	int r = pack_read_chunk(p, e, &q->whole, query_tell, q);
+	struct streams in = {.rows = e->chunk.rows};
+	int r = pack_read_chunk(p, e, &q->whole, query_tell, q), shown = 0;
 
 	if (r < 0) /* told */
 		return r == -ENOMEM ? r : 0;
-	a = arena_new(QUERY_ARENA_MAX);
-	if (!a)
+	in.arena = arena_new(QUERY_ARENA_MAX);
+	if (!in.arena)
 		return -ENOMEM;
-	r = e->chunk.type == CHUNK_ROWS	   ? show_rows(q, p, e, a)
-	    : e->chunk.type == CHUNK_EDGES ? show_edges(q, p, e, a)
-					   : show_stacks(q, p, e, a);
-	arena_free(a);
-	return r;
+	r = chunk_open(q->whole.data + CHUNK_HEADER_SIZE, e->chunk.payload_size, &q->raw, in.list);
+	if (r == 0)
+		r = e->chunk.type == CHUNK_ROWS	   ? show_rows(q, &in, &shown)
+		    : e->chunk.type == CHUNK_EDGES ? show_edges(q, &in, &shown)
+						   : show_stacks(q, &in, &shown);
+	arena_free(in.arena);
+	if (r == -EBADMSG)
+		pack_tell(p, e, query_tell, q, "a chunk cannot be decoded");
+	return r < 0 && r != -EBADMSG ? r : shown;
 }
 
 static int show_pack(struct query *q, const struct pack *p)

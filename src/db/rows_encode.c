@@ -4,8 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include "db/catalog.h"
-#include "db/dict.h"
+#include "db/dict_build.h"
 #include "util/num.h"
 
 struct build_row {
@@ -23,23 +22,16 @@ struct rows_builder {
 	uint32_t row_count, group_count;
 	uint64_t samples;
 	struct image_id image; /* of the last row */
-	/* Entries as they are written; subjects are sorted only when the chunk is finished. */
-	struct intern *images, *events, *subjects;
-	size_t dict_bytes;
-	struct buf entry; /* of a dictionary, in the making */
+	/* Images as they are written, so with their paths; subjects are sorted only when the chunk
+	 * is finished. */
+	struct dict_builder names;
 };
 
 static int builder_empty(struct rows_builder *b)
 {
-	intern_free(b->images);
-	intern_free(b->events);
-	intern_free(b->subjects);
-	b->images = intern_new(ROWS_CHUNK_TARGET);
-	b->events = intern_new(ROWS_CHUNK_TARGET);
-	b->subjects = intern_new(ROWS_CHUNK_TARGET);
 	b->row_count = b->group_count = 0;
-	b->samples = b->dict_bytes = 0;
-	return b->images && b->events && b->subjects ? 0 : -ENOMEM;
+	b->samples = 0;
+	return dict_builder_empty(&b->names, ROWS_CHUNK_TARGET);
 }
 
 struct rows_builder *rows_builder_new(void)
@@ -48,7 +40,7 @@ struct rows_builder *rows_builder_new(void)
 
 	if (!b)
 		return NULL;
-	buf_init(&b->entry, ROWS_DICT_TARGET);
+	dict_builder_init(&b->names, ROWS_DICT_TARGET);
 	b->rows = malloc(ROWS_CHUNK_TARGET * sizeof(*b->rows));
 	b->groups = malloc(ROWS_CHUNK_TARGET * sizeof(*b->groups));
 	if (builder_empty(b) < 0 || !b->rows || !b->groups) {
@@ -62,10 +54,7 @@ void rows_builder_free(struct rows_builder *b)
 {
 	if (!b)
 		return;
-	intern_free(b->images);
-	intern_free(b->events);
-	intern_free(b->subjects);
-	buf_free(&b->entry);
+	dict_builder_free(&b->names);
 	free(b->rows);
 	free(b->groups);
 	free(b);
@@ -78,41 +67,23 @@ uint32_t rows_builder_count(const struct rows_builder *b)
 
 bool rows_builder_full(const struct rows_builder *b)
 {
-	return b->row_count == ROWS_CHUNK_TARGET || b->dict_bytes > ROWS_DICT_TARGET;
-}
-
-static int dict_number(struct rows_builder *b, struct intern *dict, const void *data, size_t size,
-		       uint32_t *ret)
-{
-	uint32_t before = intern_count(dict);
-	int r = intern_add(dict, data, size, ret);
-
-	if (intern_count(dict) > before)
-		b->dict_bytes += size;
-	return r;
+	return b->row_count == ROWS_CHUNK_TARGET || b->names.bytes > ROWS_DICT_TARGET;
 }
 
 static int image_number(struct rows_builder *b, const struct db_row *row, uint32_t *ret)
 {
+	struct buf *entry = &b->names.entry;
+
 	if (b->group_count && memcmp(&b->image, row->image, sizeof(b->image)) == 0) {
-		*ret = intern_count(b->images) - 1;
+		*ret = intern_count(b->names.images) - 1;
 		return 0;
 	}
 	b->image = *row->image;
-	buf_clear(&b->entry);
-	dict_image_encode(&b->entry, row->image, &row->path);
-	if (b->entry.error)
-		return b->entry.error;
-	return dict_number(b, b->images, b->entry.data, b->entry.size, ret);
-}
-
-static int event_number(struct rows_builder *b, const struct db_row *row, uint32_t *ret)
-{
-	buf_clear(&b->entry);
-	event_encode(&b->entry, row->event);
-	if (b->entry.error)
-		return b->entry.error;
-	return dict_number(b, b->events, b->entry.data, b->entry.size, ret);
+	buf_clear(entry);
+	dict_image_encode(entry, row->image, &row->path);
+	if (entry->error)
+		return entry->error;
+	return dict_builder_add(&b->names, b->names.images, entry->data, entry->size, ret);
 }
 
 int rows_builder_add(struct rows_builder *b, const struct db_row *row)
@@ -126,9 +97,10 @@ int rows_builder_add(struct rows_builder *b, const struct db_row *row)
 		return -EFBIG;
 	r = image_number(b, row, &image);
 	if (r == 0)
-		r = event_number(b, row, &event);
+		r = dict_builder_event(&b->names, row->event, &event);
 	if (r == 0)
-		r = dict_number(b, b->subjects, row->subject.data, row->subject.size, &to->subject);
+		r = dict_builder_add(&b->names, b->names.subjects, row->subject.data,
+				     row->subject.size, &to->subject);
 	if (r < 0)
 		return r;
 	if (!b->group_count || last->image != image || last->event != event)
@@ -154,18 +126,18 @@ static int compare_subjects(const void *x, const void *y, void *arg)
  */
 static void subjects_encode(struct rows_builder *b, struct buf *out, uint32_t *scratch)
 {
-	uint32_t count = intern_count(b->subjects), *rank = scratch + count;
+	uint32_t count = intern_count(b->names.subjects), *rank = scratch + count;
 	const char *subject;
 	size_t size;
 
 	for (uint32_t i = 0; i < count; i++)
 		scratch[i] = i;
 	if (count)
-		qsort_r(scratch, count, sizeof(*scratch), compare_subjects, b->subjects);
+		qsort_r(scratch, count, sizeof(*scratch), compare_subjects, b->names.subjects);
 	buf_append_varint(out, count);
 	for (uint32_t i = 0; i < count; i++) {
 		rank[scratch[i]] = i;
-		subject = intern_get(b->subjects, scratch[i], &size);
+		subject = intern_get(b->names.subjects, scratch[i], &size);
 		buf_append_string(out, subject, size);
 	}
 	for (uint32_t i = 0; i < b->row_count; i++)
@@ -272,7 +244,7 @@ static void groups_encode(struct rows_builder *b, struct buf *streams, const str
 int rows_builder_finish(struct rows_builder *b, int zstd_level, struct buf *out,
 			struct chunk_header *ret)
 {
-	uint32_t total = intern_count(b->subjects);
+	uint32_t total = intern_count(b->names.subjects);
 	uint32_t *scratch = malloc(((size_t)total + 1) * 3 * sizeof(*scratch));
 	struct ranking ranking = {scratch, scratch + total, scratch + 2 * (size_t)total};
 	struct buf streams[ROWS_STREAMS];
@@ -281,16 +253,14 @@ int rows_builder_finish(struct rows_builder *b, int zstd_level, struct buf *out,
 
 	if (!scratch)
 		return -ENOMEM;
-	for (unsigned i = 0; i < ROWS_STREAMS; i++)
-		buf_init(&streams[i], CHUNK_RAW_MAX);
-	dict_encode(&streams[ROWS_DICT], b->images);
-	dict_encode(&streams[ROWS_DICT], b->events);
+	chunk_streams_init(streams, ROWS_STREAMS);
+	dict_encode(&streams[ROWS_DICT], b->names.images);
+	dict_encode(&streams[ROWS_DICT], b->names.events);
 	subjects_encode(b, &streams[ROWS_DICT], scratch);
 	memset(scratch, 0, total * sizeof(*scratch));
 	groups_encode(b, streams, &ranking);
 	r = chunk_append(out, &h, streams, ROWS_STREAMS, zstd_level);
-	for (unsigned i = 0; i < ROWS_STREAMS; i++)
-		buf_free(&streams[i]);
+	chunk_streams_free(streams, ROWS_STREAMS);
 	free(scratch);
 	emptied = builder_empty(b);
 	if (r < 0 || emptied < 0)

@@ -2,10 +2,9 @@
 #include "db/stacks.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "db/catalog.h"
+#include "db/dict_build.h"
 #include "util/num.h"
 
 #define FRAMES_MAX STACKS_STEPS_TARGET + DB_STACK_MAX
@@ -25,11 +24,6 @@ struct build_group {
 	uint32_t event, subject, first;
 };
 
-struct build_image {
-	struct image_id id;
-	struct db_bytes path; /* of its own */
-};
-
 struct stacks_builder {
 	struct build_stack *stacks; /* room for STACKS_CHUNK_TARGET, as have the groups */
 	struct build_group *groups;
@@ -40,36 +34,18 @@ struct stacks_builder {
 	uint32_t last_numbers[DB_STACK_MAX];
 	struct db_frame_item last_frames[DB_STACK_MAX];
 	struct db_stack_item last;
-	struct db_event last_event;
-	char last_event_name[DB_NAME_MAX + 1];
-	struct intern *images, *events, *subjects, *frames;
-	struct build_image *image_list; /* room for image_room */
-	uint32_t image_room;
-	size_t dict_bytes;
-	struct buf entry; /* of a dictionary, in the making */
+	struct dict_event last_event;
+	struct dict_builder names;
+	struct intern *frames;
 };
-
-static void lists_free(struct stacks_builder *b)
-{
-	for (uint32_t i = 0; b->images && i < intern_count(b->images); i++)
-		free((void *)b->image_list[i].path.data);
-	intern_free(b->images);
-	intern_free(b->events);
-	intern_free(b->subjects);
-	intern_free(b->frames);
-	b->images = b->events = b->subjects = b->frames = NULL;
-}
 
 static int builder_empty(struct stacks_builder *b)
 {
-	lists_free(b);
-	b->images = intern_new(FRAMES_MAX);
-	b->events = intern_new(STACKS_CHUNK_TARGET);
-	b->subjects = intern_new(STACKS_CHUNK_TARGET);
+	intern_free(b->frames);
 	b->frames = intern_new(FRAMES_MAX);
 	b->stack_count = b->group_count = b->step_count = 0;
-	b->samples = b->dict_bytes = 0;
-	return b->images && b->events && b->subjects && b->frames ? 0 : -ENOMEM;
+	b->samples = 0;
+	return b->frames ? dict_builder_empty(&b->names, FRAMES_MAX) : -ENOMEM;
 }
 
 struct stacks_builder *stacks_builder_new(void)
@@ -78,7 +54,7 @@ struct stacks_builder *stacks_builder_new(void)
 
 	if (!b)
 		return NULL;
-	buf_init(&b->entry, STACKS_DICT_TARGET);
+	dict_builder_init(&b->names, STACKS_DICT_TARGET);
 	b->stacks = malloc(STACKS_CHUNK_TARGET * sizeof(*b->stacks));
 	b->groups = malloc(STACKS_CHUNK_TARGET * sizeof(*b->groups));
 	b->steps = malloc((FRAMES_MAX) * sizeof(*b->steps));
@@ -93,9 +69,8 @@ void stacks_builder_free(struct stacks_builder *b)
 {
 	if (!b)
 		return;
-	lists_free(b);
-	buf_free(&b->entry);
-	free(b->image_list);
+	dict_builder_free(&b->names);
+	intern_free(b->frames);
 	free(b->stacks);
 	free(b->groups);
 	free(b->steps);
@@ -110,57 +85,17 @@ uint32_t stacks_builder_count(const struct stacks_builder *b)
 bool stacks_builder_takes(const struct stacks_builder *b, const struct db_stack_item *s)
 {
 	if (b->stack_count == STACKS_CHUNK_TARGET || b->step_count >= STACKS_STEPS_TARGET ||
-	    b->dict_bytes > STACKS_DICT_TARGET)
+	    b->names.bytes > STACKS_DICT_TARGET)
 		return false;
 	return !b->stack_count || db_stack_compare(&b->last, s) < 0;
-}
-
-static int image_number(struct stacks_builder *b, const struct db_frame_item *f, uint32_t *ret)
-{
-	uint32_t count = intern_count(b->images), room = b->image_room ? 2 * b->image_room : 64;
-	struct build_image *grown;
-	void *copy;
-	int r;
-
-	if (intern_find(b->images, f->image, sizeof(*f->image), ret) == 0)
-		return 0;
-	if (count == b->image_room) {
-		grown = realloc(b->image_list, room * sizeof(*grown));
-		if (!grown)
-			return -ENOMEM;
-		b->image_list = grown;
-		b->image_room = room;
-	}
-	copy = malloc(f->path.size + 1);
-	r = copy ? intern_add(b->images, f->image, sizeof(*f->image), ret) : -ENOMEM;
-	if (r < 0) {
-		free(copy);
-		return r;
-	}
-	if (f->path.size)
-		memcpy(copy, f->path.data, f->path.size);
-	b->image_list[count] = (struct build_image){*f->image, {copy, f->path.size}};
-	b->dict_bytes += sizeof(*f->image) + f->path.size;
-	return 0;
 }
 
 static int frame_number(struct stacks_builder *b, const struct db_frame_item *f, uint32_t *ret)
 {
 	struct build_frame key = {.offset = f->offset};
-	int r = image_number(b, f, &key.image);
+	int r = dict_builder_image(&b->names, f->image, &f->path, &key.image);
 
 	return r < 0 ? r : intern_add(b->frames, &key, sizeof(key), ret);
-}
-
-static int name_number(struct stacks_builder *b, struct intern *list, const void *data, size_t size,
-		       uint32_t *ret)
-{
-	uint32_t before = intern_count(list);
-	int r = intern_add(list, data, size, ret);
-
-	if (r == 0 && intern_count(list) > before)
-		b->dict_bytes += size;
-	return r;
 }
 
 static int group_find(struct stacks_builder *b, const struct db_stack_item *s)
@@ -170,22 +105,18 @@ static int group_find(struct stacks_builder *b, const struct db_stack_item *s)
 	size_t size;
 	int r;
 
-	buf_clear(&b->entry);
-	event_encode(&b->entry, s->event);
-	r = b->entry.error;
+	r = dict_builder_event(&b->names, s->event, &event);
 	if (!r)
-		r = name_number(b, b->events, b->entry.data, b->entry.size, &event);
-	if (!r)
-		r = name_number(b, b->subjects, s->subject.data, s->subject.size, &subject);
+		r = dict_builder_add(&b->names, b->names.subjects, s->subject.data, s->subject.size,
+				     &subject);
 	if (r < 0)
 		return r;
 	if (b->group_count && last->event == event && last->subject == subject)
 		return 0;
 	b->groups[b->group_count++] = (struct build_group){event, subject, b->stack_count};
-	snprintf(b->last_event_name, sizeof(b->last_event_name), "%s", s->event->name);
-	b->last_event = (struct db_event){b->last_event_name, s->event->period, s->event->flags};
-	b->last.event = &b->last_event;
-	b->last.subject.data = intern_get(b->subjects, subject, &size);
+	dict_event_keep(&b->last_event, s->event);
+	b->last.event = &b->last_event.event;
+	b->last.subject.data = intern_get(b->names.subjects, subject, &size);
 	b->last.subject.size = size;
 	b->last.frame_count = 0; /* nothing in common */
 	return 0;
@@ -218,7 +149,8 @@ int stacks_builder_add(struct stacks_builder *b, const struct db_stack_item *s)
 		memcpy(&key, intern_get(b->frames, b->last_numbers[i], NULL), sizeof(key));
 		b->steps[step++] = b->last_numbers[i];
 		b->last_frames[i] = (struct db_frame_item){
-			.image = intern_get(b->images, key.image, NULL), .offset = key.offset};
+			.image = intern_get(b->names.images, key.image, NULL),
+			.offset = key.offset};
 	}
 	b->last.frames = b->last_frames;
 	b->last.frame_count = s->frame_count;
@@ -227,14 +159,6 @@ int stacks_builder_add(struct stacks_builder *b, const struct db_stack_item *s)
 	b->step_count = step;
 	b->samples = num_add_sat(b->samples, s->count);
 	return 0;
-}
-
-static int compare_images(const void *x, const void *y, void *arg)
-{
-	const struct build_image *list = arg;
-
-	return memcmp(&list[*(const uint32_t *)x].id, &list[*(const uint32_t *)y].id,
-		      sizeof(list->id));
 }
 
 struct frame_order {
@@ -257,18 +181,18 @@ static int compare_frames(const void *x, const void *y, void *arg)
 /* Writes the images by rising id; places: of each in that order. */
 static int images_encode(struct stacks_builder *b, struct buf *out, uint32_t *places)
 {
-	uint32_t count = intern_count(b->images);
+	uint32_t count = intern_count(b->names.images);
 	uint32_t *order = malloc((count + 1) * sizeof(*order));
 
 	if (!order)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < count; i++)
 		order[i] = i;
-	qsort_r(order, count, sizeof(*order), compare_images, b->image_list);
+	qsort_r(order, count, sizeof(*order), dict_builder_compare_images, &b->names);
 	buf_append_varint(out, count);
 	for (uint32_t i = 0; i < count; i++) {
 		places[order[i]] = i;
-		dict_image_encode(out, &b->image_list[order[i]].id, &b->image_list[order[i]].path);
+		dict_builder_encode_image(&b->names, order[i], out);
 	}
 	free(order);
 	return 0;
@@ -309,7 +233,7 @@ static int frames_encode(struct stacks_builder *b, const uint32_t *places, struc
 			sorted[i] = i;
 		}
 		qsort_r(sorted, count, sizeof(*sorted), compare_frames, &order);
-		frames_write(&order, sorted, count, intern_count(b->images), out, numbers);
+		frames_write(&order, sorted, count, intern_count(b->names.images), out, numbers);
 	}
 	free(keys);
 	free(sorted);
@@ -359,15 +283,15 @@ static void stacks_encode(const struct stacks_builder *b, struct buf *streams,
 
 static int streams_make(struct stacks_builder *b, struct buf *streams)
 {
-	uint32_t *places = malloc((intern_count(b->images) + 1) * sizeof(*places));
+	uint32_t *places = malloc((intern_count(b->names.images) + 1) * sizeof(*places));
 	uint32_t *numbers = malloc((intern_count(b->frames) + 1) * sizeof(*numbers));
 	int r = places && numbers ? 0 : -ENOMEM;
 
 	if (!r)
 		r = images_encode(b, &streams[STACKS_DICT], places);
 	if (!r) {
-		dict_encode(&streams[STACKS_DICT], b->events);
-		names_encode(b->subjects, &streams[STACKS_DICT]);
+		dict_encode(&streams[STACKS_DICT], b->names.events);
+		names_encode(b->names.subjects, &streams[STACKS_DICT]);
 		groups_encode(b, &streams[STACKS_GROUPS]);
 		r = frames_encode(b, places, &streams[STACKS_FRAMES], numbers);
 	}
@@ -385,13 +309,11 @@ int stacks_builder_finish(struct stacks_builder *b, int zstd_level, struct buf *
 	struct buf streams[STACKS_STREAMS];
 	int r, emptied;
 
-	for (unsigned i = 0; i < STACKS_STREAMS; i++)
-		buf_init(&streams[i], CHUNK_RAW_MAX);
+	chunk_streams_init(streams, STACKS_STREAMS);
 	r = streams_make(b, streams);
 	if (!r)
 		r = chunk_append(out, &h, streams, STACKS_STREAMS, zstd_level);
-	for (unsigned i = 0; i < STACKS_STREAMS; i++)
-		buf_free(&streams[i]);
+	chunk_streams_free(streams, STACKS_STREAMS);
 	emptied = builder_empty(b);
 	if (r < 0 || emptied < 0)
 		return r < 0 ? r : emptied;

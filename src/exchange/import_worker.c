@@ -15,6 +15,7 @@
 #include "exchange/readers.h"
 #include "image/worker_jail.h"
 #include "util/hash.h"
+#include "util/io.h"
 #include "util/num.h"
 
 #define NAME		     "culprit-import-worker"
@@ -29,22 +30,6 @@ struct reply {
 	uint64_t size;
 };
 
-static bool send_all(const void *data, size_t size)
-{
-	for (size_t done = 0; done < size;) {
-		struct iovec iov = {(char *)data + done, size - done};
-		struct msghdr message = {.msg_iov = &iov, .msg_iovlen = 1};
-		ssize_t n = sendmsg(WORKER_SOCKET, &message, MSG_NOSIGNAL);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return false;
-		done += (size_t)n;
-	}
-	return true;
-}
-
 /* What the input begins with; of a pipe nothing can be put back, so in keeps it. */
 static ssize_t look(struct reading *in, uint8_t start[READER_START_BYTES], struct diag *diag)
 {
@@ -57,7 +42,7 @@ static ssize_t look(struct reading *in, uint8_t start[READER_START_BYTES], struc
 		n = pread(INPUT, start, READER_START_BYTES, 0);
 		n = n < 0 ? -errno : n;
 	} else {
-		n = reading_bytes(INPUT, start, READER_START_BYTES);
+		n = io_read(INPUT, start, READER_START_BYTES);
 		in->start = start;
 		in->start_size = n < 0 ? 0 : (size_t)n;
 	}
@@ -101,8 +86,9 @@ static int serve(const char *format, const char *program)
 	reply.text_size = (uint32_t)strlen(diag.text);
 	reply.cut_size = (uint32_t)strlen(cut);
 	reply.size = bytes.size;
-	return !(send_all(&reply, sizeof(reply)) && send_all(diag.text, reply.text_size) &&
-		 send_all(cut, reply.cut_size) && send_all(bytes.data, bytes.size));
+	return !(worker_jail_send(&reply, sizeof(reply)) &&
+		 worker_jail_send(diag.text, reply.text_size) &&
+		 worker_jail_send(cut, reply.cut_size) && worker_jail_send(bytes.data, bytes.size));
 }
 
 void import_dispatch(int argc, char **argv)

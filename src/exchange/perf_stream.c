@@ -10,6 +10,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <zstd.h>
+#include "util/io.h"
 
 #define PIPE_BLOCK_BYTES (4u << 20)
 #define RECORD_BYTES_MAX 65536
@@ -212,7 +213,7 @@ static int read_pipe(struct perf *p, const struct reading *in, struct diag *diag
 	b->size = in->start_size;
 	if (b->size)
 		memcpy(b->data, in->start, b->size);
-	n = reading_bytes(in->fd, b->data + b->size, b->size < 16 ? 16 - b->size : 0);
+	n = io_read(in->fd, b->data + b->size, b->size < 16 ? 16 - b->size : 0);
 	b->size = n < 0 ? 0 : b->size + (size_t)n;
 	if (n < 0)
 		r = diag_fail(diag, (int)-n, "cannot read: %s", strerror((int)-n));
@@ -227,7 +228,7 @@ static int read_pipe(struct perf *p, const struct reading *in, struct diag *diag
 		memmove(b->data, b->data + start, b->size);
 	}
 	while (!r && !p->error && !p->cut[0]) {
-		n = reading_bytes(in->fd, b->data + b->size, b->room - b->size);
+		n = io_read(in->fd, b->data + b->size, b->room - b->size);
 		if (n < 0 || (n == 0 && !in_hand))
 			break;
 		in_hand = false;

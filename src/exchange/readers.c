@@ -8,6 +8,7 @@
 #include <unistd.h>
 #include "exchange/script.h"
 #include "util/buf.h"
+#include "util/io.h"
 
 #define INPUT_BYTES_MAX ((size_t)1 << 30)
 #define PIECE_BYTES	((size_t)1 << 20)
@@ -70,24 +71,6 @@ int reader_choose(const char *name, const uint8_t *start, size_t size, reader **
 	return diag_fail(diag, EINVAL, "no format is called '%s'", wanted);
 }
 
-ssize_t reading_bytes(int fd, void *out, size_t size)
-{
-	size_t done = 0;
-
-	while (done < size) {
-		ssize_t n = read(fd, (char *)out + done, size - done);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return -errno;
-		if (n == 0)
-			break;
-		done += (size_t)n;
-	}
-	return (ssize_t)done;
-}
-
 int reading_load(const struct reading *in, uint8_t **ret, size_t *ret_size, struct diag *diag)
 {
 	struct buf all;
@@ -98,7 +81,7 @@ int reading_load(const struct reading *in, uint8_t **ret, size_t *ret_size, stru
 	do {
 		uint8_t *room = buf_reserve(&all, PIECE_BYTES);
 
-		n = room ? reading_bytes(in->fd, room, PIECE_BYTES) : all.error;
+		n = room ? io_read(in->fd, room, PIECE_BYTES) : all.error;
 		all.size += n > 0 ? (size_t)n : 0;
 	} while (n > 0);
 	if (n == 0) {

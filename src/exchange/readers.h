@@ -42,8 +42,6 @@ int reader_choose(const char *name, const uint8_t *start, size_t size, reader **
 
 /* For the readers. */
 
-/* Reads until there are as many bytes, or the end. Their number, or a negative errno. */
-ssize_t reading_bytes(int fd, void *out, size_t size);
 /* All of the input, malloc'ed. -EFBIG past 1 GiB, and others, with the sentence in diag. */
 int reading_load(const struct reading *in, uint8_t **ret, size_t *ret_size, struct diag *diag);
 /* Says what an error of the harvest means, where nothing was said yet. Returns it. */

@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
+#include "util/io.h"
 
 Elf_Scn *elf_find_section(Elf *elf, const char *name, GElf_Shdr *ret)
 {
@@ -166,22 +166,6 @@ static int find_code(Elf *elf, uint64_t address, uint64_t *ret_offset, uint64_t 
 	return 0;
 }
 
-static ssize_t read_all(int fd, uint8_t *data, size_t size, uint64_t offset)
-{
-	size_t done = 0;
-	while (done < size) {
-		ssize_t n = pread(fd, data + done, size - done, (off_t)(offset + done));
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return -errno;
-		if (n == 0)
-			break;
-		done += (size_t)n;
-	}
-	return (ssize_t)done;
-}
-
 int image_code_read(int fd, uint64_t address, size_t size, uint8_t **ret_data, size_t *ret_size,
 		    struct diag *diag)
 {
@@ -204,7 +188,7 @@ int image_code_read(int fd, uint64_t address, size_t size, uint8_t **ret_data, s
 	uint8_t *data = malloc(size + 1);
 	if (!data)
 		return diag_fail(diag, ENOMEM, "out of memory for %zu bytes of code", size);
-	ssize_t n = read_all(fd, data, size, offset);
+	ssize_t n = io_pread(fd, data, size, offset);
 	if (n <= 0) {
 		free(data);
 		return diag_fail(diag, n ? (int)-n : ERANGE,

@@ -17,6 +17,7 @@
 #include <xxhash.h>
 #include "image/id_hash.h"
 #include "image/notes.h"
+#include "util/io.h"
 
 #define TABLE_ENTRIES_MAX 4096		      /* program or section headers looked at */
 #define NOTES_MAX	  64		      /* note segments or sections looked at */
@@ -45,17 +46,12 @@ static int elf_pread(const struct elf *e, void *out, size_t size, uint64_t offse
 				 "truncated ELF file: its %s at %" PRIu64 " is past its end at "
 				 "%" PRIu64,
 				 what, offset, e->size);
-	for (size_t done = 0; done < size;) {
-		ssize_t n = pread(e->fd, (char *)out + done, size - done, (off_t)(offset + done));
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return diag_fail(e->diag, errno, "cannot read the %s: %s", what,
-					 strerror(errno));
-		if (n == 0)
-			return diag_fail(e->diag, EBADMSG, "the file shrank while it was read");
-		done += (size_t)n;
-	}
+	ssize_t n = io_pread(e->fd, out, size, offset);
+	if (n < 0)
+		return diag_fail(e->diag, (int)-n, "cannot read the %s: %s", what,
+				 strerror((int)-n));
+	if ((size_t)n < size)
+		return diag_fail(e->diag, EBADMSG, "the file shrank while it was read");
 	return 0;
 }
 

@@ -11,6 +11,7 @@
 #include "image/finder.h"
 #include "util/foreign.h"
 #include "util/text.h"
+#include "util/io.h"
 
 bool finder_same_content(const struct image_id *a, const struct image_id *b)
 {
@@ -214,14 +215,14 @@ static int file_crc(int fd, uint32_t *ret)
 {
 	uint8_t block[65536];
 	uLong crc = crc32(0, NULL, 0);
-	for (off_t at = 0;;) {
-		ssize_t n = pread(fd, block, sizeof(block), at);
+	for (uint64_t at = 0;;) {
+		ssize_t n = io_pread(fd, block, sizeof(block), at);
 		if (n < 0)
-			return -errno;
+			return (int)n;
 		if (n == 0)
 			break;
 		crc = crc32(crc, block, (uInt)n);
-		at += n;
+		at += (uint64_t)n;
 	}
 	*ret = (uint32_t)crc;
 	return 0;

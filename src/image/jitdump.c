@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include "image/jit_set.h"
 #include "util/hash.h"
+#include "util/io.h"
 
 #define JITDUMP_MAGIC	      0x4A695444u
 #define JITDUMP_MAGIC_FOREIGN 0x4454694Au
@@ -53,24 +54,16 @@ struct dump_reader {
 /* Up to size bytes at offset; the number read, short at the end of the file. */
 static ssize_t dump_pread(struct dump_reader *d, void *out, size_t size, uint64_t offset)
 {
-	size_t done = 0;
+	ssize_t n;
 
 	if (size > d->left) {
 		d->cut = true;
 		return 0;
 	}
-	while (done < size) {
-		ssize_t n = pread(d->fd, (char *)out + done, size - done, (off_t)(offset + done));
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return -errno;
-		if (n == 0)
-			break;
-		done += (size_t)n;
-	}
-	d->left -= done;
-	return (ssize_t)done;
+	n = io_pread(d->fd, out, size, offset);
+	if (n > 0)
+		d->left -= (size_t)n;
+	return n;
 }
 
 static int dump_read_header(struct dump_reader *d, struct diag *diag)

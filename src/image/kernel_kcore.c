@@ -7,18 +7,13 @@
 #include <inttypes.h>
 #include <string.h>
 #include <unistd.h>
+#include "util/io.h"
 
 static int pread_all(int fd, void *out, size_t size, uint64_t offset)
 {
-	for (size_t done = 0; done < size;) {
-		ssize_t n = pread(fd, (char *)out + done, size - done, (off_t)(offset + done));
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return n ? -errno : -EBADMSG;
-		done += (size_t)n;
-	}
-	return 0;
+	ssize_t n = io_pread(fd, out, size, offset);
+
+	return n < 0 ? (int)n : (size_t)n < size ? -EBADMSG : 0;
 }
 
 /* The file offset of [address, address + size), or -ENOENT when no segment has all of it. */

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "image/layout_wire.h"
+#include "util/io.h"
 
 void image_layout_free(struct image_layout *l)
 {
@@ -46,21 +47,6 @@ static int take_list(struct cursor *c, uint64_t count, size_t each, void *ret_li
 	return 0;
 }
 
-static int read_part(int fd, uint8_t *data, uint64_t size, uint64_t offset)
-{
-	for (uint64_t done = 0; done < size;) {
-		ssize_t n = pread(fd, data + done, size - done, (off_t)(offset + done));
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return -errno;
-		if (n == 0) /* a truncated file: the rest reads as zeroes */
-			break;
-		done += (uint64_t)n;
-	}
-	return 0;
-}
-
 /* No more than the file has, whatever its headers say. */
 static uint64_t size_there(const struct wire_part *p, uint64_t file_bytes)
 {
@@ -95,9 +81,10 @@ static int load_parts(struct image_layout *l, const struct wire_part *parts, siz
 		l->part_count++;
 		to->address = p->address;
 		to->size = size;
-		int err = read_part(fd, to->data, size, p->offset);
-		if (err < 0)
-			return err;
+		/* Of a truncated file the rest reads as zeroes. */
+		ssize_t n = io_pread(fd, to->data, size, p->offset);
+		if (n < 0)
+			return (int)n;
 	}
 	return 0;
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "isa/micro.h"
+#include "util/io.h"
 
 struct decoded {
 	struct wire_strip strip;
@@ -32,11 +33,11 @@ int image_strip_describe(int fd, const struct image_strip_wanted *wanted, struct
 	if (r)
 		return r;
 	d = malloc(sizeof(*d));
-	size = d ? pread(fd, d->bytes, wanted->size, (off_t)wanted->begin) : 0;
+	size = d ? io_pread(fd, d->bytes, wanted->size, wanted->begin) : 0;
 	if (!d) {
 		r = diag_fail(diag, ENOMEM, "out of memory for decoded code");
 	} else if (size <= 0) {
-		r = size ? errno : ENODATA;
+		r = size ? (int)-size : ENODATA;
 		r = diag_fail(diag, r, "cannot read the code: %s", strerror(r));
 	} else {
 		code.bytes = d->bytes;

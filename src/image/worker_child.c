@@ -61,21 +61,6 @@ static bool child_read(struct child *c, void *out, size_t size)
 	return true;
 }
 
-static bool child_write(const void *data, size_t size)
-{
-	for (size_t done = 0; done < size;) {
-		struct iovec iov = {(char *)data + done, size - done};
-		struct msghdr message = {.msg_iov = &iov, .msg_iovlen = 1};
-		ssize_t n = sendmsg(WORKER_SOCKET, &message, MSG_NOSIGNAL);
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return false;
-		done += (size_t)n;
-	}
-	return true;
-}
-
 static int do_facts(const struct child *c, struct buf *out, struct diag *diag)
 {
 	struct image_facts facts;
@@ -214,9 +199,9 @@ static bool child_answer(struct child *c)
 		reply.reason_size = (uint32_t)strnlen(diag.text, WORKER_REASON_MAX);
 	else
 		reply.payload_size = out.size;
-	bool sent = child_write(&reply, sizeof(reply)) &&
-		    child_write(diag.text, reply.reason_size) &&
-		    child_write(out.data, reply.payload_size);
+	bool sent = worker_jail_send(&reply, sizeof(reply)) &&
+		    worker_jail_send(diag.text, reply.reason_size) &&
+		    worker_jail_send(out.data, reply.payload_size);
 	buf_free(&out);
 	return sent;
 }

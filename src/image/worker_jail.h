@@ -2,6 +2,8 @@
 #ifndef CULPRIT_IMAGE_WORKER_JAIL_H
 #define CULPRIT_IMAGE_WORKER_JAIL_H
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #define WORKER_SOCKET	   3   /* the child's end */
@@ -10,5 +12,7 @@
 /* Takes away from this process everything but the descriptors up to WORKER_SOCKET, memory and time.
  * It may send through the socket alone. 0 or the step that failed, from 1. */
 int worker_jail_enter(uint64_t memory_bytes);
+/* All of it through the socket; false when the parent is gone. */
+bool worker_jail_send(const void *data, size_t size);
 
 #endif

@@ -49,11 +49,11 @@ struct worker_reply {
 	uint64_t payload_size; /* bytes that follow, when status is 0 */
 };
 
-/* CLOCK_MONOTONIC, in ns. */
 /*
- * The parent's side. -ETIMEDOUT at the deadline, -EPIPE when the child is gone. Reply: its payload
- * (at most max_bytes) in out; the status it tells, with its text in diag; -EPROTO for nonsense.
- * *ret_told is true when the status is the child's own and it can go on.
+ * The parent's side, deadlines in ns of CLOCK_MONOTONIC. -ETIMEDOUT at the deadline, -EPIPE when
+ * the child is gone. Reply: its payload (at most max_bytes) in out; the status it tells, with its
+ * text in diag; -EPROTO for nonsense. *ret_told is true when the status is the child's own and it
+ * can go on.
  */
 int worker_send_request(int socket, uint64_t deadline_ns, const struct worker_request *request,
 			const int *files, const void *payload);

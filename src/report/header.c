@@ -24,9 +24,22 @@ void report_header_free(struct report_header *h)
 	for (size_t i = 0; i < h->set_count; i++)
 		free(h->sets[i].name);
 	free(h->sets);
+	free(h->metrics);
 	free(h->notes);
 	free(h->machine);
 	*h = (struct report_header){0};
+}
+
+int report_header_metric(struct report_header *h, const struct report_metric *m)
+{
+	struct report_metric *metrics =
+		reallocarray(h->metrics, h->metric_count + 1, sizeof(*metrics));
+
+	if (!metrics)
+		return -ENOMEM;
+	h->metrics = metrics;
+	metrics[h->metric_count++] = *m;
+	return 0;
 }
 
 int report_header_note(struct report_header *h, const char *format, ...)

@@ -11,7 +11,8 @@
  * What every report says before its rows: which events were really used and how often they were
  * taken, what was lost or stayed unknown, over which epochs and machines, and notes (damage, what
  * was left out, why). In JSON: events [{name, period, precise, samples, scale, lost}], samples,
- * lost, lost_by_cause {cause: n}, unknown, idle, epochs, start_ns, end_ns, machine, notes.
+ * lost, lost_by_cause {cause: n}, unknown, idle, epochs, start_ns, end_ns, machine, notes; sets and
+ * metrics where there are some.
  */
 struct report_event {
 	char *name;
@@ -33,6 +34,15 @@ struct report_set {
 	double seconds; /* of collection, or of the command that was run; 0: not known */
 };
 
+/* A column computed of others. In JSON: metrics [{name, formula, of, value, undefined}]. */
+struct report_metric {
+	const char *name, *formula;
+	const char *of;		   /* what value is of, a static text; NULL: all of the report */
+	double value;		   /* computed of its totals */
+	bool known;		   /* it has one */
+	uint64_t undefined, cells; /* of so many cells so many have no value; 0, 0: not counted */
+};
+
 struct report_header {
 	struct report_event *events;
 	size_t event_count;
@@ -45,6 +55,8 @@ struct report_header {
 	char *machine;
 	struct report_set *sets;
 	size_t set_count;
+	struct report_metric *metrics;
+	size_t metric_count;
 	char **notes;
 	size_t note_count, notes_refused;
 };
@@ -52,6 +64,8 @@ struct report_header {
 #define REPORT_NOTES_MAX 100
 
 void report_header_free(struct report_header *h); /* what it owns (malloc), not h */
+/* Copies it, but not its texts, which must outlive the header. 0 or -ENOMEM. */
+int report_header_metric(struct report_header *h, const struct report_metric *m);
 /* 0, -ENOMEM, or -ENOSPC past REPORT_NOTES_MAX (counted). */
 int report_header_note(struct report_header *h, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));

@@ -122,6 +122,25 @@ static int print_sets(const struct report_header *h, FILE *out)
 	return r;
 }
 
+static int print_metric(const struct report_metric *m, FILE *out)
+{
+	int r = print_escaped(m->name, out);
+	char value[32];
+
+	table_format_value(m->value, value, sizeof(value));
+	fputs(" = ", out);
+	r = r ? r : print_escaped(m->formula, out);
+	if (m->known)
+		fprintf(out, ": %s of %s", value, m->of ? m->of : "all");
+	else
+		fprintf(out, ": no value of %s, as it divides by zero", m->of ? m->of : "all");
+	if (m->undefined)
+		fprintf(out, "; %" PRIu64 " of %" PRIu64 " cells have none", m->undefined,
+			m->cells);
+	putc('\n', out);
+	return r;
+}
+
 int report_header_print(const struct report_header *h, FILE *out)
 {
 	int r = 0;
@@ -134,6 +153,8 @@ int report_header_print(const struct report_header *h, FILE *out)
 		r = print_epochs(h, out);
 	if (!r)
 		r = print_sets(h, out);
+	for (size_t i = 0; i < h->metric_count && !r; i++)
+		r = print_metric(&h->metrics[i], out);
 	for (size_t i = 0; i < h->note_count && !r; i++)
 		r = print_note(h->notes[i], out);
 	if (h->notes_refused)

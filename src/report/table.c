@@ -2,6 +2,7 @@
 #include "report/table.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include "report/table_cells.h"
@@ -136,6 +137,13 @@ int table_set_real(struct table *t, int column, double value)
 	cell->real = value;
 	cell->present = true;
 	return 0;
+}
+
+void table_format_value(double value, char *out, size_t room)
+{
+	double size = fabs(value);
+
+	snprintf(out, room, size >= 1e4 && size < 1e15 ? "%.0f" : "%.4g", value);
 }
 
 char *table_escape(const char *name, size_t size)

@@ -21,6 +21,7 @@ enum table_type {
 	TABLE_COUNT,   /* uint64_t */
 	TABLE_PERCENT, /* double, 0 to 100 */
 	TABLE_REAL,    /* double */
+	TABLE_VALUE,   /* double of any size: in text four digits or more, as in 0.001234 */
 	TABLE_ADDRESS, /* uint64_t, hex; a string in JSON */
 };
 
@@ -44,7 +45,7 @@ int table_add_row(struct table *t); /* 0 or -ENOMEM; cells start absent (JSON nu
 /* Each sets a cell of the last row. Names are copied; in JSON one that is not UTF-8 is escaped. */
 int table_set_name(struct table *t, int column, const char *name, size_t size);
 int table_set_count(struct table *t, int column, uint64_t value);
-int table_set_real(struct table *t, int column, double value); /* PERCENT and REAL */
+int table_set_real(struct table *t, int column, double value); /* PERCENT, REAL, VALUE */
 int table_set_address(struct table *t, int column, uint64_t value);
 
 /*

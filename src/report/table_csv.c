@@ -47,6 +47,7 @@ static int print_cell(const struct table_cell *cell, enum table_type type, FILE 
 		return 0;
 	case TABLE_PERCENT:
 	case TABLE_REAL:
+	case TABLE_VALUE:
 		if (isfinite(cell->real))
 			fprintf(out, "%.9g", cell->real);
 		return 0;

@@ -68,6 +68,7 @@ static json_t *json_cell(const struct table_cell *cell, enum table_type type)
 		return report_json_address(cell->count);
 	case TABLE_PERCENT:
 	case TABLE_REAL:
+	case TABLE_VALUE:
 		return report_json_number(cell->real);
 	}
 	return NULL;
@@ -163,6 +164,25 @@ static json_t *json_sets(const struct report_header *h)
 	return sets;
 }
 
+static json_t *json_metrics(const struct report_header *h)
+{
+	json_t *metrics = json_array();
+
+	for (size_t i = 0; i < h->metric_count; i++) {
+		const struct report_metric *m = &h->metrics[i];
+
+		json_array_append_new(
+			metrics,
+			json_pack("{s:o, s:o, s:s, s:o, s:o}", "name", report_json_text(m->name),
+				  "formula", report_json_text(m->formula), "of",
+				  m->of ? m->of : "all", "value",
+				  m->known ? report_json_number(m->value) : json_null(),
+				  "undefined",
+				  m->cells ? report_json_count(m->undefined) : json_null()));
+	}
+	return metrics;
+}
+
 json_t *report_json_header(const char *report, const struct report_header *h)
 {
 	json_t *causes = json_object(), *notes = json_list(h->notes, h->note_count), *header;
@@ -182,6 +202,8 @@ json_t *report_json_header(const char *report, const struct report_header *h)
 			   "machine", report_json_text(h->machine), "notes", notes);
 	if (header && h->set_count)
 		json_object_set_new(header, "sets", json_sets(h));
+	if (header && h->metric_count)
+		json_object_set_new(header, "metrics", json_metrics(h));
 	return header;
 }
 

@@ -42,6 +42,8 @@ static const char *cell_number(const struct table_cell *cell, enum table_type ty
 		snprintf(out, 400, "%" PRIu64, cell->count);
 	else if (type == TABLE_ADDRESS)
 		snprintf(out, 400, "%#" PRIx64, cell->count);
+	else if (type == TABLE_VALUE)
+		table_format_value(cell->real, out, 400);
 	else
 		snprintf(out, 400, "%.2f", cell->real);
 	return out;

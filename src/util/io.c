@@ -47,6 +47,42 @@ int io_read_all(const struct io *io, int fd, void *data, size_t size, uint64_t o
 	return 0;
 }
 
+ssize_t io_pread(int fd, void *data, size_t size, uint64_t offset)
+{
+	size_t done = 0;
+	ssize_t n;
+
+	while (done < size) {
+		n = pread(fd, (char *)data + done, size - done, (off_t)(offset + done));
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		if (!n)
+			break;
+		done += (size_t)n;
+	}
+	return (ssize_t)done;
+}
+
+ssize_t io_read(int fd, void *data, size_t size)
+{
+	size_t done = 0;
+	ssize_t n;
+
+	while (done < size) {
+		n = read(fd, (char *)data + done, size - done);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		if (!n)
+			break;
+		done += (size_t)n;
+	}
+	return (ssize_t)done;
+}
+
 /* A name of its own for each attempt: reports write the same blob at the same time. */
 static int open_temporary(const struct io *io, int dirfd, const char *name, mode_t mode,
 			  char out[NAME_ROOM])

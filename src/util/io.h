@@ -36,6 +36,13 @@ int io_write_all(const struct io *io, int fd, const void *data, size_t size);
 /* Reads exactly size bytes at offset, or -EBADMSG when the file ends before. */
 int io_read_all(const struct io *io, int fd, void *data, size_t size, uint64_t offset);
 /*
+ * Up to size bytes at offset of a file that somebody else may change meanwhile: how many, fewer at
+ * its end, or a negative errno. These go to the system at once: nobody's database is at stake.
+ */
+ssize_t io_pread(int fd, void *data, size_t size, uint64_t offset);
+/* The same from where the descriptor stands, for pipes. */
+ssize_t io_read(int fd, void *data, size_t size);
+/*
  * Replaces dirfd/name by the data so that a crash leaves either the old or the new: temporary file,
  * fdatasync, rename, fsync of the directory. On failure the temporary file is gone.
  */

@@ -144,9 +144,8 @@ def make_history(path, text):
             stream.append(b"M 100644 inline dir%d/file%d\ndata %d\n%s\n"
                           % (number % 4, number, len(body), body))
     shutil.rmtree(path, ignore_errors=True)
-    quiet = {"check": True, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    subprocess.run(["git", "init", "-q", "--bare", path], **quiet)
-    subprocess.run(["git", "-C", path, "fast-import", "--quiet"], input=b"".join(stream), **quiet)
+    subprocess.run(["git", "init", "-q", "--bare", path], check=True)
+    subprocess.run(["git", "-C", path, "fast-import", "--quiet"], input=b"".join(stream), check=True)
 
 
 def make_source(path):

@@ -17,56 +17,10 @@ def text(nodes):
 '"$1"
 }
 
-# A program whose functions are where its own symbol table says.
-cat >app.c <<'C'
-volatile int x;
-static inline __attribute__((always_inline)) void small(void)
-{
-	x++;
-	x += 2;
-}
-__attribute__((noinline)) void leaf(void)
-{
-	small();
-}
-__attribute__((noinline)) void one(void)
-{
-	leaf();
-	x++;
-	leaf();
-	x++;
-}
-__attribute__((noinline)) void two(void)
-{
-	leaf();
-	x++;
-}
-int main(void)
-{
-	one();
-	two();
-	return x;
-}
-C
-cc -g -O1 -Wl,--build-id -o app app.c
-id=$(readelf -n app | sed -n 's/.*Build ID: //p')
-address() { echo $((0x$(nm app | sed -n "s/ T $1\$//p"))); }
+. "$root/tests/stack_app.sh"
 leaf=$(address leaf) one=$(address one) two=$(address two)
-# calls CALLER: the last bytes of its calls.
-calls() {
-	objdump -d --no-show-raw-insn app | awk -v f="<$1>:" '
-		$2 == f { on = 1; next } !NF { on = 0 }
-		on && was { sub(":", "", $1); print $1; was = 0 }
-		on && /call/ { was = 1 }' | while read -r next; do echo $((0x$next - 1)); done
-}
 mapfile -t one_calls < <(calls one)
 mapfile -t main_calls < <(calls main)
-frame() { printf 'frame\t%s\t1\t%s\t%s\t%d\n' "$1" "$id" "$PWD/app" "$2"; }
-stack() { # COUNT SUBJECT FRAME...
-	printf 'stack\tcycles\t1000\t%d\t%s' "$1" "$2"
-	printf '\t%s' "${@:3}"
-	printf '\n'
-}
 {
 	printf 'epoch\t1700000000\t1700000060\n'
 	frame leaf "$leaf"
@@ -79,14 +33,14 @@ stack() { # COUNT SUBJECT FRAME...
 	printf 'frame\tcut\t10\t01\t[truncated: no unwind rule]\t0\n'
 	printf 'frame\tgap\t10\t02\t[frames left out]\t0\n'
 	printf 'frame\tother\t1\t77\t/gone/lib\t0x500\n'
-	stack 50 comm=app main.one one.1 leaf
-	stack 20 comm=app main.one one.2 leaf
-	stack 10 comm=app main.two two.1 leaf
-	stack 5 comm=app main.one one
-	stack 5 comm=app cut two.1 leaf
-	stack 3 comm=app main.one gap one
-	stack 4 comm=lib main.two other
-	stack 3 comm=app main.one one.1 main.one one.1 leaf
+	stack cycles 1000 50 comm=app main.one one.1 leaf
+	stack cycles 1000 20 comm=app main.one one.2 leaf
+	stack cycles 1000 10 comm=app main.two two.1 leaf
+	stack cycles 1000 5 comm=app main.one one
+	stack cycles 1000 5 comm=app cut two.1 leaf
+	stack cycles 1000 3 comm=app main.one gap one
+	stack cycles 1000 4 comm=lib main.two other
+	stack cycles 1000 3 comm=app main.one one.1 main.one one.1 leaf
 	printf 'counter\tcycles\t1000\tsamples\t100\n'
 	printf 'counter\t-\t0\tstacks.lost\t2\n'
 } | "$mkdb" a.db m1 || fail "mkdb"
@@ -150,13 +104,8 @@ rows = list(csv.DictReader(open("out", newline="")))
 assert rows[0]["function"] == "main" and rows[0]["depth"] == "1" and rows[0]["total"] == "95", rows[0]
 assert sum(int(r["self"]) for r in rows) == 100'
 
-refuse() { # NAME STATUS REGEX ARGUMENT...
-	local name=$1 status=$2 regex=$3
-	shift 3
-	check_status "$name" "$status" "$culprit" calls "$@"
-	check_match "$name: message" err "$regex"
-	check "$name: in one line, nothing on stdout" test "$(wc -l <err)" = 1 -a ! -s out
-}
+# refuse NAME STATUS REGEX ARGUMENT...
+refuse() { check_refused "$1" "$2" "$3" "$culprit" calls "${@:4}"; }
 refuse "no database" 1 'there is no database' -i none.db
 refuse "bad regex" 2 'regular expression' -i a.db --function '('
 refuse "bad depth" 2 "'0'" -i a.db --depth 0
@@ -201,8 +150,8 @@ check_match "is CSV" out '^15,.*,15,total,two'
 	frame two.1 $((two + 4))
 	frame main.one "${main_calls[0]}"
 	frame main.two "${main_calls[1]}"
-	stack 10 comm=app main.one one.1 leaf
-	stack 90 comm=app main.two two.1 leaf
+	stack cycles 1000 10 comm=app main.one one.1 leaf
+	stack cycles 1000 90 comm=app main.two two.1 leaf
 	edge() { printf 'edge\t1\t%s\t%s\twindows\t%d\t%d\t%d\t1\n' "$id" "$PWD/app" "$@"; }
 	edge $((one_calls[0] - 4)) "$leaf" 999
 	edge $((two + 4)) "$leaf" 1

@@ -177,13 +177,8 @@ check_status "without code" 0 "$culprit" diff a.db b.db --json
 check "still adds up" python 'assert sum(r["samples_a"] for r in rows) == 1900 and sum(r["samples_b"] for r in rows) == 2001'
 mv v1/hidden v1/app
 
-refuse() { # NAME STATUS REGEX ARGUMENT...
-	local name=$1 status=$2 regex=$3
-	shift 3
-	check_status "$name" "$status" "$culprit" diff "$@"
-	check_match "$name: message" err "$regex"
-	check "$name: in one line, nothing on stdout" test "$(wc -l <err)" = 1 -a ! -s out
-}
+# refuse NAME STATUS REGEX ARGUMENT...
+refuse() { check_refused "$1" "$2" "$3" "$culprit" diff "${@:4}"; }
 refuse "one set" 2 'two sets' a.db
 refuse "three sets" 2 'two sets' a.db b.db a.db
 refuse "no such database" 1 'no such database' a.db ./none.db

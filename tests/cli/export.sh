@@ -131,12 +131,8 @@ else
 	skip "llvm-profdata" "LLVM is not installed"
 fi
 
-refuse() { # NAME STATUS REGEX ARGUMENT...
-	local name=$1 status=$2 regex=$3
-	shift 3
-	check_status "$name" "$status" "$culprit" export "$@"
-	check_match "$name: message" err "$regex"
-}
+# refuse NAME STATUS REGEX ARGUMENT...
+refuse() { check_refused "$1" "$2" "$3" "$culprit" export "${@:4}"; }
 refuse "nothing to export" 2 'export what' -i db
 refuse "a function" 2 'whole image' -i db --function loop --bolt-fdata x
 refuse "an image without samples" 1 '.' -i db --image nowhere --bolt-fdata x

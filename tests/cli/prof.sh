@@ -96,13 +96,8 @@ by "sorted by name" function 'assert [r["function"] for r in rows] == ["[unknown
 by "limited" function 'assert len(rows) == 1 and any("2 more rows, with 30 samples (30.00%)" in n for n in j["notes"]), j["notes"]' --limit 1
 by "selection is noted" function 'assert any("selection has 20.00%" in n for n in j["notes"]), j["notes"]' --function main
 
-refuse() { # NAME STATUS REGEX ARGUMENT...
-	local name=$1 status=$2 regex=$3
-	shift 3
-	check_status "$name" "$status" "$culprit" prof "$@"
-	check_match "$name: message" err "$regex"
-	check "$name: in one line, nothing on stdout" test "$(wc -l <err)" = 1 -a ! -s out
-}
+# refuse NAME STATUS REGEX ARGUMENT...
+refuse() { check_refused "$1" "$2" "$3" "$culprit" prof "${@:4}"; }
 refuse "no database" 1 'there is no database' -i none.db
 refuse "no usual database" 1 'culprit' --limit 3
 refuse "unknown --by" 2 "'colour'" -i a.db --by colour
@@ -111,6 +106,9 @@ refuse "no limit" 2 "'0'" -i a.db --limit 0
 refuse "bad regex" 2 'regular expression' -i a.db --function '('
 refuse "bad subject" 2 'KEY=GLOB' -i a.db --subject comm
 refuse "bad sort" 2 "'taste'" -i a.db --sort taste
+refuse "no total" 2 '--inclusive' -i a.db --sort total
+refuse "inclusive of a process" 2 '--by function, image' -i a.db --inclusive --by process
+refuse "inclusive without stacks" 1 'there are no stacks' -i a.db --inclusive
 refuse "no such event" 1 'there are: .*cycles' -i a.db --event nope
 refuse "no such epoch" 1 '.' -i a.db --epoch 1999
 refuse "two forms" 2 'once' -i a.db --json --csv
@@ -118,6 +116,50 @@ refuse "operand" 2 'one word too many' -i a.db hot
 check_status "a full disk is an error" 1 sh -c '"$1" prof -i a.db >/dev/full' - "$culprit"
 check_match "and says so, once" err '^culprit: cannot write'
 check "once" test "$(wc -l <err)" = 1
+
+# With what was called: one stack for ten samples, in which hot is called by main, also through itself.
+call=$((0x$(objdump -d --no-show-raw-insn app | awk '/<main>:/ { on = 1 } on && was { sub(":", "", $1); print $1; exit } on && /call/ { was = 1 }') - 1))
+frame() { printf 'frame\t%s\t1\t%s\t%s\t%d\n' "$1" "$id" "$PWD/app" "$2"; }
+{
+	printf 'epoch\t1700000000\t1700000060\n'
+	frame hot $((hot))
+	frame main $((main))
+	frame main.hot "$call"
+	printf 'frame\tother\t1\t77\t/gone/lib\t0x500\nframe\tcut\t10\t01\t[truncated: no unwind rule]\t0\n'
+	sample cycles $((hot)) 70 app 7
+	sample cycles $((main)) 20 app 7
+	sample cache-misses $((hot)) 8 app 7
+	printf 'sample\t1\t77\t/gone/lib\tcycles\t1000\t0x500\t10\tcomm=app\tpid=7\n'
+	printf 'stack\tcycles\t1000\t5\tcomm=app\tmain.hot\thot\n'
+	printf 'stack\tcycles\t1000\t1\tcomm=app\tmain.hot\thot\thot\tmain.hot\thot\n'
+	printf 'stack\tcycles\t1000\t1\tcomm=app\tcut\thot\n'
+	printf 'stack\tcycles\t1000\t2\tcomm=app\tmain\n'
+	printf 'stack\tcycles\t1000\t1\tcomm=app\tmain.hot\tother\n'
+	printf 'stack\tcache-misses\t1000\t2\tcomm=app\tmain.hot\thot\n'
+} | "$mkdb" calls.db m1 || fail "mkdb"
+check_status "prof --inclusive" 0 "$culprit" prof -i calls.db --inclusive
+check_match "ranks by it" out "^ +90 +90.00 +20 +20.00 +0 +0.00  main +$PWD/app"
+check_match "has what a function has itself" out '^ +70 +70.00 +70 +70.00 +8 +100.00  hot'
+check_match "has no share of rows above" out '^ *total +total% +cycles +% +cache-misses +%  function'
+check_match "tells on how many stacks it is based" out '^note: 12 stacks, 91.67% complete; truncated: no unwind rule 1'
+inclusive() { # NAME ASSERTION OPTION...
+	check_status "$1" 0 "$culprit" prof -i calls.db --inclusive --json "${@:3}"
+	check "$1: rows" python "$2"
+}
+inclusive "--inclusive --json" 'assert [(r["function"], r["total"], r["total_percent"], r["samples"]) for r in rows] == [("main", 90, 90, 20), ("hot", 70, 70, 70), ("[no symbol]", 10, 10, 10)], rows
+assert rows[0]["totals"] == {"cycles": 90, "cache-misses": 8} and rows[0]["events"] == {"cycles": 20, "cache-misses": 0}
+assert "cumulative_percent" not in rows[0]'
+inclusive "--inclusive by image" 'assert [(r["image"].split("/")[-1], r["total"], r["samples"]) for r in rows] == [("app", 100, 90), ("lib", 10, 10)], rows' --by image
+inclusive "--inclusive by line" 'f = {r["line"]: (r["total"], r["samples"]) for r in rows if r["file"]}
+assert f[9] == (90, 20) and sorted(f.values()) == [(70, 70), (90, 20)], f' --by line
+inclusive "--inclusive by samples" 'assert [r["samples"] for r in rows] == [70, 20, 10]' --sort cycles
+inclusive "--inclusive of one function" 'assert [(r["function"], r["total"]) for r in rows] == [("main", 90)]' --function main
+inclusive "--inclusive of one image" 'assert [(r["function"], r["total"]) for r in rows] == [("[no symbol]", 10)]' --image lib
+inclusive "--inclusive, the first rows" 'assert len(rows) == 1 and any("2 more rows" in n for n in j["notes"])' -n 1
+check_status "--inclusive --csv" 0 "$culprit" prof -i calls.db --inclusive --csv --sort total
+check "is CSV" python3 -c 'import csv
+rows = list(csv.DictReader(open("out", newline="")))
+assert [(r["total"], r["totals.cache-misses"]) for r in rows] == [("90", "8"), ("70", "8"), ("10", "0")], rows'
 
 # Idle functions of a kernel whose symbols are nowhere are not guessed.
 printf 'epoch\t1\t2\nsample\t4\tabcd\t[kernel.kallsyms]\tcpu-clock\t1000\t0x10\t5\tcomm=swapper\n' | "$mkdb" k.db m1

@@ -6,44 +6,9 @@
 unset CULPRIT_DB DEBUGINFOD_URLS COLUMNS
 browser=$root/tests/browser
 
-cat >app.c <<'C'
-volatile int x;
-static inline __attribute__((always_inline)) void small(void)
-{
-	x++;
-	x += 2;
-}
-__attribute__((noinline)) void leaf(void)
-{
-	small();
-}
-__attribute__((noinline)) void one(void)
-{
-	leaf();
-	x++;
-}
-int main(void)
-{
-	one();
-	return x;
-}
-C
-check "compile" cc -g -O1 -Wl,--build-id -o app app.c
-id=$(readelf -n app | sed -n 's/.*Build ID: //p')
-address() { echo $((0x$(nm app | sed -n "s/ T $1\$//p"))); }
-# The last byte of a function's call.
-call() {
-	echo $((0x$(objdump -d --no-show-raw-insn app | awk -v f="<$1>:" '
-		$2 == f { on = 1; next } !NF { on = 0 }
-		on && was { sub(":", "", $1); print $1; exit }
-		on && /call/ { was = 1 }') - 1))
-}
-frame() { printf 'frame\t%s\t1\t%s\t%s\t%d\n' "$1" "${3-$id}" "${4-$PWD/app}" "$2"; }
-stack() { # EVENT PERIOD COUNT SUBJECT FRAME...
-	printf 'stack\t%s\t%s\t%d\t%s' "$1" "$2" "$3" "$4"
-	printf '\t%s' "${@:5}"
-	printf '\n'
-}
+. "$root/tests/stack_app.sh"
+mapfile -t one_calls < <(calls one)
+mapfile -t main_calls < <(calls main)
 sample() { # EVENT PERIOD OFFSET COUNT
 	printf 'sample\t1\t%s\t%s\t%s\t%s\t%d\t%d\tcomm=app\n' "$id" "$PWD/app" "$1" "$2" "$3" "$4"
 }
@@ -52,8 +17,8 @@ sample() { # EVENT PERIOD OFFSET COUNT
 	printf 'epoch\t1700000000\t1700000060\n'
 	frame leaf "$(address leaf)"
 	frame one "$(address one)"
-	frame one.leaf "$(call one)"
-	frame main.one "$(call main)"
+	frame one.leaf "${one_calls[0]}"
+	frame main.one "${main_calls[0]}"
 	printf 'frame\tcut\t10\t01\t[truncated: no unwind rule]\t0\n'
 	frame hostile 0x500 77 '/tmp/\xff"<&;|\x1b[31m'
 	stack cpu-clock 1000000 50 comm=app main.one one.leaf leaf
@@ -64,7 +29,7 @@ sample() { # EVENT PERIOD OFFSET COUNT
 	stack cache-misses 1000 7 comm=app main.one one.leaf leaf
 	sample cpu-clock 1000000 "$(address leaf)" 106
 	sample cpu-clock 1000000 "$(address one)" 50
-	sample cpu-clock 1000000 "$(call main)" 4
+	sample cpu-clock 1000000 "${main_calls[0]}" 4
 	sample cache-misses 1000 "$(address leaf)" 7
 	printf 'counter\tcpu-clock\t1000000\tsamples\t160\n'
 } | "$build/tests/cli/mkdb" a.db m1 || fail "mkdb"

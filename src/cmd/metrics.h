@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#ifndef CULPRIT_CMD_METRICS_H
+#define CULPRIT_CMD_METRICS_H
+
+#include "analyze/metric.h"
+#include "report/table.h"
+
+/*
+ * --metric of the reports: columns that are computed from the samples of a row.
+ *
+ *	metrics_take()			for each option
+ *	metrics_bind()			when the events are known
+ *	metrics_add_columns()		to the table
+ *	metrics_set()			in each row
+ *	metrics_describe()		in the header, last
+ */
+
+#define METRICS_MAX 16
+
+/* clang-format off */
+#define REPORT_METRIC_OPTION                                                                       \
+	{"metric", REPORT_METRIC, "NAME=FORMULA", "a column computed of events, 'ipc = instructions / cycles'"}
+/* clang-format on */
+
+struct metrics {
+	struct metric *list[METRICS_MAX];
+	size_t count;
+};
+
+/* -EINVAL: it does not parse, a second one of that name, too many. -ENOMEM. */
+int metrics_take(struct metrics *m, const char *text, struct diag *diag);
+void metrics_free(struct metrics *m); /* what it owns */
+
+/* Those of one query. Zeros: there are none, and all that follows does nothing. */
+struct metrics_bound {
+	const struct metrics *metrics;
+	struct metric_events events[METRICS_MAX];
+	struct metric_sums all[METRICS_MAX];		     /* of the report */
+	int column;					     /* the first of them in the table */
+	uint64_t undefined[METRICS_MAX], cells[METRICS_MAX]; /* how many have no value */
+};
+
+/* totals: samples of each event in all the report. Errors as of metric_bind. m must outlive ret. */
+int metrics_bind(const struct metrics *m, const struct query *q, const uint64_t *totals,
+		 struct metrics_bound *ret, struct diag *diag);
+/* Of one number of samples for each event; false: it has no value. */
+bool metrics_value(const struct metrics_bound *b, size_t which, const uint64_t *counts,
+		   double *ret);
+
+/* group: in JSON and CSV ("metrics"); mark: behind the name in the heading; both static. A NULL
+ * mark: not in text. */
+void metrics_add_columns(struct metrics_bound *b, struct table *t, const char *group,
+			 const char *mark);
+/* Fills them in the last row. */
+void metrics_set(struct metrics_bound *b, struct table *t, const uint64_t *counts);
+/* Tells the header each formula, its value for the totals, and how many cells have none. of: what
+ * the totals are of, static; NULL: all. 0 or -ENOMEM. */
+int metrics_describe(const struct metrics_bound *b, const char *of, struct report_header *h);
+
+#endif

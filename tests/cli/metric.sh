@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
+# shellcheck shell=bash
+# --metric of the reports that have it: values of rows and of all, in every form; refusals.
+. "$(dirname "$0")/../tap.sh"
+mkdb=$build/tests/cli/mkdb
+unset CULPRIT_DB DEBUGINFOD_URLS COLUMNS
+
+python() { # STATEMENTS: with the JSON in out as j, its rows as rows, and by function as by
+	python3 -c 'import json
+j = json.load(open("out")); rows = j["rows"]; by = {r.get("function"): r for r in rows}
+'"$1"
+}
+
+cat >app.c <<'C'
+volatile int x;
+__attribute__((noinline)) void hot(void)
+{
+	for (int i = 0; i < 100; i++)
+		x += i;
+}
+int main(void)
+{
+	hot();
+	return 0;
+}
+C
+cc -g -O1 -Wl,--build-id -o app app.c || fail "cc"
+hot=$(printf %d "0x$(nm app | sed -n 's/ T hot$//p')")
+main=$(printf %d "0x$(nm app | sed -n 's/ T main$//p')")
+loop=$(printf %d "0x$(objdump -d --no-show-raw-insn app | awk '/<hot>:/ { on = 1 } on && $2 ~ /^j/ { sub(":", "", $1); print $1; exit }')")
+id=$(readelf -n app | sed -n 's/.*Build ID: //p')
+sample() { # EVENT PERIOD OFFSET COUNT PID
+	printf 'sample\t1\t%s\t%s\t%s\t%d\t%d\t%d\tcomm=app\tpid=%d\n' "$id" "$PWD/app" "$@"
+}
+# hot: 70000 cycles, 20000 instructions, 50 misses; main: 20000 cycles, no instruction, 50 misses.
+run() { # START COUNT
+	printf 'epoch\t%d\t%d\n' "$1" $(($1 + 60))
+	sample cycles 1000 "$hot" 60 7
+	sample cycles 1000 "$loop" 10 8
+	sample cycles 1000 "$main" 20 7
+	sample instructions 2000 "$hot" "$2" 7
+	sample cache-misses:u 10 "$hot" 5 7
+	sample cache-misses:u 10 "$main" 5 8
+	printf 'frame\tmain\t1\t%s\t%s\t%d\nframe\thot\t1\t%s\t%s\t%d\n' "$id" "$PWD/app" $((main + 4)) "$id" "$PWD/app" $((hot + 4))
+	printf 'stack\tcycles\t1000\t40\tcomm=app\tmain\thot\nstack\tinstructions\t2000\t30\tcomm=app\tmain\thot\nstack\tcycles\t1000\t4\tcomm=app\tmain\n'
+}
+run 1700000000 10 | "$mkdb" a.db m1 || fail "mkdb"
+run 1700001000 20 | "$mkdb" b.db m1 || fail "mkdb"
+mpki='mpki = 1000 * cache-misses / instructions'
+ipc='ipc=instructions/cycles'
+
+check_status "prof" 0 "$culprit" prof -i a.db --metric "$mpki" --metric "$ipc"
+check_match "tells the formula, its value of all, and cells without" out '^mpki = 1000 \* cache-misses / instructions: 5 of all; 1 of 2 cells have none$'
+check_match "a value of all is computed of the totals" out '^ipc = instructions/cycles: 0.2222 of all$'
+check_match "headings" out ' mpki +ipc +function '
+check_match "a row" out ' 2.5 +0.2857 +hot '
+check_match "division by zero shows nothing" out ' 0.00 +0  main '
+check_status "--json" 0 "$culprit" prof -i a.db --metric "$mpki" --metric "$ipc" --json
+check "has values, null and the formulas" python 'assert by["hot"]["metrics"]["mpki"] == 2.5 and abs(by["hot"]["metrics"]["ipc"] - 2 / 7) < 1e-8
+assert by["main"]["metrics"] == {"mpki": None, "ipc": 0}
+assert j["metrics"][0] == {"name": "mpki", "formula": "1000 * cache-misses / instructions", "of": "all", "value": 5, "undefined": 1}, j["metrics"]'
+check_status "--csv" 0 "$culprit" prof -i a.db --metric "$mpki" --csv
+check "has the column" python3 -c 'import csv
+rows = list(csv.DictReader(open("out", newline="")))
+assert [r["metrics.mpki"] for r in rows] == ["2.5", ""], rows'
+check_status "sorts by it" 0 "$culprit" prof -i a.db --metric 'm = cache-misses / cycles' --sort m --json
+check "largest first" python 'assert [r["function"] for r in rows] == ["main", "hot"]'
+check_status "sorts what has none last" 0 "$culprit" prof -i a.db --metric "x = -1000 / instructions" --sort x --json
+check "last" python 'assert [r["function"] for r in rows] == ["hot", "main"] and rows[1]["metrics"]["x"] is None'
+
+by() { # WHAT ASSERTION
+	check_status "by $1" 0 "$culprit" prof -i a.db --by "$1" --metric "$mpki" --metric 't=100*cycles/total(cycles)' --json
+	check "by $1: values" python "$2"
+}
+by image 'assert [r["metrics"] for r in rows] == [{"mpki": 5, "t": 100}]'
+by file 'assert [r["metrics"]["mpki"] for r in rows] == [5]'
+by line 'assert sum(r["metrics"]["t"] for r in rows) > 99.99 and {r["metrics"]["mpki"] for r in rows} >= {None, 2.5}, rows'
+by loop 'loops = [r for r in rows if r["depth"]]
+assert len(loops) == 1 and loops[0]["metrics"]["mpki"] is None and abs(loops[0]["metrics"]["t"] - 100 / 9) < 1e-6, rows
+assert any(r["metrics"]["mpki"] == 5 for r in rows)'
+by process 'assert {r["pid"]: r["metrics"]["mpki"] for r in rows} == {7: 2.5, 8: None}'
+by subject 'assert {r["subject"]: r["metrics"]["mpki"] for r in rows} == {"comm=app pid=7": 2.5, "comm=app pid=8": None}'
+
+check_status "list" 0 "$culprit" list -i a.db hot --asm --no-cpi --metric "$mpki" --json
+check "of instructions" python 'values = [r["metrics"]["mpki"] for r in rows]
+assert values.count(2.5) == 1 and set(values) == {2.5, None}, rows
+assert j["metrics"][0]["of"] == "the function" and j["metrics"][0]["value"] == 2.5'
+check_status "list of lines" 0 "$culprit" list -i a.db hot --source --metric "$mpki"
+check_match "in text" out '2.5 +[0-9]+ +(\{|.*for|.*x \+= i)'
+
+check_status "diff" 0 "$culprit" diff a.db b.db --metric "$mpki" --json
+check "has both sides" python 'assert by["hot"]["metrics_a"]["mpki"] == 2.5 and by["hot"]["metrics_b"]["mpki"] == 1.25
+assert [(m["of"], m["value"]) for m in j["metrics"]] == [("A", 5), ("B", 2.5)], j["metrics"]'
+check_status "diff in text" 0 "$culprit" diff a.db b.db --metric "$mpki"
+check_match "headings" out 'mpki A +mpki B'
+
+check_status "stats" 0 "$culprit" stats a.db b.db --metric "$mpki" --json
+check "is of the sums of all sets" python 'r = by["hot"]
+assert abs(r["metrics"]["mpki"] - 1000 * 100 / 60000) < 1e-6, r
+assert (r["metrics_min"]["mpki"], r["metrics_max"]["mpki"]) == (1.25, 2.5), r
+assert by["main"]["metrics"]["mpki"] is None and by["main"]["metrics_min"]["mpki"] is None
+assert j["metrics"][0]["of"] == "all sets" and abs(j["metrics"][0]["value"] - 1000 * 200 / 60000) < 1e-6'
+check_status "stats --csv" 0 "$culprit" stats a.db b.db --metric "$mpki" --csv
+check_match "has its columns" out 'metrics.mpki,metrics_min.mpki,metrics_max.mpki'
+
+check_status "calls" 0 "$culprit" calls -i a.db --metric "$ipc" --json
+check "has it with and without what is called" python 'top = rows[0]
+assert top["function"] == "main" and abs(top["metrics"]["ipc"] - 60 / 44) < 1e-6 and top["self_metrics"]["ipc"] == 0, top
+assert top["children"][0]["metrics"]["ipc"] == 1.5'
+check_status "calls in text" 0 "$culprit" calls -i a.db --metric "$ipc"
+check_match "of what goes through" out '1.364  main'
+check_status "calls --callers" 0 "$culprit" calls -i a.db --callers --metric "$ipc" --csv
+check_match "has columns" out 'metrics.ipc,self_metrics.ipc'
+
+refuse() { # NAME STATUS REGEX ARGUMENT...
+	local name=$1 status=$2 regex=$3
+	shift 3
+	check_status "$name" "$status" "$culprit" "$@"
+	check_match "$name: message" err "$regex"
+	check "$name: in one line, nothing on stdout" test "$(wc -l <err)" = 1 -a ! -s out
+}
+refuse "what does not parse" 2 "position 5 \(at '\* 2'\)" prof -i a.db --metric 'x = * 2'
+refuse "no name" 2 'begins with its name' prof -i a.db --metric '3 + 4'
+refuse "one name twice" 2 "two metrics have the name 'x'" prof -i a.db --metric x=1 --metric x=2
+mapfile -t many < <(printf -- '--metric=m%d=1\n' {1..17})
+refuse "too many" 2 'more than 16' prof -i a.db "${many[@]}"
+refuse "no such event" 1 "position 5: there is no event 'cyclops'; there are: cycles, cache-misses:u, instructions" prof -i a.db --metric 'x = cyclops'
+refuse "an event that is not selected" 1 'there are: cycles' prof -i a.db --event 'cyc*' --metric "$ipc"
+refuse "no such event in list" 1 "no event 'a'" list -i a.db hot --metric x=a
+refuse "no such event in diff" 1 "no event 'a'" diff a.db b.db --metric x=a
+refuse "no such event in a set" 1 "set 'b.db': .*no event 'a'" stats b.db a.db --metric x=a
+refuse "no such event in calls" 1 "no event 'a'" calls -i a.db --metric x=a
+refuse "by block" 2 'of functions, images' diff a.db b.db --by block --metric "$ipc"
+refuse "gprof's listing" 2 'of the tree' calls -i a.db --gprof --metric "$ipc"
+tap_end
