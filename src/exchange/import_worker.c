@@ -39,8 +39,7 @@ static ssize_t look(struct reading *in, uint8_t start[READER_START_BYTES], struc
 	if (fstat(INPUT, &st))
 		return diag_fail(diag, errno, "cannot read: %s", strerror(errno));
 	if (S_ISREG(st.st_mode)) {
-		n = pread(INPUT, start, READER_START_BYTES, 0);
-		n = n < 0 ? -errno : n;
+		n = io_pread(INPUT, start, READER_START_BYTES, 0);
 	} else {
 		n = io_read(INPUT, start, READER_START_BYTES);
 		in->start = start;

@@ -5,7 +5,6 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 #include "exchange/script.h"
 #include "util/buf.h"
 #include "util/io.h"

@@ -4,7 +4,6 @@
 
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/types.h>
 #include "exchange/harvest.h"
 #include "util/diag.h"
 
