@@ -27,6 +27,10 @@ HZ = 100
 SECONDS, REPEAT = (6, 1) if QUICK else (15, 3)
 OURS = ["culprit", "without"]  # stacks
 STACKS_CHUNK = 5  # src/db/chunk.h
+PYTHON = """import time
+def leaf(): return sum(i * i for i in range(1000))
+def spin(x): return leaf() + x
+while time.process_time() < 3: sorted([1, 2], key=spin)"""
 MIX = f"""cd {TMP}
 while :; do
     for f in {ROOT}/src/util/*.c; do
@@ -71,6 +75,7 @@ def kernel():
     loads = [("cc1", [cc1, "-O2", "-quiet", source, "-o", "/dev/null"]),
              ("a loop, 6 frames", [STACKS, "plain", "3"]),
              ("a handler, 28 frames", [STACKS, "handler", "3"]),
+             ("python3, a frame of Python or two in each call of its evaluator", ["/usr/bin/python3.11", "-c", PYTHON]),
              ("recursion, 10,007 frames", [STACKS, "recursion", "3"])]
     for name, command in loads:
         runs = [Said(command) for _ in range(REPEAT)]

@@ -18,9 +18,15 @@
 #define UNWIND_FUNCTION		     static __always_inline
 #define host_read(to, size, address) bpf_probe_read_user(to, size, (const void *)(address))
 #include "unwind.h"
+#include "python.bpf.h"
+
+struct thread_struct {
+	unsigned long fsbase;
+} __attribute__((preserve_access_index));
 
 struct task_struct {
 	struct mm_struct *mm;
+	struct thread_struct thread;
 	int tgid;
 	__u64 self_exec_id;
 	__u64 start_boottime;
@@ -112,6 +118,7 @@ struct unwind {
 	__u64 hash[2];
 	__u32 check;
 	__u32 busy;
+	struct python python;
 	struct wire_stack stack;
 };
 
@@ -250,24 +257,15 @@ static __always_inline __u32 find_rule(const struct wire_unwind_table *t, __u32 
 	return read_row(chunk, low) & 0xffff;
 }
 
-/* One frame, and the way to the next. */
-static __always_inline int follow(struct unwind *u)
+/* The way from a frame to the next by the table of its file. */
+static __always_inline int follow_table(struct unwind *u, const struct wire_unwind_table *t,
+					__u64 pc)
 {
-	__u64 pc = u->state.pc - !u->state.exact;
-	struct wire_unwind_table *t;
+	__u32 offset = pc + u->here.shift, number = 0;
 	struct wire_unwind_rule *rule;
-	__u32 number = 0, offset;
 
-	if (!find_mapping(u, pc))
-		return WIRE_STACK_NOT_CODE;
-	offset = pc + u->here.shift;
-	if (u->here.slot)
-		push(u, (__u64)u->here.slot << 32 | offset);
-	else
-		push(u, WIRE_FRAME_ADDRESS | pc);
 	if (u->here.is_known && !u->here.slot)
 		return unwind_follow_frame_pointer(&u->state);
-	t = bpf_map_lookup_elem(&tables, &u->here.slot);
 	if (!u->here.slot || !t || t->page_count == 0) {
 		u->stack.address = pc;
 		u->stack.file_offset = pc + u->here.shift;
@@ -280,6 +278,40 @@ static __always_inline int follow(struct unwind *u)
 		return WIRE_STACK_NO_RULE;
 	return number ? unwind_follow_rule(&u->state, rule)
 		      : unwind_follow_frame_pointer(&u->state);
+}
+
+/* Whether the C frame that begins there and was followed is one that Python frames stand for. */
+static __always_inline bool is_evaluator(struct unwind *u, const struct wire_unwind_table *t,
+					 __u64 begin)
+{
+	if (t && t->python && !u->python.number) {
+		struct task_struct *task = (void *)bpf_get_current_task_btf();
+
+		python_meet(&u->python, t->python, -u->here.shift, task->thread.fsbase);
+	}
+	return u->python.cframe && python_enter(&u->python, begin, u->state.reg[UNWIND_RSP]);
+}
+
+/* One frame, and the way to the next. */
+static __always_inline int follow(struct unwind *u)
+{
+	__u64 pc = u->state.pc - !u->state.exact, begin = u->state.reg[UNWIND_RSP], frame;
+	struct wire_unwind_table *t;
+	int end;
+
+	if (u->python.frame) {
+		push(u, python_follow(&u->python));
+		return -1;
+	}
+	if (!find_mapping(u, pc))
+		return WIRE_STACK_NOT_CODE;
+	frame = u->here.slot ? (__u64)u->here.slot << 32 | (__u32)(pc + u->here.shift)
+			     : WIRE_FRAME_ADDRESS | pc;
+	t = bpf_map_lookup_elem(&tables, &u->here.slot);
+	end = follow_table(u, t, pc);
+	if (end >= 0 || !is_evaluator(u, t, begin))
+		push(u, frame);
+	return end;
 }
 
 struct loop {
@@ -346,6 +378,7 @@ static __always_inline void begin(struct unwind *u, struct task_struct *task, __
 	u->hash[0] = u->hash[1] = u->stack.process;
 	u->check = event;
 	mix(u, event);
+	python_start(&u->python, u->stack.process);
 	keep_mappings(u, task->mm);
 }
 
@@ -482,6 +515,10 @@ int unwind(struct bpf_perf_event_data *ctx)
 	u->stack.time_ns = begin_ns;
 	count->stacks++;
 	count->frames += u->followed;
+	count->python_frames += u->python.frames;
+	count->python_unnamed += u->python.unnamed;
+	count->python_strangers += u->python.strangers;
+	count->python_broken += u->python.broken;
 	if (end == WIRE_STACK_NO_TABLE && send_snapshot(u)) {
 		count->snapshots++;
 	} else {

@@ -33,9 +33,8 @@
  * rule. Each page's first row has offset 0; all rows of a page are in one chunk. Write them, then
  * the table; rewrite only after the table was cleared and an RCU grace period.
  *
- * Frames of interpreted code would go in the place of the frames of their interpreter: a flag
- * beside WIRE_UNWIND_SIGNAL in the rules of its evaluating function is where the program would
- * notice.
+ * wire_python.h says how frames of Python come into the place of the frames of their interpreter,
+ * and what more maps there are for them.
  */
 
 /*
@@ -80,6 +79,8 @@ struct wire_unwind_rule {
 struct wire_unwind_table {
 	wire_u32 first_page; /* its place / WIRE_UNWIND_PAGE_ROWS */
 	wire_u32 page_count; /* 0: there is no table */
+	wire_u32 python;     /* number of the Python that the file is; 0: it is none */
+	wire_u32 unused;
 };
 
 struct wire_unwind_page {
@@ -108,8 +109,8 @@ struct wire_unwind_state {
 
 /*
  * A frame: slot << 32 | offset in its file; or, in memory of no file, WIRE_FRAME_ADDRESS | address;
- * or an address of the kernel, which has all the highest 8 bits set. Of callers: the last byte of
- * the call.
+ * or WIRE_FRAME_PYTHON | ...; or an address of the kernel, which has all the highest 8 bits set. Of
+ * callers: the last byte of the call.
  */
 #define WIRE_FRAME_ADDRESS (1ull << 63)
 
@@ -181,9 +182,13 @@ struct wire_stack_counters {
 	wire_u64 spent_ns;
 	wire_u64 frames; /* that were followed */
 	wire_u64 ends[WIRE_STACK_ENDS];
-	wire_u64 lost_full;  /* found counts full */
-	wire_u64 lost_ring;  /* found the ring full: their key counts, but has no frames */
-	wire_u64 collisions; /* of keys: not counted */
+	wire_u64 lost_full;	   /* found counts full */
+	wire_u64 lost_ring;	   /* found the ring full: their key counts, but has no frames */
+	wire_u64 collisions;	   /* of keys: not counted */
+	wire_u64 python_frames;	   /* that stand for the evaluator's */
+	wire_u64 python_unnamed;   /* of these: without a number */
+	wire_u64 python_strangers; /* stacks of threads that their interpreter does not know */
+	wire_u64 python_broken;	   /* chains of frames that end or loop where they should not */
 };
 
 #endif

@@ -17,6 +17,7 @@
 #include "collect/procfs.h"
 #include "db/blob.h"
 #include "image/find.h"
+#include "image/script.h"
 #include "image/worker.h"
 #include "util/clock.h"
 #include "util/foreign.h"
@@ -36,6 +37,8 @@ struct job {
 	int fd;	     /* of the file while it can be opened, -1 */
 	int dump_fd; /* jitdump, -1 */
 	bool code;   /* keep it too */
+	struct keeper_script *scripts;
+	size_t script_count;
 };
 
 struct keeper {
@@ -45,6 +48,7 @@ struct keeper {
 	bool threaded, stop;
 	uint64_t end_ns; /* when it stops, whatever is queued still */
 	pthread_mutex_t lock;
+	pthread_mutex_t scripts_lock; /* keeping them is to read, add and write */
 	pthread_cond_t more;
 	struct job *first, **last;
 	size_t queued;
@@ -57,6 +61,7 @@ static void free_job(struct job *job)
 		close(job->fd);
 	if (job->dump_fd >= 0)
 		close(job->dump_fd);
+	keeper_free_scripts(job->scripts, job->script_count);
 	free(job->path);
 	free(job);
 }
@@ -133,6 +138,49 @@ static int keep_image(struct keeper *k, struct image_finder *finder, const struc
 	return r;
 }
 
+void keeper_free_scripts(struct keeper_script *list, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		image_symbols_free(list[i].symbols);
+	free(list);
+}
+
+static int keep_script(struct keeper *k, const struct keeper_script *script)
+{
+	struct image_symbols *known = NULL, *all;
+	void *data;
+	size_t size;
+	int r = db_blob_read(k->db_path, k->machine, &io_system, &script->id, "symbols",
+			     JIT_MAX_BYTES, &data, &size, NULL);
+
+	if (!r) {
+		image_symbols_load(data, size, &known, NULL);
+		free(data);
+	}
+	if (!known)
+		return keep_symbols(k, &script->id, script->symbols);
+	r = image_script_merge(known, script->symbols, &all);
+	image_symbols_free(known);
+	if (!r) {
+		r = keep_symbols(k, &script->id, all);
+		image_symbols_free(all);
+	}
+	return r;
+}
+
+static int keep_scripts(struct keeper *k, const struct job *job)
+{
+	int r, first = 0;
+
+	pthread_mutex_lock(&k->scripts_lock);
+	for (size_t i = 0; i < job->script_count; i++) {
+		r = keep_script(k, &job->scripts[i]);
+		first = first ? first : r;
+	}
+	pthread_mutex_unlock(&k->scripts_lock);
+	return first;
+}
+
 static struct job *next_job(struct keeper *k)
 {
 	struct job *job;
@@ -162,8 +210,12 @@ static bool has_jobs(struct keeper *k)
 static void do_job(struct keeper *k, struct image_finder *finder, struct image_worker *worker,
 		   const struct job *job)
 {
-	int r = job->path ? keep_image(k, finder, job) : keep_jit(k, worker, job);
+	int r;
 
+	if (job->scripts)
+		r = keep_scripts(k, job);
+	else
+		r = job->path ? keep_image(k, finder, job) : keep_jit(k, worker, job);
 	pthread_mutex_lock(&k->lock);
 	k->counters.kept += r == 0;
 	k->counters.failed += r != 0;
@@ -208,6 +260,7 @@ struct keeper *keeper_new(const char *db_path, const char *machine)
 		return NULL;
 	k->last = &k->first;
 	pthread_mutex_init(&k->lock, NULL);
+	pthread_mutex_init(&k->scripts_lock, NULL);
 	pthread_cond_init(&k->more, NULL);
 	k->db_path = strdup(db_path);
 	k->machine = strdup(machine);
@@ -233,20 +286,27 @@ static int start_thread(struct keeper *k)
 	return -r;
 }
 
-static void add_job(struct keeper *k, struct job *job)
+/* False, and the job is the caller's: the queue is full. */
+static bool queue_job(struct keeper *k, struct job *job)
 {
 	pthread_mutex_lock(&k->lock);
 	if (k->queued >= QUEUE_MAX || (!k->threaded && start_thread(k))) {
 		k->counters.refused++;
 		pthread_mutex_unlock(&k->lock);
-		free_job(job);
-		return;
+		return false;
 	}
 	*k->last = job;
 	k->last = &job->next;
 	k->queued++;
 	pthread_cond_signal(&k->more);
 	pthread_mutex_unlock(&k->lock);
+	return true;
+}
+
+static void add_job(struct keeper *k, struct job *job)
+{
+	if (!queue_job(k, job))
+		free_job(job);
 }
 
 /* Without waiting for what is queued when finish_ns is 0. */
@@ -284,6 +344,7 @@ void keeper_free(struct keeper *k)
 	free(k->db_path);
 	free(k->machine);
 	pthread_mutex_destroy(&k->lock);
+	pthread_mutex_destroy(&k->scripts_lock);
 	pthread_cond_destroy(&k->more);
 	free(k);
 }
@@ -402,6 +463,21 @@ void keeper_want_jit(struct keeper *k, const struct image_id *id, const struct p
 		free_job(job);
 	else
 		add_job(k, job);
+}
+
+int keeper_want_scripts(struct keeper *k, struct keeper_script *list, size_t count)
+{
+	static const struct image_id none;
+	struct job *job = new_job(&none);
+
+	if (!job)
+		return -ENOMEM;
+	job->scripts = list;
+	job->script_count = count;
+	if (queue_job(k, job))
+		return 0;
+	free(job);
+	return -EAGAIN;
 }
 
 void keeper_read_counters(struct keeper *k, struct keeper_counters *ret)

@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 #include "collect/process.h"
+#include "image/symbols.h"
 #include "util/identity.h"
 
 /*
@@ -28,6 +29,17 @@ void keeper_want_image(struct keeper *k, const struct image_id *id, const char *
 /* Code that a process made at run time: its perf map or jitdump file is read now, and again when
  * asked again. They are held open from the first sample on, as long as the life is known. */
 void keeper_want_jit(struct keeper *k, const struct image_id *id, const struct process *life);
+
+/*
+ * Functions of scripts, beside those that the database has of them already. Takes over the symbols
+ * and the list if it returns 0; -EAGAIN: the queue is full; -ENOMEM.
+ */
+struct keeper_script {
+	struct image_id id;
+	struct image_symbols *symbols;
+};
+int keeper_want_scripts(struct keeper *k, struct keeper_script *list, size_t count);
+void keeper_free_scripts(struct keeper_script *list, size_t count);
 
 struct keeper_counters {
 	uint64_t kept, failed, refused; /* refused: queue full */

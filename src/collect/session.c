@@ -435,6 +435,7 @@ static int open_stacks(struct session *s, struct diag *diag)
 		.sampler = s->sampler,
 		.worker = s->worker,
 		.batch = s->batch,
+		.keeper = s->keeper,
 		.make_room = make_room,
 		.arg = s,
 		.memory_bytes = s->config.stack_memory,

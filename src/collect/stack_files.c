@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 #include "collect/files.h"
+#include "collect/python.h"
 #include "collect/unwind_tables.h"
 
 #define RULES	 65536
@@ -18,16 +19,19 @@ struct stack_files {
 	struct stack_files_config config;
 	struct unwind_tables *tables;
 	struct stack_file slots[STACK_SLOTS];
-	uint32_t count; /* slots given: 1 to count */
-	uint32_t vdso;	/* the vDSO's, 0: it has none */
+	uint32_t count;	       /* slots given: 1 to count */
+	uint32_t vdso;	       /* the vDSO's, 0: it has none */
+	uint32_t python_count; /* interpreters: 1 to this */
 	uint64_t without;
 };
 
 static int put_table(void *arg, uint32_t slot, const struct wire_unwind_table *table)
 {
 	struct stack_files *f = arg;
+	struct wire_unwind_table t = *table;
 
-	return unwinder_put_table(f->config.kernel, slot, table);
+	t.python = f->slots[slot].python;
+	return unwinder_put_table(f->config.kernel, slot, &t);
 }
 
 static int quiesce(void *arg)
@@ -60,6 +64,20 @@ static void load_table(struct stack_files *f, uint32_t slot)
 	image_unwind_free(u);
 }
 
+/* If it is an interpreter of Python that is known: the program learns how to read its frames. */
+static void describe_python(struct stack_files *f, struct stack_file *file)
+{
+	struct image_python python;
+	struct wire_python wire;
+
+	if (file->fd < 0 || f->python_count + 1 >= WIRE_PYTHONS ||
+	    image_worker_python(f->config.worker, file->fd, &python, NULL) ||
+	    python_describe(&python, file->segments, file->segment_count, &wire) ||
+	    unwinder_put_python(f->config.kernel, f->python_count + 1, &wire))
+		return;
+	file->python = ++f->python_count;
+}
+
 static void free_file(struct stack_file *file)
 {
 	free(file->path);
@@ -86,6 +104,8 @@ static int add_slot(struct stack_files *f, const struct stack_file *like, uint32
 		return -ENOMEM;
 	}
 	memcpy(file->segments, like->segments, like->segment_count * sizeof(*file->segments));
+	file->segment_count = like->segment_count;
+	describe_python(f, file);
 	*ret = ++f->count;
 	load_table(f, *ret);
 	return 0;
@@ -230,6 +250,7 @@ void stack_files_clear(struct stack_files *f)
 		free_file(&f->slots[slot]);
 	}
 	f->count = f->vdso;
+	f->python_count = 0;
 }
 
 void stack_files_count(const struct stack_files *f, struct stack_files_counters *ret)

@@ -37,6 +37,7 @@ struct stack_file {
 	uint32_t segment_count;
 	uint64_t number; /* of its struct mapped_file; 0: the vDSO */
 	int fd;		 /* for its table and its code; -1: none */
+	uint32_t python; /* the number of the interpreter that it is; 0: it is none */
 	/* Kept by who stores stacks: the batch for which image is its index. */
 	uint32_t batch_number, image;
 };

@@ -56,12 +56,22 @@ static int slot_frame(struct stack_store *s, uint64_t frame, struct db_frame *re
 	return -ENOENT;
 }
 
+static int python_frame(struct stack_store *s, uint64_t frame, struct db_frame *ret)
+{
+	uint32_t script;
+	int r = python_codes_find(s->codes, frame, &script, &ret->offset);
+
+	return r ? r : scripts_image(s->scripts, script, s->batch, s->batch_number, &ret->image);
+}
+
 /* A frame of the process: by its file, else by what is known of the process. */
 static int user_frame(struct stack_store *s, const struct wire_stack *stack, uint64_t frame,
 		      struct db_frame *ret)
 {
 	int r = -ENOENT;
 
+	if ((frame & (WIRE_FRAME_ADDRESS | WIRE_FRAME_PYTHON)) == WIRE_FRAME_PYTHON)
+		return python_frame(s, frame, ret);
 	if (!(frame & WIRE_FRAME_ADDRESS))
 		r = slot_frame(s, frame, ret);
 	if (r == -ENOENT)

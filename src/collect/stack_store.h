@@ -4,7 +4,9 @@
 
 #include <stdint.h>
 #include "bpf/wire_stacks.h"
+#include "collect/python_codes.h"
 #include "collect/resolve.h"
+#include "collect/scripts.h"
 #include "collect/stack_files.h"
 #include "db/batch.h"
 
@@ -15,6 +17,8 @@ struct stack_store {
 	struct resolver *resolver;
 	struct stack_files *files;
 	struct db_batch *batch;
+	struct scripts *scripts;
+	struct python_codes *codes;
 	uint32_t batch_number; /* to be raised after each db_batch_clear */
 };
 

@@ -24,7 +24,10 @@
 #define SNAPSHOT_BYTES	   (1u << 20)
 #define RING_CPU_BYTES	   (32u << 10)
 #define SNAPSHOT_CPU_BYTES (64u << 10)
+#define NAME_BYTES	   (1u << 20)
+#define NAME_CPU_BYTES	   (128u << 10)
 #define RING_BYTES_MAX	   (16u << 20)
+#define CODES_MAX	   (PYTHON_CODES_MAX / 2) /* of Python, that the program knows at a time */
 /* Of the time, at most, for stacks whose tables are lacking. */
 #define WAITING_SHARE 20
 #define WAITING_NS    1000000ull
@@ -34,6 +37,8 @@ struct stacks {
 	struct unwinder *kernel;
 	struct stack_files *files;
 	struct file_slots *names;
+	struct scripts *scripts;
+	struct python_codes *codes;
 	struct stack_store store;
 	struct pace pace;
 	struct stack_counts *counts;
@@ -43,6 +48,7 @@ struct stacks {
 	uint64_t next_ns, next_waiting_ns;
 	uint64_t ends[WIRE_STACK_ENDS]; /* of those that were finished here */
 	uint64_t finished, stored, lost_storage;
+	uint64_t codes_taken; /* since they were last forgotten */
 	struct stacks_status flushed;
 };
 
@@ -89,6 +95,8 @@ static int open_kernel(struct stacks *s, struct diag *diag)
 		.stacks = DISTINCT_MAX,
 		.ring_bytes = ring_bytes(RING_BYTES, RING_CPU_BYTES),
 		.snapshot_bytes = ring_bytes(SNAPSHOT_BYTES, SNAPSHOT_CPU_BYTES),
+		.codes = CODES_MAX,
+		.name_bytes = ring_bytes(NAME_BYTES, NAME_CPU_BYTES),
 	};
 	struct stack_files_config files = {
 		.sampler = s->config.sampler, .worker = s->config.worker, .row_count = config.rows};
@@ -100,7 +108,9 @@ static int open_kernel(struct stacks *s, struct diag *diag)
 		return r;
 	files.kernel = s->kernel;
 	s->counts = stack_counts_new(2 * DISTINCT_MAX);
-	if (!s->counts)
+	s->scripts = scripts_new();
+	s->codes = s->scripts ? python_codes_new(s->scripts) : NULL;
+	if (!s->counts || !s->codes)
 		return diag_fail(diag, ENOMEM, "out of memory");
 	return stack_files_new(&files, &s->files, diag);
 }
@@ -134,6 +144,8 @@ void stacks_free(struct stacks *s)
 	stack_files_free(s->files);
 	unwinder_free(s->kernel);
 	stack_counts_free(s->counts);
+	python_codes_free(s->codes);
+	scripts_free(s->scripts);
 	free(s);
 }
 
@@ -154,8 +166,11 @@ int stacks_start(struct stacks *s, struct resolver *resolver, double hz)
 		.drain_ns = STACKS_DRAIN_NS,
 	};
 
-	s->store = (struct stack_store){
-		.resolver = resolver, .files = s->files, .batch = s->config.batch};
+	s->store = (struct stack_store){.resolver = resolver,
+					.files = s->files,
+					.batch = s->config.batch,
+					.scripts = s->scripts,
+					.codes = s->codes};
 	s->names = file_slots_new(&config);
 	if (!s->names)
 		return -ENOMEM;
@@ -247,10 +262,36 @@ static void take_snapshot(void *arg, const struct wire_snapshot *snapshot)
 	store(s, &whole, 1);
 }
 
+static void take_code(void *arg, const struct wire_python_code *code, size_t size)
+{
+	struct stacks *s = arg;
+
+	python_codes_take(s->codes, code, size);
+	s->codes_taken++;
+}
+
 static const struct unwinder_taker *taker(struct stacks *s, struct unwinder_taker *ret)
 {
-	*ret = (struct unwinder_taker){take_count, take_early, take_stack, take_snapshot, s};
+	*ret = (struct unwinder_taker){take_count,    take_early, take_stack,
+				       take_snapshot, take_code,  s};
 	return ret;
+}
+
+/* The program knows as many codes of Python as it can, or there are as many names: they are told
+ * anew. Stacks that have not come yet keep theirs in the first case. */
+static void renew_codes(struct stacks *s)
+{
+	bool many = scripts_are_many(s->scripts);
+
+	if (s->codes_taken < CODES_MAX / 4 * 3 && !many)
+		return;
+	unwinder_forget_codes(s->kernel);
+	s->codes_taken = 0;
+	if (!many)
+		return;
+	scripts_keep(s->scripts, s->config.keeper);
+	python_codes_clear(s->codes);
+	scripts_clear(s->scripts);
 }
 
 /* All slots are given: begins anew. */
@@ -289,6 +330,7 @@ void stacks_drain(struct stacks *s, uint64_t now_ns)
 
 	unwinder_drain(s->kernel, taker(s, &t));
 	stack_counts_age(s->counts);
+	renew_codes(s);
 	stacks_take_waiting(s);
 	unwinder_count(s->kernel, &c);
 	if (pace_update(&s->pace, c.stacks, c.spent_ns))
@@ -325,6 +367,10 @@ void stacks_read_status(const struct stacks *s, struct stacks_status *ret)
 		/* Stacks whose frames found no room in the ring are counts without frames. */
 		.lost = c.lost_full + c.collisions + s->lost_storage + stack_counts_lost(s->counts),
 		.finished = s->finished,
+		.python_frames = c.python_frames,
+		.python_unnamed = c.python_unnamed,
+		.python_strangers = c.python_strangers,
+		.python_broken = c.python_broken,
 		.spent_ns = c.spent_ns,
 		.tables = files.tables,
 		.table_bytes = files.table_bytes,
@@ -350,6 +396,7 @@ void stacks_flush(struct stacks *s)
 	struct stacks_status now, *before = &s->flushed;
 	char name[64];
 
+	scripts_keep(s->scripts, s->config.keeper);
 	stacks_read_status(s, &now);
 	add(s, "stacks.taken", now.stacks, &before->stacks);
 	add(s, "stacks.stored", now.stored, &before->stored);
@@ -361,6 +408,10 @@ void stacks_flush(struct stacks *s)
 		snprintf(name, sizeof(name), "stacks.end.%s", stack_end_name(i));
 		add(s, name, now.ends[i], &before->ends[i]);
 	}
+	add(s, "stacks.python.frames", now.python_frames, &before->python_frames);
+	add(s, "stacks.python.unnamed", now.python_unnamed, &before->python_unnamed);
+	add(s, "stacks.python.strangers", now.python_strangers, &before->python_strangers);
+	add(s, "stacks.python.broken", now.python_broken, &before->python_broken);
 	add(s, "stacks.tables.evicted", now.evicted, &before->evicted);
 	add(s, "stacks.tables.without", now.without_table, &before->without_table);
 }

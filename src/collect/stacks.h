@@ -31,6 +31,7 @@ struct stacks_config {
 	struct sampler *sampler;
 	struct image_worker *worker;
 	struct db_batch *batch;
+	struct keeper *keeper;	     /* of names of Python functions */
 	int (*make_room)(void *arg); /* as in struct resolver_config; calls stacks_begin_batch */
 	void *arg;
 	uint64_t memory_bytes; /* of tables; 0: the default */
@@ -61,6 +62,7 @@ void stacks_flush(struct stacks *s);
 struct stacks_status {
 	uint64_t stacks, complete, frames, stored, lost;
 	uint64_t ends[WIRE_STACK_ENDS];
+	uint64_t python_frames, python_unnamed, python_strangers, python_broken;
 	uint64_t finished; /* in user space, because their tables came too late */
 	uint64_t spent_ns; /* in the kernel */
 	uint64_t tables, table_bytes, memory_bytes, evicted, without_table;

@@ -35,7 +35,7 @@ struct unwinder {
 	uint32_t *rows; /* room for all chunks, of which the first ones are there */
 	uint32_t chunk_count, chunk_room;
 	struct wire_unwind_rule *rules;
-	struct ring_buffer *ring, *snapshots;
+	struct ring_buffer *ring, *snapshots, *names;
 	const struct unwinder_taker *taker; /* while it drains */
 };
 
@@ -45,10 +45,20 @@ static bool is_stack(const struct wire_stack *s, size_t size)
 	       s->kernel_count <= WIRE_STACK_KERNEL && size >= unwinder_stack_bytes(s);
 }
 
+static int on_code(void *context, void *data, size_t size)
+{
+	struct unwinder *u = context;
+
+	u->taker->code(u->taker->arg, data, size);
+	return 0;
+}
+
+/* The codes of a stack were told before it. */
 static int on_stack(void *context, void *data, size_t size)
 {
 	struct unwinder *u = context;
 
+	ring_buffer__consume(u->names);
 	if (is_stack(data, size))
 		u->taker->stack(u->taker->arg, data);
 	return 0;
@@ -59,6 +69,7 @@ static int on_snapshot(void *context, void *data, size_t size)
 	const struct wire_snapshot *s = data;
 	struct unwinder *u = context;
 
+	ring_buffer__consume(u->names);
 	if (size >= sizeof(*s) && is_stack(&s->stack, sizeof(s->stack)) && s->stack.followed &&
 	    s->bytes <= sizeof(s->page))
 		u->taker->snapshot(u->taker->arg, s);
@@ -81,6 +92,8 @@ static int load(struct unwinder *u, const struct unwinder_config *config, struct
 	bpf_map__set_max_entries(u->bpf->maps.counts, config->stacks);
 	bpf_map__set_max_entries(u->bpf->maps.stacks, config->ring_bytes);
 	bpf_map__set_max_entries(u->bpf->maps.snapshots, config->snapshot_bytes);
+	bpf_map__set_max_entries(u->bpf->maps.codes, config->codes);
+	bpf_map__set_max_entries(u->bpf->maps.names, config->name_bytes);
 	r = unwind_bpf__load(u->bpf);
 	if (r)
 		return diag_fail(diag, r == -EPERM ? EPERM : EOPNOTSUPP,
@@ -101,12 +114,14 @@ static int map_array(struct bpf_map *map, size_t bytes, void *ret, struct diag *
 
 static int map_rings(struct unwinder *u, struct diag *diag)
 {
-	int stacks = bpf_map__fd(u->bpf->maps.stacks);
+	int stacks = bpf_map__fd(u->bpf->maps.stacks), names = bpf_map__fd(u->bpf->maps.names);
 
 	u->ring = ring_buffer__new(stacks, on_stack, u, NULL);
 	if (u->ring)
 		u->snapshots = ring_buffer__new(unwinder_snapshot_fd(u), on_snapshot, u, NULL);
-	if (!u->snapshots)
+	if (u->snapshots)
+		u->names = ring_buffer__new(names, on_code, u, NULL);
+	if (!u->names)
 		return diag_fail(diag, errno, "cannot map the unwinder's stacks: %s",
 				 strerror(errno));
 	return 0;
@@ -185,6 +200,7 @@ void unwinder_free(struct unwinder *u)
 		return;
 	ring_buffer__free(u->ring);
 	ring_buffer__free(u->snapshots);
+	ring_buffer__free(u->names);
 	if (u->rows)
 		munmap(u->rows, u->chunk_room * CHUNK_BYTES);
 	if (u->rules)
@@ -232,6 +248,26 @@ void unwinder_forget(struct unwinder *u)
 	u->bpf->bss->files_generation++;
 }
 
+int unwinder_put_python(struct unwinder *u, uint32_t number, const struct wire_python *python)
+{
+	int fd = bpf_map__fd(u->bpf->maps.pythons);
+
+	return bpf_map_update_elem(fd, &number, python, BPF_ANY) ? -errno : 0;
+}
+
+void unwinder_forget_codes(struct unwinder *u)
+{
+	struct wire_python_key keys[TAKE_ONCE];
+	uint32_t values[TAKE_ONCE], batch, *from = NULL, count;
+	int fd = bpf_map__fd(u->bpf->maps.codes), r = 0;
+
+	while (!r) {
+		count = TAKE_ONCE;
+		r = bpf_map_lookup_and_delete_batch(fd, from, &batch, keys, values, &count, NULL);
+		from = &batch;
+	}
+}
+
 void unwinder_put_vdso(struct unwinder *u, uint32_t slot)
 {
 	u->bpf->bss->vdso_slot = slot;
@@ -265,6 +301,7 @@ int unwinder_drain(struct unwinder *u, const struct unwinder_taker *taker)
 
 	u->taker = taker;
 	r = take_counts(u);
+	ring_buffer__consume(u->names);
 	taker->counted(taker->arg);
 	ring_buffer__consume(u->ring);
 	return r;
@@ -297,6 +334,10 @@ void unwinder_count(const struct unwinder *u, struct wire_stack_counters *ret)
 			ret->lost_full += each[i].lost_full;
 			ret->lost_ring += each[i].lost_ring;
 			ret->collisions += each[i].collisions;
+			ret->python_frames += each[i].python_frames;
+			ret->python_unnamed += each[i].python_unnamed;
+			ret->python_strangers += each[i].python_strangers;
+			ret->python_broken += each[i].python_broken;
 			for (int end = 0; end < WIRE_STACK_ENDS; end++)
 				ret->ends[end] += each[i].ends[end];
 		}
@@ -367,6 +408,17 @@ int unwinder_put_table(struct unwinder *u, uint32_t slot, const struct wire_unwi
 {
 	(void)u, (void)slot, (void)table;
 	return -EOPNOTSUPP;
+}
+
+int unwinder_put_python(struct unwinder *u, uint32_t number, const struct wire_python *python)
+{
+	(void)u, (void)number, (void)python;
+	return -EOPNOTSUPP;
+}
+
+void unwinder_forget_codes(struct unwinder *u)
+{
+	(void)u;
 }
 
 void unwinder_forget(struct unwinder *u)

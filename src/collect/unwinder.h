@@ -4,6 +4,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include "bpf/wire_python.h"
 #include "bpf/wire_stacks.h"
 #include "util/diag.h"
 
@@ -20,6 +21,8 @@ struct unwinder_config {
 	uint32_t stacks;	 /* distinct ones between two drains */
 	uint32_t ring_bytes;	 /* a power of two, at least a page */
 	uint32_t snapshot_bytes; /* the same */
+	uint32_t codes;		 /* of Python, distinct ones until unwinder_forget_codes */
+	uint32_t name_bytes;	 /* as ring_bytes: for what they are called */
 };
 
 /*
@@ -45,6 +48,9 @@ int unwinder_put_file(struct unwinder *u, const struct wire_file *file, uint32_t
 void unwinder_drop_file(struct unwinder *u, const struct wire_file *file);
 int unwinder_put_table(struct unwinder *u, uint32_t slot, const struct wire_unwind_table *table);
 void unwinder_forget(struct unwinder *u);
+int unwinder_put_python(struct unwinder *u, uint32_t number, const struct wire_python *python);
+/* Codes get new numbers, and are told anew. */
+void unwinder_forget_codes(struct unwinder *u);
 void unwinder_put_vdso(struct unwinder *u, uint32_t slot);
 
 /*
@@ -57,6 +63,8 @@ struct unwinder_taker {
 	void (*counted)(void *arg); /* between the two */
 	void (*stack)(void *arg, const struct wire_stack *stack);
 	void (*snapshot)(void *arg, const struct wire_snapshot *snapshot);
+	/* A code of Python; before any stack that has its number. Not checked. */
+	void (*code)(void *arg, const struct wire_python_code *code, size_t size);
 	void *arg;
 };
 size_t unwinder_stack_bytes(const struct wire_stack *stack); /* the record is no longer */

@@ -67,13 +67,19 @@ int image_finder_set_debug_root(struct image_finder *f, const char *path)
 	return 0;
 }
 
+/* There may be more functions in it later on. */
+static bool is_made_at_run_time(const struct image_id *id)
+{
+	return id->kind == IMAGE_JIT || id->kind == IMAGE_SCRIPT;
+}
+
 void image_finder_refresh(struct image_finder *f)
 {
 	for (size_t i = 0; i < f->image_count; i++) {
 		struct found_image *im = f->images[i];
 		struct image_symbols *newer;
 
-		if (!im->symbols_tried || (!im->symbols_error && im->id.kind != IMAGE_JIT) ||
+		if (!im->symbols_tried || (!im->symbols_error && !is_made_at_run_time(&im->id)) ||
 		    finder_load_symbols(f, &im->id, &newer) < 0)
 			continue;
 		image_symbols_free(im->symbols);
@@ -207,6 +213,11 @@ static int symbols_anew(struct image_finder *f, struct found_image *im, struct i
 				 "%s: the symbols of code made at run time were not "
 				 "kept when it was profiled",
 				 im->path);
+	case IMAGE_SCRIPT:
+		return diag_fail(
+			diag, ENOENT,
+			"%s: the names of its functions were not kept when it was profiled",
+			im->path);
 	case IMAGE_FILE_OFFSET:
 		return diag_fail(diag, ENOENT, "%s could not be read when it was profiled",
 				 im->path);

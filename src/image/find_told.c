@@ -5,6 +5,7 @@
 #include <unistd.h>
 #include "image/finder.h"
 #include "image/lines_new.h"
+#include "image/script.h"
 
 /* Names and lines that an imported profile told of images whose files may never be at hand. */
 
@@ -260,10 +261,15 @@ int image_find_lines(struct image_finder *f, const struct image_id *id, const ch
 		     const uint64_t *addresses, size_t count, struct image_lines **ret,
 		     struct diag *diag)
 {
+	const struct image_symbols *symbols;
 	struct found_image *im;
 	int err = finder_image(f, id, path, &im, diag);
 	if (err < 0)
 		return err;
+	if (id->kind == IMAGE_SCRIPT) {
+		err = image_find_symbols(f, id, path, &symbols, NULL);
+		return image_script_lines(path, err ? NULL : symbols, addresses, count, ret);
+	}
 	err = lines_from_files(f, im, addresses, count, ret, diag);
 	if (err < 0 && err != -ENOMEM && lines_told(f, id, addresses, count, ret) == 0)
 		return 0;

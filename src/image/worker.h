@@ -10,6 +10,7 @@
 #include "image/facts.h"
 #include "image/layout.h"
 #include "image/lines.h"
+#include "image/python.h"
 #include "image/strip.h"
 #include "image/symbols.h"
 #include "image/unwind.h"
@@ -76,6 +77,9 @@ int image_worker_code(struct image_worker *w, int fd, uint64_t address, size_t s
 int image_worker_layout(struct image_worker *w, int fd, struct image_layout **ret,
 			struct diag *diag);
 int image_worker_unwind(struct image_worker *w, int fd, struct image_unwind **ret,
+			struct diag *diag);
+/* As image_python_read(). */
+int image_worker_python(struct image_worker *w, int fd, struct image_python *ret,
 			struct diag *diag);
 /* As image_strip_describe(), into ret_strip and ret_micros. The strip keeps to its rules; what the
  * operations say is for who takes them to check. */

@@ -12,6 +12,7 @@
 #include <sys/time.h>
 #include "image/code.h"
 #include "image/jit.h"
+#include "image/python.h"
 #include "image/starts.h"
 #include "image/strip.h"
 #include "image/unwind.h"
@@ -139,6 +140,14 @@ static int do_code(const struct child *c, struct buf *out, struct diag *diag)
 	return r;
 }
 
+static int do_python(const struct child *c, struct buf *out, struct diag *diag)
+{
+	struct image_python python;
+	int r = image_python_read(c->files[0], &python, diag);
+
+	return r ? r : buf_append(out, &python, sizeof(python));
+}
+
 static int do_strip(const struct child *c, struct buf *out, struct diag *diag)
 {
 	const struct image_strip_wanted wanted = {.begin = c->request.arguments[0],
@@ -172,6 +181,8 @@ static int child_do(const struct child *c, struct buf *out, struct diag *diag)
 		return image_unwind_describe(c->files[0], out, diag);
 	case WORKER_CODE:
 		return do_code(c, out, diag);
+	case WORKER_PYTHON:
+		return do_python(c, out, diag);
 	case WORKER_STRIP:
 		return do_strip(c, out, diag);
 	}

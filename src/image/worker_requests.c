@@ -207,6 +207,22 @@ int image_worker_unwind(struct image_worker *w, int fd, struct image_unwind **re
 	return r;
 }
 
+int image_worker_python(struct image_worker *w, int fd, struct image_python *ret, struct diag *diag)
+{
+	struct worker_request request = {.kind = WORKER_PYTHON, .file_count = 1};
+	struct buf reply;
+
+	buf_init(&reply, sizeof(*ret));
+	int r = worker_call(w, request, &fd, NULL, &reply, diag);
+	/* Any address may be the runtime's: it is only ever read from. */
+	if (!r && reply.size == sizeof(*ret))
+		memcpy(ret, reply.data, sizeof(*ret));
+	else if (!r)
+		r = worker_refuse(w, diag);
+	buf_free(&reply);
+	return r;
+}
+
 /* Its count is checked; its ranks, by which operations are found, are counted anew. */
 static bool strip_make_sense(struct wire_strip *strip, size_t micros)
 {

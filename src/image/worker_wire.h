@@ -31,6 +31,7 @@ enum worker_kind {
 	WORKER_LAYOUT,
 	WORKER_STARTS,
 	WORKER_UNWIND,
+	WORKER_PYTHON,
 	WORKER_STRIP, /* arguments: begin; number and size; payload: starts */
 };
 

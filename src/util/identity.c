@@ -20,6 +20,7 @@ static const struct {
 	[IMAGE_JIT] = {"jit", "jit-"},
 	[IMAGE_UNKNOWN] = {"unknown", "unknown-"},
 	[IMAGE_NOTE] = {"note", "note-"},
+	[IMAGE_SCRIPT] = {"script", "script-"},
 };
 
 #define IMAGE_KIND_COUNT (sizeof(image_kinds) / sizeof(image_kinds[0]))

@@ -22,6 +22,8 @@ enum image_kind {
 	IMAGE_JIT,     /* code made at run time by one process, id is a hash of that process */
 	IMAGE_UNKNOWN, /* samples that no mapping explains, kept all the same; offset is the PC */
 	IMAGE_NOTE,    /* no code: what is known of a stack instead of frames; the path says it */
+	IMAGE_SCRIPT,  /* source that an interpreter runs: image/script.h; id is a hash of its path
+			*/
 };
 
 #define IMAGE_ID_MAX 20

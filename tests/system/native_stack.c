@@ -112,6 +112,8 @@ static void start_unwinder(void)
 		.stacks = 64,
 		.ring_bytes = 1u << 20,
 		.snapshot_bytes = 1u << 20,
+		.codes = 1,
+		.name_bytes = 1u << 16,
 	};
 	struct unwind_memory memory = {
 		.row_count = ROWS,
@@ -329,10 +331,18 @@ static void take_snapshot(void *arg, const struct wire_snapshot *snapshot)
 	take_stack(arg, &snapshot->stack);
 }
 
+/* No file was told to be an interpreter of Python: its own frames are compared. */
+static void take_code(void *arg, const struct wire_python_code *code, size_t size)
+{
+	(void)arg, (void)code, (void)size;
+	die("a code of Python");
+}
+
 /* False: there is none, or a table is lacking, which the next will have. */
 static bool read_stack(uint64_t pc)
 {
-	struct unwinder_taker taker = {take_count, counted, take_stack, take_snapshot, NULL};
+	struct unwinder_taker taker = {take_count,    counted,	 take_stack,
+				       take_snapshot, take_code, NULL};
 
 	t.standing = frame_of(pc);
 	t.have_stack = false;

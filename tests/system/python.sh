@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
+# shellcheck shell=bash
+# timeout: 300
+# Frames of CPython 3.11 in the place of its evaluator's, against what the program itself says of them:
+# functions, files and lines of the calls.
+. "$(dirname "$0")/../sampling.sh"
+need_sampling
+python=/usr/bin/python3.11
+frames=$root/tests/system/programs/frames.py
+if ! [ -x "$build/tests/system/native-stack" ] || ! [ -x $python ]; then
+	skip 'frames of Python' 'not x86-64, or there is no CPython 3.11'
+	tap_end
+fi
+
+# known NAME COMMAND...: a case: the stacks of the command, which runs frames.py with NAME.json.
+known() {
+	local name=$1 output
+	shift
+	record "$name" --no-edges -F 100 -- "$@" || return
+	"$culprit" calls -i "$name.db" --json >tree.json
+	if output=$(python3 "$root/tests/system/python_frames.py" tree.json "$name.json" 2>&1); then
+		pass "frames: $name"
+	else
+		fail "frames: $name" "$output" "$(cat "$name.err")"
+	fi
+	echo "# ${output%%$'\n'*}"
+}
+known program $python "$frames" program.json
+if ldconfig -p | grep -q libpython3.11.so.1.0; then
+	known library "$programs/embed" "$frames" library.json nested by_key by_threads by_recursion
+else
+	skip "frames: library" "there is no libpython3.11"
+fi
+
+"$culprit" calls -i program.db --function 'by_match' >table
+check_match 'the table has function, file and line' table \
+	'by_match\.<locals>\.replace +0x[0-9a-f]+ +.*/programs/frames\.py$'
+check_match 'the table has where a function was called' table ' work +frames\.py:[0-9]+ +.*/programs/frames\.py$'
+
+# Processes that are gone long before anybody asks for names.
+cat >brief.py <<'EOF'
+import time
+def brief():
+    while time.process_time() < 0.06:
+        sum(range(1000))
+brief()
+EOF
+# shellcheck disable=SC2016
+record brief --no-edges -F 100 -- bash -c 'for i in {1..60}; do /usr/bin/python3.11 -S brief.py; done'
+"$culprit" calls -i brief.db --json >brief.json
+check 'processes of 60 ms have names' python3 -c '
+import json
+def stacks(nodes):
+    return sum(n["total"] if n["function"] == "brief" else stacks(n["children"]) for n in nodes)
+tree = json.load(open("brief.json"))
+print(stacks(tree["rows"]), tree["stacks"])
+assert stacks(tree["rows"]) > tree["stacks"] / 4, "few"'
+
+# A report of another epoch of the same functions has the same names, once.
+"$culprit" record -q --no-edges -F 100 -o program.db -- $python "$frames" again.json nested 2>/dev/null
+check 'epochs agree on functions' python3 -c '
+import json, subprocess, sys
+def count(epoch):
+    tree = json.loads(subprocess.check_output([sys.argv[1], "calls", "-i", "program.db", "--epoch", epoch,
+        "--merge", "--function", "^nested$", "--json"]))
+    def found(nodes):
+        return sum((n["function"] == "nested.<locals>.middle") + found(n["children"]) for n in nodes)
+    return found(tree["rows"]), tree["stacks"]
+one, all = count("last"), count("all")
+assert one[0] >= 1 and all[1] > one[1], (one, all)' "$culprit"
+tap_end
