@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
-/* A function's code, its samples, and its best case. */
+/* A function's code and its samples. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,32 +33,4 @@ uint64_t insight_samples_between(const struct insight_image *image, uint64_t sta
 	     i < image->sample_count && image->samples[i].offset < end; i++)
 		sum += image->samples[i].count;
 	return sum;
-}
-
-int insight_best_case(struct insights *all, struct insight_image *image,
-		      const struct cfg_function *f, const struct cfg_loops *loops,
-		      struct best_case **ret)
-{
-	struct cfg_loops *own = NULL;
-	double *weight = calloc(f->block_count + 1, sizeof(*weight));
-	int err = weight ? 0 : -ENOMEM;
-	if (!err && !loops)
-		err = cfg_loops_of_function(f, &own);
-	if (err == -EINVAL) /* too large for the pass: straight paths then */
-		err = 0;
-	for (uint32_t b = 0; b < f->block_count && !err; b++)
-		weight[b] = (double)insight_samples_between(image, f->blocks[b].start,
-							    f->blocks[b].end);
-	struct best_case_request q = {.function = f,
-				      .loops = loops ? loops : own,
-				      .model = all->model,
-				      .simulator = all->simulator,
-				      .code = insight_code_at,
-				      .arg = image,
-				      .block_weight = weight};
-	if (!err)
-		err = best_case_new(&q, ret);
-	cfg_loops_free(own);
-	free(weight);
-	return err;
 }

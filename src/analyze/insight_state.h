@@ -64,17 +64,26 @@ struct insights {
 	/* The function whose blocks the estimation asks the costs of, one after the other. */
 	const struct cfg_function *cost_function;
 	struct best_case *cost;
+	/* By function (its address here): best cases that nobody has asked for again yet. */
+	struct map64 *kept;
+	size_t kept_bytes;
 };
 
 /* insight_function.c: the bytes at an address of an image's code; NULL: not there. A struct
  * insight_image as its argument. */
 const uint8_t *insight_code_at(void *image, uint64_t address);
-/* Best case of a function by where its samples are. loops may be NULL. */
+/* Samples of time between two addresses. */
+uint64_t insight_samples_between(const struct insight_image *image, uint64_t start, uint64_t end);
+
+/* insight_best.c: best case of a function by where its samples are, freed by the caller. loops may
+ * be NULL. */
 int insight_best_case(struct insights *all, struct insight_image *image,
 		      const struct cfg_function *f, const struct cfg_loops *loops,
 		      struct best_case **ret);
-/* Samples of time between two addresses. */
-uint64_t insight_samples_between(const struct insight_image *image, uint64_t start, uint64_t end);
+/* Takes it over (NULL: nothing), for the next that asks for the function's; or frees it. */
+void insight_keep_best_case(struct insights *all, const struct cfg_function *f,
+			    struct best_case *best);
+void insight_free_best_cases(struct insights *all);
 
 /* insight_summary.c: from the culprits of the instructions. */
 void insight_summarize(struct insight *r);

@@ -209,7 +209,7 @@ static double block_cost(void *arg, const struct cfg_function *function, size_t 
 {
 	struct insights *all = arg;
 	if (all->cost_function != function) {
-		best_case_free(all->cost);
+		insight_keep_best_case(all, all->cost_function, all->cost);
 		all->cost = NULL;
 		all->cost_function = function;
 		for (size_t i = 0; i < all->image_count && !all->cost; i++)
@@ -372,6 +372,7 @@ void insights_free(struct insights *all)
 	frequency_free(all->frequency);
 	evidence_free(all->evidence);
 	best_case_free(all->cost);
+	insight_free_best_cases(all);
 	for (size_t i = 0; i < all->image_count && all->images; i++) {
 		struct insight_image *image = &all->images[i];
 		cfg_image_free(image->cfg);
