@@ -106,6 +106,13 @@ double chance_beta_below(double a, double b, double x)
 	return 1 - front * beta_fraction(b, a, 1 - x) / b;
 }
 
+double chance_dispersion(double square, double df, double variance)
+{
+	if (variance < 0.1 * df)
+		variance = 0.1 * df;
+	return chance_gamma_above(df * df / variance, square * df / variance);
+}
+
 double chance_binomial(uint64_t n, uint64_t of, double p)
 {
 	double expected = (double)of * p, variance = expected * (1 - p), low, high, twice;

@@ -12,6 +12,11 @@ double chance_gamma_above(double a, double x);
 /* I_x(a, b), a, b > 0: that a beta variable is below x. */
 double chance_beta_below(double a, double b, double x);
 /*
+ * That Pearson's X^2 of counts, of df degrees of freedom, is above square. Where counts are few it
+ * is not chi-square; a gamma distribution with its mean, df, and its exact variance stays near.
+ */
+double chance_dispersion(double square, double df, double variance);
+/*
  * That n of `of`, each there with probability p, is at least as far from what is expected, on
  * either side: twice the lesser tail, at most 1. Exact up to a variance of 10000, then normal.
  */

@@ -147,12 +147,11 @@ static double sampling_deviation(const struct stats *s, const struct stats_row *
 /*
  * Given their sum n, Poisson counts with a common rate are multinomial with p by exposure.
  * Pearson's X^2 has the mean k - 1 and the variance 2 (k - 1) + (sum of 1/p - k^2 - 2k + 2) / n
- * (Haldane, Biometrika 29, 1937); a gamma distribution with both stays near where counts are too
- * few for chi-square.
+ * (Haldane, Biometrika 29, 1937).
  */
 static double dispersion_chance(const struct stats *s, size_t row, double n, double spread)
 {
-	double k = (double)s->set_count, df = k - 1, square = 0, variance, few;
+	double k = (double)s->set_count, df = k - 1, square = 0, few;
 
 	for (size_t i = 0; i < s->set_count; i++) {
 		double expected = (double)s->rows[row].samples * exposure_of(s, i) / s->exposure;
@@ -161,10 +160,7 @@ static double dispersion_chance(const struct stats *s, size_t row, double n, dou
 		square += away * away / expected;
 	}
 	few = (s->inverse - k * k - 2 * k + 2) / n;
-	variance = 2 * df + few;
-	if (variance < 0.1 * df)
-		variance = 0.1 * df;
-	return chance_gamma_above(df * df / variance, square / spread * df / variance);
+	return chance_dispersion(square / spread, df, 2 * df + few);
 }
 
 static double row_chance(const struct stats *s, size_t number)

@@ -159,6 +159,7 @@ static int run(struct prof *p, struct diag *diag)
 		return diag_fail(diag, EINVAL,
 				 "--inclusive goes with --by function, image, file and line");
 	p->rank.function = p->report.function;
+	p->table.balance = p->rank.by == RANK_PROCESS;
 	r = query_new(&p->report.selection, rank_group(p->rank.by), &q, diag);
 	if (!r && p->table.inclusive)
 		r = stack_set_new(q, &p->stacks, diag);

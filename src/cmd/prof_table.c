@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "cmd/prof_balance.h"
 #include "util/buf.h"
 
 enum sort_key {
@@ -369,33 +370,53 @@ static void set_totals(struct table *t, const struct columns *c, const struct qu
 		table_set_count(t, c->totals + (int)e, row->inclusive[e]);
 }
 
-static int fill(struct table *t, const struct columns *c, struct metrics_bound *metrics,
-		const struct query *q, const struct rank *k, enum rank_by by, size_t limit)
+/* Everything that makes a table. */
+struct making {
+	const struct query *query;
+	const struct rank *rank;
+	enum rank_by by;
+	size_t limit;
+	struct table *table;
+	struct columns columns;
+	struct metrics_bound metrics;
+	struct prof_balance *balance; /* NULL: not wanted */
+};
+
+static void set_counts(struct making *m, const struct rank_row *row, uint64_t sum)
+{
+	const struct columns *c = &m->columns;
+	const struct rank *k = m->rank;
+	int column = c->events;
+
+	table_set_count(m->table, c->samples, row->counts[0]);
+	table_set_real(m->table, c->percent, share(row->counts[0], k->totals[0]));
+	if (row->inclusive)
+		set_totals(m->table, c, m->query, k, row);
+	if (c->cumulative >= 0)
+		table_set_real(m->table, c->cumulative, share(sum, k->totals[0]));
+	for (size_t e = 0; e < m->query->event_count; e++) {
+		table_set_count(m->table, column++, row->counts[e]);
+		if (e)
+			table_set_real(m->table, column++, share(row->counts[e], k->totals[e]));
+	}
+	metrics_set(&m->metrics, m->table, row->counts);
+}
+
+static int fill(struct making *m)
 {
 	uint64_t sum = 0;
-	int r = 0, column;
+	int r = 0;
 
-	for (size_t i = 0; i < limit && !r; i++) {
-		const struct rank_row *row = &k->rows[i];
+	for (size_t i = 0; i < m->limit && !r; i++) {
+		const struct rank_row *row = &m->rank->rows[i];
 
-		r = table_add_row(t);
+		r = table_add_row(m->table);
 		if (r)
 			return r;
 		sum += row->counts[0];
-		table_set_count(t, c->samples, row->counts[0]);
-		table_set_real(t, c->percent, share(row->counts[0], k->totals[0]));
-		if (row->inclusive)
-			set_totals(t, c, q, k, row);
-		if (c->cumulative >= 0)
-			table_set_real(t, c->cumulative, share(sum, k->totals[0]));
-		column = c->events;
-		for (size_t e = 0; e < q->event_count; e++) {
-			table_set_count(t, column++, row->counts[e]);
-			if (e)
-				table_set_real(t, column++, share(row->counts[e], k->totals[e]));
-		}
-		metrics_set(metrics, t, row->counts);
-		r = set_names(t, c, q, by, row);
+		set_counts(m, row, sum);
+		prof_balance_set(m->balance, m->table, i);
+		r = set_names(m->table, &m->columns, m->query, m->by, row);
 	}
 	return r;
 }
@@ -438,35 +459,47 @@ int prof_table_parse_by(const char *text, enum rank_by *ret, struct diag *diag)
 			 text);
 }
 
+static int make(const struct prof_table *p, struct making *m, struct report_header *h)
+{
+	int r = p->balance ? prof_balance_new(m->query, m->rank, &m->balance) : 0;
+
+	if (r)
+		return r;
+	add_event_columns(m->table, m->query, m->by, p->inclusive, &m->columns);
+	metrics_add_columns(&m->metrics, m->table, "metrics", "");
+	prof_balance_add_columns(m->balance, m->table);
+	add_name_columns(m->table, m->by, &m->columns);
+	note_rest(h, m->rank, m->by, m->limit);
+	r = fill(m);
+	if (!r)
+		r = metrics_describe(&m->metrics, NULL, h);
+	if (!r)
+		r = prof_balance_note(m->balance, h);
+	prof_balance_free(m->balance);
+	return r;
+}
+
 int prof_table_make(const struct prof_table *p, const struct query *q, const struct rank *k,
 		    enum rank_by by, struct report_header *h, struct table **ret, struct diag *diag)
 {
-	size_t limit = p->limit && p->limit < k->row_count ? (size_t)p->limit : k->row_count;
-	struct metrics_bound metrics;
-	struct columns c = {0};
+	struct making m = {.query = q, .rank = k, .by = by};
 	struct order order;
-	struct table *t;
-	int r = metrics_bind(&p->metrics, q, k->totals, &metrics, diag);
+	int r = metrics_bind(&p->metrics, q, k->totals, &m.metrics, diag);
 
 	if (!r)
-		r = find_order(p, q, &metrics, &order, diag);
+		r = find_order(p, q, &m.metrics, &order, diag);
 	if (r)
 		return r;
-	t = table_new("prof");
-	if (!t)
+	m.table = table_new("prof");
+	if (!m.table)
 		return diag_fail(diag, ENOMEM, "out of memory");
-	sort_rows(k->rows, k->row_count, limit, &order);
-	add_event_columns(t, q, by, p->inclusive, &c);
-	metrics_add_columns(&metrics, t, "metrics", "");
-	add_name_columns(t, by, &c);
-	note_rest(h, k, by, limit);
-	r = fill(t, &c, &metrics, q, k, by, limit);
-	if (!r)
-		r = metrics_describe(&metrics, NULL, h);
+	m.limit = p->limit && p->limit < k->row_count ? (size_t)p->limit : k->row_count;
+	sort_rows(k->rows, k->row_count, m.limit, &order);
+	r = make(p, &m, h);
 	if (r) {
-		table_free(t);
+		table_free(m.table);
 		return diag_fail(diag, -r, "out of memory");
 	}
-	*ret = t;
+	*ret = m.table;
 	return 0;
 }

@@ -12,6 +12,7 @@ struct prof_table {
 	const char *sort;
 	uint64_t limit; /* rows; 0: all */
 	bool inclusive; /* rows have what they called, see analyze/inclusive.h */
+	bool balance;	/* by process: with the balance of each program's processes */
 	struct metrics metrics;
 };
 

@@ -86,6 +86,12 @@ by "by image" image 'assert [r["samples"] for r in rows] == [90, 10] and rows[1]
 by "by line" line 'assert rows[0]["file"].endswith("app.c") and rows[0]["line"] in (3, 4, 5) and rows[0]["function"] == "hot", rows'
 by "by file" file 'assert rows[0]["file"].endswith("app.c") and rows[0]["samples"] == 90, rows'
 by "by process" process 'assert [(r["comm"], r["pid"], r["samples"]) for r in rows] == [("app", 7, 80), ("app", 8, 20)], rows'
+by "by process, the balance" process 'r = rows[0]
+assert r["program"] == {"processes": 2, "min": 20, "mean": 50, "max": 80, "imbalance_percent": 60, "chance": r["program"]["chance"]} and r["program"]["chance"] < 1e-8, r
+assert [r["percent_of_mean"] for r in rows] == [160, 40] and rows[1]["program"] == r["program"]
+assert any(n.startswith("app: 2 processes, samples min 20, mean 50.00, max 80: imbalance 60.00%") for n in j["notes"]), j["notes"]'
+by "by process, the balance of all when limited" process 'assert len(rows) == 1 and rows[0]["program"]["min"] == 20' --limit 1
+by "by process, the balance of a selection" process 'assert [r["program"]["max"] for r in rows] == [60, 60], rows' --function hot
 by "by subject" subject 'assert rows[0]["subject"] == "comm=app label.team=a pid=7", rows'
 by "one function" function 'assert [r["function"] for r in rows] == ["hot"] and rows[0]["percent"] == 70' --function '^h.t$'
 by "one image" function 'assert [r["function"] for r in rows] == ["hot", "main"]' --image app
@@ -186,6 +192,26 @@ check "in order" python 'assert [r["samples"] for r in rows] == [4, 6] and rows[
 check_status "epochs --csv" 0 "$culprit" epochs -i two.db --csv
 check_status "epochs of nothing" 1 "$culprit" epochs -i none.db
 check_status "epochs of a file" 1 "$culprit" epochs -i app
+
+# Programs of one process, and of several; no more than ten have a note, none shows a zero.
+{
+	printf 'epoch\t1\t2\nsample\t1\t11\t/x\tcycles\t1000\t16\t4\tcomm=alone\tpid=1\n'
+	for program in {1..12}; do
+		for pid in 1 2 3 4; do
+			printf 'sample\t1\t11\t/x\tcycles\t1000\t16\t%d\tcomm=p%d\tpid=%d\n' $((program * 10 + pid)) "$program" $((program * 10 + pid))
+		done
+	done
+} | "$mkdb" many.db m1
+check_status "many programs" 0 "$culprit" prof -i many.db --by process
+check_match "a program has its balance, that chance made" out '^note: p12: 4 processes, samples min 121, mean 122.50, max 124: imbalance 1.22%; the chance of as much by sampling alone is 1$'
+check "no more than ten" test "$(grep -c 'processes, samples' out)" = 10
+check_match "and how many have not" out '^note: 2 more programs have several processes'
+check "one of one process has none" sh -c '! grep -q "alone: " out'
+check_status "many programs --csv" 0 "$culprit" prof -i many.db --by process --csv
+check "have it as columns" python3 -c 'import csv
+rows = {r["pid"]: r for r in csv.DictReader(open("out", newline=""))}
+assert rows["11"]["program.imbalance_percent"] == "12" and rows["11"]["program.processes"] == "4", rows["11"]
+assert rows["1"]["program.imbalance_percent"] == "0" and rows["1"]["percent_of_mean"] == "", rows["1"]'
 
 # Names that bite.
 long=$(printf 'n%.0s' {1..4000})
