@@ -300,7 +300,7 @@ void image_find_machine(struct image_finder *f, const struct image_id *id, const
 static int code_from_cache(struct image_finder *f, struct found_image *im, uint64_t address,
 			   size_t size, uint8_t **ret_data, size_t *ret_size)
 {
-	finder_load_code(f, im);
+	finder_load_code(f, im, false);
 	const struct code_piece *p = code_cache_find(&im->code, address);
 	if (!p)
 		return -ENOENT;

@@ -6,16 +6,27 @@
 #include "image/finder.h"
 #include "util/io.h"
 
-int finder_load_blob(struct image_finder *f, const struct image_id *id, const char *kind,
-		     size_t max_bytes, void **ret_data, size_t *ret_size)
+/* What another machine of the database kept of the same build is as good to read. To keep something
+ * it does not count: it goes with that machine's epochs. */
+static int load_blob(struct image_finder *f, const struct image_id *id, const char *kind,
+		     bool own_only, size_t max_bytes, void **ret_data, size_t *ret_size)
 {
 	if (!f->db_path)
 		return -ENOENT;
 	int err = db_blob_read(f->db_path, f->machine, &io_system, id, kind, max_bytes, ret_data,
 			       ret_size, NULL);
+	if (err == -ENOENT && f->machine && !own_only)
+		err = db_blob_read(f->db_path, NULL, &io_system, id, kind, max_bytes, ret_data,
+				   ret_size, NULL);
 	if (err == -EBADMSG || err == -EFBIG)
 		f->counts.damaged++;
 	return err;
+}
+
+int finder_load_blob(struct image_finder *f, const struct image_id *id, const char *kind,
+		     size_t max_bytes, void **ret_data, size_t *ret_size)
+{
+	return load_blob(f, id, kind, false, max_bytes, ret_data, ret_size);
 }
 
 int finder_save_blob(struct image_finder *f, const struct image_id *id, const char *kind,
@@ -29,12 +40,12 @@ int finder_save_blob(struct image_finder *f, const struct image_id *id, const ch
 	return err;
 }
 
-int finder_load_symbols(struct image_finder *f, const struct image_id *id,
+static int load_symbols(struct image_finder *f, const struct image_id *id, bool own_only,
 			struct image_symbols **ret)
 {
 	void *data;
 	size_t size;
-	int err = finder_load_blob(f, id, "symbols", FINDER_SYMBOLS_BYTES, &data, &size);
+	int err = load_blob(f, id, "symbols", own_only, FINDER_SYMBOLS_BYTES, &data, &size);
 	if (err < 0)
 		return err;
 	err = image_symbols_load(data, size, ret, NULL);
@@ -42,6 +53,12 @@ int finder_load_symbols(struct image_finder *f, const struct image_id *id,
 		f->counts.damaged++;
 	free(data);
 	return err;
+}
+
+int finder_load_symbols(struct image_finder *f, const struct image_id *id,
+			struct image_symbols **ret)
+{
+	return load_symbols(f, id, false, ret);
 }
 
 void finder_save_symbols(struct image_finder *f, const struct image_id *id,
@@ -60,13 +77,13 @@ void finder_save_symbols(struct image_finder *f, const struct image_id *id,
 bool finder_has_symbols(struct image_finder *f, const struct image_id *id)
 {
 	struct image_symbols *s;
-	if (finder_load_symbols(f, id, &s) < 0)
+	if (load_symbols(f, id, true, &s) < 0)
 		return false;
 	image_symbols_free(s);
 	return true;
 }
 
-void finder_load_code(struct image_finder *f, struct found_image *im)
+void finder_load_code(struct image_finder *f, struct found_image *im, bool own_only)
 {
 	void *data;
 	size_t size;
@@ -74,8 +91,8 @@ void finder_load_code(struct image_finder *f, struct found_image *im)
 		return;
 	im->code_tried = true;
 	/* Code and, for each piece, its place. */
-	if (finder_load_blob(f, &im->id, "code", 4 * (size_t)CODE_CACHE_MAX_BYTES, &data, &size) <
-	    0)
+	if (load_blob(f, &im->id, "code", own_only, 4 * (size_t)CODE_CACHE_MAX_BYTES, &data,
+		      &size) < 0)
 		return;
 	if (code_cache_load(&im->code, data, size) < 0) {
 		f->counts.damaged++;

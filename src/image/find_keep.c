@@ -110,7 +110,7 @@ int image_finder_keep_code(struct image_finder *f, const struct image_id *id, co
 		return diag_fail(diag, ENOMEM, "out of memory for code");
 	memcpy(sorted, addresses, count * sizeof(*sorted));
 	qsort(sorted, count, sizeof(*sorted), compare_addresses);
-	finder_load_code(f, im);
+	finder_load_code(f, im, true);
 	err = keep_functions(f, im, symbols, sorted, count, diag);
 	free(sorted);
 	int saved = finder_save_code(f, im);

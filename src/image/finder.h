@@ -89,7 +89,7 @@ int finder_load_symbols(struct image_finder *f, const struct image_id *id,
 void finder_save_symbols(struct image_finder *f, const struct image_id *id,
 			 const struct image_symbols *s);
 bool finder_has_symbols(struct image_finder *f, const struct image_id *id);
-void finder_load_code(struct image_finder *f, struct found_image *im);
+void finder_load_code(struct image_finder *f, struct found_image *im, bool own_only);
 int finder_save_code(struct image_finder *f, struct found_image *im);
 int finder_load_blob(struct image_finder *f, const struct image_id *id, const char *kind,
 		     size_t max_bytes, void **ret_data, size_t *ret_size);
