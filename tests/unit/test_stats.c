@@ -167,6 +167,7 @@ static double mean_of(size_t row)
 struct outcome {
 	unsigned any, low, tables, tests; /* low: chance below 1% */
 	unsigned found, truly, mistaken;  /* rows marked rightly, to be marked, marked wrongly */
+	unsigned found_of[ROWS];	  /* of found, by row */
 };
 
 /* Tables in which nothing but sampling varies, but for every eighth row where varied > 0. */
@@ -197,6 +198,7 @@ static struct outcome simulate(size_t sets, unsigned tables, const double *weigh
 
 			marked += r->varies && !truly;
 			o.found += r->varies && truly;
+			o.found_of[row] += r->varies && truly;
 			o.truly += truly;
 			o.tests += !truly;
 			o.low += !truly && r->chance < 0.01;
@@ -247,6 +249,8 @@ static void test_power(void **unused)
 	/* 20% up and down: rows 7, 15, 23, 31, 39 have 2, 21, 211, 2060, 20000 samples a set. */
 	o = simulate(8, 100, NULL, 0.2);
 	assert_true(o.found >= 0.6 * o.truly);
+	assert_true(o.found_of[23] >= 97 && o.found_of[31] == 100 && o.found_of[39] == 100);
+	assert_true(o.found_of[7] <= 10); /* of two samples nothing can be said */
 	assert_true(o.mistaken <=
 		    0.05 * (o.mistaken + o.found) + 3 * sqrt(0.05 * (o.mistaken + o.found)));
 }
