@@ -9,7 +9,6 @@ import os
 import shutil
 import subprocess
 import sys
-import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
 import measure  # pylint: disable=wrong-import-position
@@ -39,17 +38,6 @@ def output(*argv):
     return subprocess.run(argv, stdout=subprocess.PIPE, check=True, text=True).stdout
 
 
-def timed(*argv):
-    """CPU seconds, wall seconds and peak memory (MB) of a command."""
-    start = time.monotonic()
-    p = subprocess.Popen(argv, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    _, status, usage = os.wait4(p.pid, 0)
-    p.returncode = status
-    if status:
-        sys.exit(f"{argv[0]} {argv[1]} failed")
-    return usage.ru_utime + usage.ru_stime, time.monotonic() - start, usage.ru_maxrss / 1024
-
-
 def record_ours():
     db, day = os.path.join(TMP, "db"), os.path.join(TMP, "day")
     with measure.Load(["sh", "-c", MIX]):
@@ -76,12 +64,12 @@ def record_perf():
 def main():
     day, ours = record_ours()
     sizes = sum(os.path.getsize(os.path.join(d, f)) for d, _, fs in os.walk(day) for f in fs)
-    cpu, wall, memory = timed(CULPRIT, "prof", "-i", day, "--epoch", "all")
+    cpu, wall, memory = measure.timed(CULPRIT, "prof", "-i", day, "--epoch", "all")
     measure.note(f"prof over {ours / 1e6:.1f} M samples in {sizes / 1e6:.1f} MB: {wall:.2f} s, "
                  f"{memory:.0f} MB")
     shutil.rmtree(day)
     data, theirs = record_perf()
-    perf_cpu, perf_wall, perf_memory = timed("perf", "report", "--stdio", "-i", data, "--sort",
+    perf_cpu, perf_wall, perf_memory = measure.timed("perf", "report", "--stdio", "-i", data, "--sort",
                                              "dso,sym", "-g", "none")
     measure.note(f"perf report over {theirs / 1e6:.1f} M samples in "
                  f"{os.path.getsize(data) / 1e6:.0f} MB: {perf_wall:.1f} s, {perf_memory:.0f} MB")

@@ -181,6 +181,17 @@ def median(runs, field):
     return statistics.median(getattr(r, field) for r in runs)
 
 
+def timed(*argv):
+    """CPU seconds, wall seconds and peak memory (MB) of a command."""
+    start = time.monotonic()
+    p = subprocess.Popen(argv, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    _, status, usage = os.wait4(p.pid, 0)
+    p.returncode = status
+    if status:
+        sys.exit(f"{argv[0]} {argv[1]} failed")
+    return usage.ru_utime + usage.ru_stime, time.monotonic() - start, usage.ru_maxrss / 1024
+
+
 def arguments():
     """The build directory, the temporary directory, and whether to be quick."""
     build = os.path.abspath(sys.argv[1])

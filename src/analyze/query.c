@@ -309,14 +309,14 @@ static int add_stack(void *arg, const char *epoch, const struct db_stack_item *s
 }
 
 /* Sums up by name; past the last place, under the last name. */
-static int add_counter(struct query *q, struct query_counter *list, size_t *count, const char *name,
-		       uint64_t value)
+static int add_counter(struct query *q, struct query_counter *list, size_t room, size_t *count,
+		       const char *name, uint64_t value)
 {
 	size_t i = 0;
 
 	while (i < *count && strcmp(list[i].name, name))
 		i++;
-	if (i == QUERY_COUNTERS_MAX) {
+	if (i == room) {
 		list[--i].name = "others";
 	} else if (i == *count) {
 		list[i].name = arena_strndup(q->memory, name, strlen(name));
@@ -327,6 +327,23 @@ static int add_counter(struct query *q, struct query_counter *list, size_t *coun
 	}
 	list[i].value = num_add_sat(list[i].value, value);
 	return 0;
+}
+
+/* What an import knows of memory accesses. False: the counter is of something else. */
+static bool take_memory(struct query *q, struct query_event *e, const char *name, uint64_t value,
+			int *ret)
+{
+	*ret = 0;
+	if (!strcmp(name, "weights"))
+		e->weights = num_add_sat(e->weights, value);
+	else if (!strcmp(name, "weights.sum"))
+		e->weight_sum = num_add_sat(e->weight_sum, value);
+	else if (!strncmp(name, "memory.", 7))
+		*ret = add_counter(q, e->memory, QUERY_MEMORY_MAX, &e->memory_count, name + 7,
+				   value);
+	else
+		return false;
+	return true;
 }
 
 static int take_counter(void *arg, const struct db_event *event, const char *name, uint64_t value)
@@ -344,6 +361,8 @@ static int take_counter(void *arg, const struct db_event *event, const char *nam
 			return r == -ENOSPC ? 0 : r;
 		e = &q->events[index];
 	}
+	if (event && value && take_memory(q, e, name, value, &r))
+		return r;
 	if (!strcmp(name, "samples")) {
 		e->counted = num_add_sat(e->counted, value);
 	} else if (!strcmp(name, "enabled_ns")) {
@@ -353,13 +372,16 @@ static int take_counter(void *arg, const struct db_event *event, const char *nam
 	} else if (!strcmp(name, "idle")) {
 		q->idle_skipped = num_add_sat(q->idle_skipped, value);
 	} else if (!strncmp(name, "unknown.", 8)) {
-		return value ? add_counter(q, q->unknown, &q->unknown_count, name + 8, value) : 0;
+		return value ? add_counter(q, q->unknown, QUERY_COUNTERS_MAX, &q->unknown_count,
+					   name + 8, value)
+			     : 0;
 	} else if (!strncmp(name, "lost.", 5) && value) {
 		e->lost = num_add_sat(e->lost, value);
 		q->lost_samples = num_add_sat(q->lost_samples, value);
-		return add_counter(q, q->lost, &q->lost_count, name + 5, value);
+		return add_counter(q, q->lost, QUERY_COUNTERS_MAX, &q->lost_count, name + 5, value);
 	} else if (!event && value && strcmp(name, "outside") && strncmp(name, "windows.", 8)) {
-		return add_counter(q, q->trouble, &q->trouble_count, name, value);
+		return add_counter(q, q->trouble, QUERY_COUNTERS_MAX, &q->trouble_count, name,
+				   value);
 	}
 	return 0;
 }

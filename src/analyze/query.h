@@ -37,6 +37,13 @@ enum query_group {
 	QUERY_SUBJECT, /* by the whole subject */
 };
 
+struct query_counter {
+	const char *name; /* the cause, without "lost."; where a memory access was served */
+	uint64_t value;
+};
+
+#define QUERY_MEMORY_MAX 12
+
 struct query_event {
 	const char *name;
 	const char *label; /* the name, with the period when two events differ only in that */
@@ -49,6 +56,10 @@ struct query_event {
 	uint64_t lost;
 	uint64_t enabled_ns, running_ns; /* 0: never multiplexed */
 	unsigned periods; /* how many were added: counts are in samples of this period */
+	/* Of imported memory samples: where they were served, and their weights (latencies). */
+	struct query_counter memory[QUERY_MEMORY_MAX];
+	size_t memory_count;
+	uint64_t weights, weight_sum;
 
 	/* Its own business. */
 	uint64_t epoch_number; /* the last that has it */
@@ -83,11 +94,6 @@ struct query_stack {
 	uint32_t event; /* in order of arrival: query_finish puts them in another */
 	uint32_t group; /* as of a part */
 	bool selected;	/* by its subject */
-};
-
-struct query_counter {
-	const char *name; /* the cause, without "lost." */
-	uint64_t value;
 };
 
 #define QUERY_COUNTERS_MAX 64

@@ -236,6 +236,27 @@ static void describe_troubles(struct report_header *h, const struct query *q)
 						   known[k].text);
 }
 
+/* Where accesses were served, and what they cost, as the processor said. */
+static void describe_memory(struct report_header *h, const struct query_event *e)
+{
+	char text[512] = "";
+	size_t used = 0;
+
+	for (size_t i = 0; i < e->memory_count && used < sizeof(text); i++)
+		used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%s %llu",
+					 i ? ", " : "", e->memory[i].name,
+					 (unsigned long long)e->memory[i].value);
+	if (e->memory_count)
+		report_header_note(h, "%s: memory accesses, by where they were served: %s",
+				   e->label, text);
+	if (e->weights && e->weight_sum)
+		report_header_note(h,
+				   "%s: mean weight %.1f of %llu samples (of memory accesses: "
+				   "cycles of latency)",
+				   e->label, (double)e->weight_sum / (double)e->weights,
+				   (unsigned long long)e->weights);
+}
+
 int report_describe_query(struct report_header *h, const struct query *q)
 {
 	int r = describe_events(h, q);
@@ -248,6 +269,8 @@ int report_describe_query(struct report_header *h, const struct query *q)
 		report_header_note(h, "unknown, by cause: %s %llu", q->unknown[i].name,
 				   (unsigned long long)q->unknown[i].value);
 	describe_troubles(h, q);
+	for (size_t i = 0; i < q->event_count; i++)
+		describe_memory(h, &q->events[i]);
 	for (size_t i = 0; i < q->damage_count && i < QUERY_DAMAGES_MAX; i++)
 		report_header_note(h, "damaged: %s", q->damages[i]);
 	if (q->damage_count > QUERY_DAMAGES_MAX)
