@@ -29,26 +29,39 @@ void *stack_set_grow(void *array, size_t *room, size_t count, size_t size)
 	return array;
 }
 
+/* The newest path, as query_read does: the likeliest to be there still. */
+static int set_path(struct stack_set *s, struct query_image *image, const struct db_frame_item *f)
+{
+	uint32_t path;
+	int err;
+
+	if (image->path && image->path_size == f->path.size &&
+	    !memcmp(image->path, f->path.data ? f->path.data : "", f->path.size))
+		return 0;
+	err = intern_add(s->paths, f->path.data ? f->path.data : "", f->path.size, &path);
+	if (!err)
+		image->path = intern_get(s->paths, path, &image->path_size);
+	return err;
+}
+
 static int find_image(struct stack_set *s, const struct db_frame_item *f, uint32_t *ret)
 {
 	struct stack_reader *r = s->reader;
 	struct query_image *images;
 	int err = intern_add(r->images, f->image, sizeof(*f->image), ret);
 
-	if (err || *ret < s->image_count)
+	if (err)
 		return err;
+	if (*ret < s->image_count)
+		return set_path(s, &s->images[*ret], f);
 	images = stack_set_grow(s->images, &r->image_room, s->image_count, sizeof(*images));
 	if (!images)
 		return -ENOMEM;
 	s->images = images;
 	images += s->image_count;
-	images->id = *f->image;
-	images->path_size = f->path.size;
-	images->path = arena_strndup(s->memory, f->path.data ? f->path.data : "", f->path.size);
-	if (!images->path)
-		return -E2BIG;
+	*images = (struct query_image){.id = *f->image};
 	s->image_count++;
-	return 0;
+	return set_path(s, images, f);
 }
 
 static int find_frame(struct stack_set *s, const struct db_frame_item *f, uint32_t *ret)
@@ -240,6 +253,7 @@ void stack_set_free(struct stack_set *s)
 	free(s->functions);
 	free(s->places);
 	intern_free(s->names);
+	intern_free(s->paths);
 	arena_free(s->memory);
 	free(s);
 }
@@ -273,7 +287,8 @@ int stack_set_new(struct query *q, struct stack_set **ret, struct diag *diag)
 		s->query = q;
 		s->memory = arena_new(MEMORY_MAX_BYTES);
 		s->names = intern_new(FRAMES_MAX);
-		err = s->memory && s->names ? add_node(s, &root, &node) : -ENOMEM;
+		s->paths = intern_new(IMAGES_MAX);
+		err = s->memory && s->names && s->paths ? add_node(s, &root, &node) : -ENOMEM;
 	}
 	if (err) {
 		stack_set_free(s);

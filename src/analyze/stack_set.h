@@ -106,7 +106,7 @@ struct stack_set {
 	/* Its own business. */
 	struct stack_reader *reader;
 	struct arena *memory;
-	struct intern *names;
+	struct intern *names, *paths;
 };
 
 struct stack_options {

@@ -195,6 +195,16 @@ assert b"\x1b" not in data and b"\xe2\x80\xae" not in data and b"comm=a\\nb" in 
 check_status "hostile names --json" 0 "$culprit" calls -i evil.db --json
 check "are JSON" python 'assert rows[0]["function"].startswith("[truncated: ") and rows[0]["total"] == 7'
 
+# The same file under another name: the last one, as prof has it.
+second=0
+for path in "$PWD/app" /gone/app "$PWD/app"; do
+	printf 'epoch\t%d\t%d\n' $((++second)) $((second + 1))
+	frame leaf "$leaf" "$id" "$path"
+	stack cycles 1000 1 comm=app leaf
+done | "$mkdb" moved.db m1
+check_status "a file that moved" 0 "$culprit" calls -i moved.db --epoch all --json --no-inlined
+check "goes by its last name" python 'assert [(r["image"], r["total"]) for r in rows] == [("'"$PWD"'/app", 3)], rows'
+
 # A large tree.
 {
 	printf 'epoch\t1\t2\nforest\t20000\t40\t1\t%s\t%s/app\n' "$id" "$PWD"
