@@ -9,6 +9,7 @@
 #include "util/num.h"
 
 #define FUNCTIONS_MAX	 (1u << 20)
+#define NESTS_MAX	 (1u << 22)
 #define MEMORY_MAX_BYTES ((size_t)1 << 30)
 
 struct one_function {
@@ -23,6 +24,7 @@ struct loop_tally {
 	struct one_function *list;
 	size_t count, room, incomplete;
 	struct map64 *numbers; /* entry of a function -> its index */
+	struct map64 *nests;   /* function and loop -> its struct loop_nest */
 	size_t last;	       /* index of the function that was looked up last */
 	struct arena *memory;
 	struct loop_sum *sums;
@@ -38,7 +40,8 @@ int loop_tally_new(struct cfg_image *image, size_t event_count, struct loop_tall
 	t->event_count = event_count;
 	t->numbers = map64_new(FUNCTIONS_MAX);
 	t->memory = arena_new(MEMORY_MAX_BYTES);
-	if (!t->numbers || !t->memory) {
+	t->nests = map64_new(NESTS_MAX);
+	if (!t->numbers || !t->memory || !t->nests) {
 		loop_tally_free(t);
 		return -ENOMEM;
 	}
@@ -54,6 +57,7 @@ void loop_tally_free(struct loop_tally *t)
 		cfg_loops_free(t->list[i].loops);
 	free(t->list);
 	map64_free(t->numbers);
+	map64_free(t->nests);
 	arena_free(t->memory);
 	free(t);
 }
@@ -104,11 +108,11 @@ static int find_function(struct loop_tally *t, uint64_t address, size_t *ret)
 	return r ? -ENOMEM : 0;
 }
 
-int loop_tally_add(struct loop_tally *t, uint64_t address, size_t event, uint64_t count)
+/* An enum loop_place, or -ENOMEM. For LOOP_INSIDE, t->last is the function's index. */
+static int find_loop(struct loop_tally *t, uint64_t address, uint32_t *ret)
 {
 	const struct one_function *one = t->count ? &t->list[t->last] : NULL;
-	uint32_t block = CFG_OUTSIDE, loop;
-	uint64_t *own;
+	uint32_t block = CFG_OUTSIDE;
 	int r;
 
 	/* Neighbours are mostly of one function. */
@@ -125,12 +129,60 @@ int loop_tally_add(struct loop_tally *t, uint64_t address, size_t event, uint64_
 	}
 	if (block == CFG_OUTSIDE)
 		return LOOP_NO_CODE;
-	loop = one->loops->innermost[block];
-	if (loop == CFG_LOOP_NONE)
-		return LOOP_OUTSIDE;
-	own = &one->own[loop * t->event_count + event];
+	*ret = one->loops->innermost[block];
+	return *ret == CFG_LOOP_NONE ? LOOP_OUTSIDE : LOOP_INSIDE;
+}
+
+int loop_tally_add(struct loop_tally *t, uint64_t address, size_t event, uint64_t count)
+{
+	uint32_t loop;
+	int place = find_loop(t, address, &loop);
+	uint64_t *own;
+
+	if (place != LOOP_INSIDE)
+		return place;
+	own = &t->list[t->last].own[loop * t->event_count + event];
 	*own = num_add_sat(*own, count);
 	return LOOP_INSIDE;
+}
+
+static uint64_t header_address(const struct one_function *one, uint32_t loop)
+{
+	if (loop == CFG_LOOP_NONE)
+		return ISA_NO_ADDRESS;
+	return one->function->blocks[one->loops->loops[loop].header].start;
+}
+
+int loop_tally_nest(struct loop_tally *t, uint64_t address, struct arena *memory,
+		    const struct loop_nest **ret)
+{
+	const struct loop_nest **link = ret;
+	uint32_t loop;
+	int place = find_loop(t, address, &loop), r = 0;
+
+	*ret = NULL;
+	if (place != LOOP_INSIDE)
+		return place < 0 ? place : 0;
+	/* From the innermost out, to the first that was made before. */
+	for (; loop != CFG_LOOP_NONE && !r; loop = t->list[t->last].loops->loops[loop].parent) {
+		const struct cfg_loop *l = &t->list[t->last].loops->loops[loop];
+		uint64_t number = (uint64_t)t->last << 32 | loop, found;
+		struct loop_nest *made;
+
+		if (!map64_get(t->nests, number, &found)) {
+			*link = (const struct loop_nest *)(uintptr_t)found;
+			break;
+		}
+		made = arena_alloc(memory, sizeof(*made));
+		if (!made)
+			return -ENOMEM;
+		*made = (struct loop_nest){NULL, header_address(&t->list[t->last], loop), l->depth,
+					   l->irreducible};
+		r = map64_put(t->nests, number, (uint64_t)(uintptr_t)made);
+		*link = made;
+		link = &made->parent;
+	}
+	return r ? -ENOMEM : 0;
 }
 
 /* Adds each loop's samples to those around it: a loop comes before those inside it. */
@@ -150,13 +202,6 @@ static void add_nested(const struct loop_tally *t, struct one_function *one)
 					num_add_sat(one->total[parent * events + e], *total);
 		}
 	}
-}
-
-static uint64_t header_address(const struct one_function *one, uint32_t loop)
-{
-	if (loop == CFG_LOOP_NONE)
-		return ISA_NO_ADDRESS;
-	return one->function->blocks[one->loops->loops[loop].header].start;
 }
 
 static size_t list_loops(const struct loop_tally *t, const struct one_function *one,

@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include "cfg/cfg.h"
+#include "util/arena.h"
 
 /* Sums the samples of one image by the loops that they are in. */
 struct loop_tally;
@@ -20,6 +21,14 @@ struct loop_sum {
 	uint64_t *total, *own; /* for each event: with the loops inside it, without */
 };
 
+/* A loop with those around it. */
+struct loop_nest {
+	const struct loop_nest *parent; /* NULL: none */
+	uint64_t header;
+	uint32_t depth;
+	bool irreducible;
+};
+
 enum loop_place {
 	LOOP_INSIDE,  /* counted for a loop */
 	LOOP_OUTSIDE, /* in no loop that is known */
@@ -31,6 +40,10 @@ int loop_tally_new(struct cfg_image *image, size_t event_count, struct loop_tall
 void loop_tally_free(struct loop_tally *t);
 /* Counts samples of one event at an address. Returns an enum loop_place, or -ENOMEM. */
 int loop_tally_add(struct loop_tally *t, uint64_t address, size_t event, uint64_t count);
+/* The innermost loop at an address, NULL when none is known; the same each time, from the arena. 0
+ * or -ENOMEM. */
+int loop_tally_nest(struct loop_tally *t, uint64_t address, struct arena *memory,
+		    const struct loop_nest **ret);
 /* The loops that have samples, those of a function together, outer loops before inner ones. 0, or
  * -ENOMEM. Owned by the tally. */
 int loop_tally_sums(struct loop_tally *t, const struct loop_sum **ret, size_t *ret_count);

@@ -16,6 +16,7 @@
 /* The key of a row: equal keys are one row. */
 struct key {
 	uint64_t start; /* of the function */
+	uint64_t loop;	/* the pointer */
 	uint32_t image, group, file, line;
 };
 
@@ -68,6 +69,11 @@ static bool is_kernel(const struct query_image *image)
 static bool needs_lines(const struct rank_options *options)
 {
 	return options->by == RANK_FILE || options->by == RANK_LINE;
+}
+
+static bool needs_graphs(const struct rank_options *options)
+{
+	return options->by == RANK_LOOP || options->loops;
 }
 
 static bool needs_symbols(const struct pass *s)
@@ -209,6 +215,9 @@ static int add_line(struct pass *s, const struct stretch *t, const struct image_
 			shown.function = function;
 		}
 	}
+	if (!r && s->loops)
+		r = loop_tally_nest(s->loops, q->offset, s->rank->memory, &shown.loop);
+	key.loop = (uint64_t)(uintptr_t)shown.loop;
 	if (!r)
 		r = find_row(s, &key, &shown, &row);
 	if (!r)
@@ -489,11 +498,11 @@ static int rank_part(struct pass *s, const struct query_part *part)
 		r = load_symbols(s);
 	if (!r && known && needs_lines(s->options) && part->selected)
 		r = load_lines(s);
-	if (!r && known && s->options->by == RANK_LOOP && part->selected)
+	if (!r && known && needs_graphs(s->options) && part->selected)
 		r = load_graphs(s);
 	if (!r)
 		r = rank_rows(s);
-	if (!r && s->loops)
+	if (!r && s->loops && s->options->by == RANK_LOOP)
 		r = add_loops(s);
 	loop_tally_free(s->loops);
 	cfg_image_free(s->graphs);

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include "analyze/loop_tally.h"
 #include "analyze/query.h"
 #include "cfg/cfg.h"
 #include "image/lines.h"
@@ -30,6 +31,7 @@ struct rank_options {
 	enum rank_by by;
 	const char *function; /* extended regex on the demangled name; NULL: all */
 	bool idle;	      /* the kernel's idle functions are rows like any other */
+	bool loops;	      /* by line: those of each innermost loop are rows of their own */
 };
 
 /* Where symbols, lines and graphs come from: image/find.h and cfg/open.h, or a test. Same meaning
@@ -63,6 +65,8 @@ struct rank_row {
 	/* By function, and by line where no line is known: of the function; size 0: of what has no
 	 * symbol, and of rows that have no samples. */
 	uint64_t start, size;
+
+	const struct loop_nest *loop; /* with options.loops: the innermost; NULL: in none */
 
 	/* Of a loop: file and line are its header's. Depth 0 of all other rows. */
 	uint32_t depth; /* 1: outermost */

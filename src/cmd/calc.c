@@ -19,7 +19,7 @@ static const struct cmd_option options[] = {
 	{"intel", CALC_INTEL, NULL, "Intel's syntax instead of AT&T's"},
 	INSIGHTS_OPTIONS,
 	REPORT_SELECTION_OPTIONS,
-	{"json", REPORT_JSON, NULL, "one JSON object"},
+	REPORT_FORM_OPTIONS,
 	{NULL},
 };
 
@@ -125,9 +125,11 @@ static int run(struct calc *c, struct diag *diag)
 		goto out;
 	c->form.total_samples = insights_samples(c->session.all) - c->session.idle;
 	c->form.json = c->session.report.format == TABLE_JSON;
+	if (c->session.report.format == TABLE_CSV && calc_csv_new(c->form.brief, &c->form.csv))
+		err = diag_fail(diag, ENOMEM, "out of memory");
 	c->form.out = stdout;
 	c->form.header = &h;
-	if (insights_describe(&c->session, &h))
+	if (!err && insights_describe(&c->session, &h))
 		err = diag_fail(diag, ENOMEM, "out of memory");
 	if (!err)
 		err = p.hit ? show_one(c, p.hit->image, p.hit->start, diag) : show_all(c, diag);
@@ -139,6 +141,7 @@ static int run(struct calc *c, struct diag *diag)
 			(unsigned long long)c->failed, (unsigned long long)c->failed_samples,
 			c->failure.text);
 out:
+	calc_csv_free(c->form.csv);
 	report_header_free(&h);
 	pick_free(&p);
 	return err;
@@ -152,9 +155,8 @@ int cmd_calc(int argc, char **argv)
 	if (err >= 0)
 		return err;
 	c.what = operand < argc ? argv[operand++] : NULL;
-	if (operand < argc || c.session.report.format == TABLE_CSV) {
-		diag_fail(&diag, EINVAL,
-			  operand < argc ? "one function at a time" : "no --csv here");
+	if (operand < argc) {
+		diag_fail(&diag, EINVAL, "one function at a time");
 		return cmd_fail_usage("calc", &diag);
 	}
 	err = run(&c, &diag);

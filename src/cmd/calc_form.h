@@ -8,11 +8,13 @@
 #include "analyze/insight.h"
 #include "report/header.h"
 
-/* How `culprit calc` prints: functions one by one, as text or JSON. */
+/* How `culprit calc` prints: functions one by one, as text or JSON; CSV all at the end. */
+struct calc_csv;
 struct calc_form {
 	FILE *out;
 	const struct report_header *header; /* printed before the first function */
 	bool json, brief;
+	struct calc_csv *csv;	/* NULL: no CSV */
 	double block_percent;	/* blocks with a smaller share of their function are left out */
 	uint64_t total_samples; /* of the selection */
 	uint64_t functions;	/* printed so far */
@@ -25,9 +27,15 @@ bool calc_form_wants(const struct calc_form *c, const struct insight *i,
 /* After the last one. */
 int calc_form_end(struct calc_form *c);
 
-/* calc_text.c and calc_json.c: one function. */
+/* calc_csv.c: its table. */
+int calc_csv_new(bool brief, struct calc_csv **ret);
+void calc_csv_free(struct calc_csv *c);
+int calc_csv_print(const struct calc_csv *c, const struct report_header *h, FILE *out);
+
+/* calc_text.c, calc_json.c and calc_csv.c: one function. */
 int calc_text_function(struct calc_form *c, const struct insight *i);
 int calc_json_function(struct calc_form *c, const struct insight *i);
+int calc_csv_function(struct calc_form *f, const struct insight *i);
 
 /* Where a summary's cycles went, as text (Figure 4); insight_text.c. */
 void calc_text_summary(FILE *out, const struct insight_summary *s, const char *prefix);

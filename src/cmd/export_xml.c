@@ -7,7 +7,7 @@
 
 int export_xml(struct report_options *report, const char *file, struct diag *diag)
 {
-	struct rank_options by = {.by = RANK_LINE, .function = report->function};
+	struct rank_options by = {.by = RANK_LINE, .function = report->function, .loops = true};
 	struct export_source s = {0};
 	struct rank_source source;
 	struct rank *rank = NULL;

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "analyze/listing.h"
+#include "cmd/list_file.h"
 #include "cmd/list_table.h"
 #include "cmd/metrics.h"
 #include "cmd/pick.h"
@@ -10,12 +11,13 @@
 
 /* culprit list: one function's instructions and source lines with their samples. */
 
-enum { LIST_INTEL = REPORT_OPTION_END, LIST_NO_CPI };
+enum { LIST_INTEL = REPORT_OPTION_END, LIST_NO_CPI, LIST_FILE };
 
 static const struct cmd_option options[] = {
 	REPORT_DB_OPTION,
 	{"asm", 'A', NULL, "instructions only"},
 	{"source", 'S', NULL, "source lines only, each once"},
+	{"file", LIST_FILE, "FILE", "a whole source file instead of a function"},
 	{"intel", LIST_INTEL, NULL, "Intel's syntax instead of AT&T's"},
 	{"no-cpi", LIST_NO_CPI, NULL, "samples only, without executions and CPI: quicker"},
 	REPORT_METRIC_OPTION,
@@ -26,11 +28,11 @@ static const struct cmd_option options[] = {
 
 static const struct cmd_spec spec = {
 	"list",
-	"FUNCTION|0xADDRESS",
+	"[FUNCTION|0xADDRESS]",
 	"Shows one function: its instructions and source lines, with samples. FUNCTION is a name, "
 	"a\n"
 	"part of one, or a regular expression; an address is the image's own (see --image).\n"
-	"Percentages are of the function's samples.",
+	"Percentages are of the function's samples. With --file, a whole source file.",
 	options,
 	false,
 };
@@ -40,6 +42,7 @@ struct list {
 	enum listing_form form;
 	enum isa_syntax syntax;
 	bool no_cpi;
+	const char *file; /* NULL: a function */
 	struct metrics metrics;
 	struct pick pick;
 };
@@ -56,6 +59,9 @@ static int take_option(void *arg, int value, const char *text, struct diag *diag
 		return 0;
 	case REPORT_METRIC:
 		return metrics_take(&l->metrics, text, diag);
+	case LIST_FILE:
+		l->file = text;
+		return *text ? 0 : diag_fail(diag, EINVAL, "the file's name is empty");
 	case LIST_NO_CPI:
 		l->no_cpi = true;
 		return 0;
@@ -194,6 +200,14 @@ static int show_function(const struct list *l, const struct query *q,
 	return err;
 }
 
+static int show_file(struct list *l, int operands, struct diag *diag)
+{
+	if (operands || l->form == LISTING_ASSEMBLY)
+		return diag_fail(diag, EINVAL,
+				 "--file is of source lines: without FUNCTION and --asm");
+	return list_file_show(&l->report, &l->metrics, l->file, diag);
+}
+
 int cmd_list(int argc, char **argv)
 {
 	struct list l = {.form = LISTING_BOTH};
@@ -204,10 +218,13 @@ int cmd_list(int argc, char **argv)
 		metrics_free(&l.metrics);
 		return err;
 	}
-	err = pick_operand(&l.report, argc, argv, operand, &what, &diag);
-	if (!err)
+	if (l.file)
+		err = show_file(&l, argc - operand, &diag);
+	else
+		err = pick_operand(&l.report, argc, argv, operand, &what, &diag);
+	if (!err && !l.file)
 		err = pick_function(&l.report, what, &l.pick, &diag);
-	if (!err)
+	if (!err && !l.file)
 		err = show_function(&l, l.pick.query, l.pick.hit, &diag);
 	pick_free(&l.pick);
 	metrics_free(&l.metrics);

@@ -95,13 +95,14 @@ static int set_insight(struct table *t, const struct columns *c, const struct in
 	return set_text(t, c->confidence, names[count->confidence]);
 }
 
-static void set_metrics(struct list_table *l, struct table *t, const uint64_t *counts, bool zeros)
+static void set_metrics(struct metrics_bound *metrics, const struct query *q, struct table *t,
+			const uint64_t *counts, bool zeros)
 {
 	bool any = zeros;
-	for (size_t e = 0; e < l->query->event_count; e++)
+	for (size_t e = 0; e < q->event_count; e++)
 		any |= counts[e] != 0;
 	if (any)
-		metrics_set(&l->metrics, t, counts);
+		metrics_set(metrics, t, counts);
 }
 
 static int add_row(struct list_table *l, struct table *t, const struct columns *c,
@@ -115,7 +116,7 @@ static int add_row(struct list_table *l, struct table *t, const struct columns *
 		return err;
 	if (row->counts) {
 		set_counts(t, l->query, c, row->counts, l->hit->counts, !for_people);
-		set_metrics(l, t, row->counts, !for_people);
+		set_metrics(&l->metrics, l->query, t, row->counts, !for_people);
 	}
 	if (row->kind == LISTING_INSTRUCTION)
 		err = set_instruction(t, c, row, indent && for_people);
@@ -170,6 +171,89 @@ int list_table_make(struct list_table *l, struct table **ret)
 	}
 	*ret = t;
 	return 0;
+}
+
+/* One line, with the rows from first on that are of it. Their number, or -ENOMEM. */
+static long add_line(struct list_lines *l, struct table *t, const struct columns *c, size_t first,
+		     uint32_t line, uint64_t *counts)
+{
+	const char *path = l->rows[0]->file;
+	const char *text = line ? sources_line(l->sources, path, line, NULL) : NULL;
+	bool zeros = l->format != TABLE_TEXT;
+	const struct rank_row *most = NULL;
+	size_t count = 0, events = l->query->event_count;
+	int err = table_add_row(t);
+
+	memset(counts, 0, events * sizeof(*counts));
+	for (; first + count < l->row_count && l->rows[first + count]->line == line; count++) {
+		const struct rank_row *row = l->rows[first + count];
+
+		for (size_t e = 0; e < events; e++)
+			counts[e] += row->counts[e];
+		if (!most || row->counts[0] > most->counts[0])
+			most = row;
+	}
+	if (err)
+		return err;
+	set_counts(t, l->query, c, counts, l->totals, zeros);
+	set_metrics(&l->metrics, l->query, t, counts, zeros);
+	if (line)
+		table_set_count(t, c->line, line);
+	err = set_text(t, c->text, text);
+	if (!err && most)
+		err = set_text(t, c->function, most->function);
+	if (!err)
+		err = set_text(t, c->file, path);
+	return err ? err : (long)count;
+}
+
+/* Line 0 is of what has none; behind the end of the file come lines that it once had. */
+static int add_lines(struct list_lines *l, struct table *t, const struct columns *c,
+		     uint64_t *counts)
+{
+	uint32_t line = l->rows[0]->line ? 1 : 0;
+	size_t at = 0;
+	long added;
+
+	for (;;) {
+		bool has_rows = at < l->row_count && l->rows[at]->line == line;
+
+		if (!has_rows && !sources_line(l->sources, l->rows[0]->file, line, NULL)) {
+			if (at == l->row_count)
+				return 0;
+			line = l->rows[at]->line;
+			continue;
+		}
+		added = add_line(l, t, c, at, line, counts);
+		if (added < 0)
+			return (int)added;
+		at += (size_t)added;
+		line++;
+	}
+}
+
+int list_table_lines(struct list_lines *l, struct table **ret)
+{
+	struct table *t = table_new("list");
+	uint64_t *counts = calloc(l->query->event_count + 1, sizeof(*counts));
+	struct columns c = {0};
+	int err = t && counts ? 0 : -ENOMEM;
+
+	if (!err) {
+		add_counts(t, l->query, &c);
+		metrics_add_columns(&l->metrics, t, "metrics", "");
+		c.line = table_add_column(t, TABLE_COUNT, "line", "line");
+		c.text = table_add_text_column(t, "text", "source");
+		c.function = table_add_column(t, TABLE_NAME, "function", NULL);
+		c.file = table_add_column(t, TABLE_NAME, "file", NULL);
+		err = add_lines(l, t, &c, counts);
+	}
+	free(counts);
+	if (err)
+		table_free(t);
+	else
+		*ret = t;
+	return err;
 }
 
 /* Shares are of all selected samples here. */

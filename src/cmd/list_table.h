@@ -5,10 +5,12 @@
 #include "analyze/functions.h"
 #include "analyze/insight.h"
 #include "analyze/listing.h"
+#include "analyze/rank.h"
+#include "analyze/source.h"
 #include "cmd/metrics.h"
 #include "report/table.h"
 
-/* The two tables of `culprit list`: one function's listing, or the functions to choose from. */
+/* The tables of `culprit list`: one function's listing, the functions to choose from, a file. */
 struct list_table {
 	const struct query *query;
 	const struct function_hit *hit;
@@ -20,6 +22,18 @@ struct list_table {
 };
 
 int list_table_make(struct list_table *l, struct table **ret);
+/* Lines of a file that have samples, and all others that it has. */
+struct list_lines {
+	const struct query *query;
+	const uint64_t *totals; /* of each event, of all the report */
+	struct sources *sources;
+	const struct rank_row *const *rows; /* of one file, by line; at least one */
+	size_t row_count;
+	enum table_format format;
+	struct metrics_bound metrics;
+};
+
+int list_table_lines(struct list_lines *l, struct table **ret);
 int list_table_choices(const struct query *q, const struct functions *f, struct table **ret);
 
 #endif

@@ -51,6 +51,26 @@ static const char *function_of(const struct rank_row *r)
 	return r->function ? r->function : RANK_NO_SYMBOL;
 }
 
+/* Outer before inner, those of one loop together, and before all what is in none. */
+static int compare_loops(const struct loop_nest *x, const struct loop_nest *y)
+{
+	const struct loop_nest *a = x, *b = y;
+
+	if (!x || !y)
+		return (x != NULL) - (y != NULL);
+	while (a->depth > b->depth)
+		a = a->parent;
+	while (b->depth > a->depth)
+		b = b->parent;
+	if (a == b)
+		return (x->depth > y->depth) - (x->depth < y->depth);
+	while (a->parent != b->parent) {
+		a = a->parent;
+		b = b->parent;
+	}
+	return (a->header > b->header) - (a->header < b->header);
+}
+
 static int compare_rows(const void *a, const void *b)
 {
 	const struct rank_row *x = *(const struct rank_row *const *)a;
@@ -59,6 +79,7 @@ static int compare_rows(const void *a, const void *b)
 
 	d = d ? d : strcmp(file_of(x), file_of(y));
 	d = d ? d : strcmp(function_of(x), function_of(y));
+	d = d ? d : compare_loops(x->loop, y->loop);
 	return d ? d : (x->line > y->line) - (x->line < y->line);
 }
 
@@ -89,6 +110,46 @@ static void open_levels(struct buf *b, int levels, const struct rank_row *r)
 		buf_printf(b, "%s", begins[levels]);
 		put_attribute(b, "n", names[levels]);
 		buf_printf(b, ">\n");
+	}
+}
+
+static bool is_in(const struct loop_nest *inner, const struct loop_nest *loop)
+{
+	while (inner && inner->depth > loop->depth)
+		inner = inner->parent;
+	return inner == loop;
+}
+
+/* The lines that rows[0], rows[1], ... have of a loop, up to the end of the procedure. */
+static void open_loop(struct buf *b, const struct loop_nest *loop, const struct rank_row **rows,
+		      size_t count)
+{
+	uint32_t first = 0, last = 0;
+
+	for (size_t i = 0; i < count && !levels_new(rows[0], rows[i]); i++) {
+		if (!is_in(rows[i]->loop, loop))
+			break;
+		if (rows[i]->line && (!first || rows[i]->line < first))
+			first = rows[i]->line;
+		last = rows[i]->line > last ? rows[i]->line : last;
+	}
+	buf_printf(b, "<L b=\"%u\" e=\"%u\" header=\"0x%" PRIx64 "\">\n", first, last,
+		   loop->header);
+}
+
+/* Closes the loops of the last row that rows[0] is not in, and opens those that it is. */
+static void change_loops(struct buf *b, const struct loop_nest *open, const struct rank_row **rows,
+			 size_t count)
+{
+	const struct loop_nest *now = count ? rows[0]->loop : NULL, *next;
+
+	for (; open && !is_in(now, open); open = open->parent)
+		buf_printf(b, "</L>\n");
+	while (now != open) {
+		for (next = now; next->parent != open;)
+			next = next->parent;
+		open_loop(b, next, rows, count);
+		open = next;
 	}
 }
 
@@ -145,13 +206,19 @@ int xml_write_profile(const struct query *q, const struct rank *k, const char *t
 	buf_printf(out, ">\n");
 	for (size_t i = 0; i < k->row_count; i++) {
 		int levels = levels_new(last, rows[i]);
+		const struct loop_nest *open = last ? last->loop : NULL;
 
-		if (last)
+		if (last && levels) {
+			change_loops(out, open, NULL, 0);
 			close_levels(out, levels);
+			open = NULL;
+		}
 		open_levels(out, levels, rows[i]);
+		change_loops(out, open, rows + i, k->row_count - i);
 		put_row(out, q, rows[i]);
 		last = rows[i];
 	}
+	change_loops(out, last ? last->loop : NULL, NULL, 0);
 	close_levels(out, last ? 3 : 0);
 	buf_printf(out, "</PGM>\n</PROFILESCOPETREE>\n</PROFILE>\n");
 	free(rows);

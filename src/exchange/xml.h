@@ -7,8 +7,10 @@
 
 /*
  * A profile as XML in the form of HPCToolkit's PROFILE documents: one table of metrics (the
- * events), then load modules, files, procedures and statements, and at the statements the metrics'
- * values in event units (samples times period). Sums are the reader's. k: by RANK_LINE. target:
+ * events), then load modules, files, procedures, loops and statements, and at the statements the
+ * metrics' values in event units (samples times period). Sums are the reader's. Loops are of the
+ * machine code: lines of their first and last sampled statement, and the header's address. k: by
+ * RANK_LINE, with loops. target:
  * what was profiled. 0, or the buffer's error.
  */
 int xml_write_profile(const struct query *q, const struct rank *k, const char *target,

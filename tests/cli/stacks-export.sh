@@ -157,6 +157,7 @@ assert by_function["one"] == 50 * 10**6 and by_function["small"] == 106 * 10**6,
 lines = {int(s.get("b")): total(s, "0") for s in modules[0].iter("S")}
 assert lines[4] == 106 * 10**6, lines
 assert all(f.get("n").endswith("app.c") for f in modules[0].iter("F"))
+assert not list(modules[0].iter("L")), "there is no loop"
 P
 check "XML has load module, file, function and line" python3 check_xml.py
 

@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+/* `culprit calc --csv`: a row an instruction, or with --brief a row a function. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "cmd/calc_form.h"
+#include "cmd/insights.h"
+#include "report/table.h"
+#include "util/buf.h"
+
+#define CULPRITS_MAX_BYTES (64 << 10)
+
+struct calc_csv {
+	struct table *table;
+	int function, image, build_id;
+	int start, size, complete, percent, calls[3];			 /* of functions */
+	int block, address, text, charged, frequency[3], cpi_confidence; /* of instructions */
+	int samples, best_cpi, cpi[3], confidence, culprits;
+};
+
+static void add_estimate(struct table *t, int columns[3], const char *const keys[3])
+{
+	for (int i = 0; i < 3; i++)
+		columns[i] = table_add_column(t, TABLE_REAL, keys[i], NULL);
+}
+
+static void set_estimate(struct table *t, const int columns[3], const struct frequency_estimate *e)
+{
+	table_set_real(t, columns[0], e->value);
+	table_set_real(t, columns[1], e->low);
+	table_set_real(t, columns[2], e->high);
+}
+
+static void add_columns(struct calc_csv *c, bool brief)
+{
+	static const char *const cpi[] = {"cpi", "cpi_low", "cpi_high"};
+	static const char *const calls[] = {"calls", "calls_low", "calls_high"};
+	static const char *const frequency[] = {"frequency", "frequency_low", "frequency_high"};
+	struct table *t = c->table;
+
+	c->function = table_add_column(t, TABLE_NAME, "function", NULL);
+	c->image = table_add_column(t, TABLE_NAME, "image", NULL);
+	c->build_id = table_add_column(t, TABLE_NAME, "build_id", NULL);
+	if (brief) {
+		c->start = table_add_column(t, TABLE_ADDRESS, "start", NULL);
+		c->size = table_add_column(t, TABLE_COUNT, "size", NULL);
+		c->complete = table_add_column(t, TABLE_COUNT, "complete", NULL);
+	} else {
+		c->block = table_add_column(t, TABLE_ADDRESS, "block", NULL);
+		c->address = table_add_column(t, TABLE_ADDRESS, "address", NULL);
+		c->text = table_add_text_column(t, "text", NULL);
+	}
+	c->samples = table_add_column(t, TABLE_COUNT, "samples", NULL);
+	if (brief)
+		c->percent = table_add_column(t, TABLE_PERCENT, "percent", NULL);
+	else
+		c->charged = table_add_column(t, TABLE_REAL, "charged", NULL);
+	add_estimate(t, brief ? c->calls : c->frequency, brief ? calls : frequency);
+	c->confidence = table_add_column(t, TABLE_NAME, "confidence", NULL);
+	add_estimate(t, c->cpi, cpi);
+	if (!brief)
+		c->cpi_confidence = table_add_column(t, TABLE_NAME, "cpi_confidence", NULL);
+	c->best_cpi = table_add_column(t, TABLE_REAL, "best_cpi", NULL);
+	c->culprits = table_add_text_column(t, "culprits", NULL);
+}
+
+int calc_csv_new(bool brief, struct calc_csv **ret)
+{
+	struct calc_csv *c = calloc(1, sizeof(*c));
+
+	if (!c)
+		return -ENOMEM;
+	c->table = table_new("calc");
+	if (!c->table) {
+		free(c);
+		return -ENOMEM;
+	}
+	add_columns(c, brief);
+	*ret = c;
+	return 0;
+}
+
+void calc_csv_free(struct calc_csv *c)
+{
+	if (!c)
+		return;
+	table_free(c->table);
+	free(c);
+}
+
+static int set_text(struct calc_csv *c, int column, const char *text)
+{
+	return text ? table_set_name(c->table, column, text, strlen(text)) : 0;
+}
+
+static int set_place(struct calc_csv *c, const struct insight *i)
+{
+	char id[IMAGE_ID_TEXT_MAX];
+	int r = table_add_row(c->table);
+
+	image_id_format(&i->image->id, id);
+	if (!r)
+		r = set_text(c, c->function, i->name);
+	if (!r)
+		r = table_set_name(c->table, c->image, i->image->path, i->image->path_size);
+	return r ? r : set_text(c, c->build_id, id);
+}
+
+/* "dcache 0.50-3.20 0x1139; dtlb 0.00-3.20": cycles an execution, and the instruction to blame. */
+static int set_culprits(struct calc_csv *c, const struct culprit_list *list)
+{
+	struct buf b;
+	int r;
+
+	buf_init(&b, CULPRITS_MAX_BYTES);
+	for (uint32_t i = 0; i < list->count; i++) {
+		const struct culprit *one = &list->list[i];
+
+		buf_printf(&b, "%s%s %.2f-%.2f", i ? "; " : "", culprit_name(one->cause), one->low,
+			   one->high);
+		if (one->blame != ISA_NO_ADDRESS)
+			buf_printf(&b, " %#llx", (unsigned long long)one->blame);
+	}
+	r = b.error ? b.error : table_set_name(c->table, c->culprits, (char *)b.data, b.size);
+	buf_free(&b);
+	return r;
+}
+
+static int add_instruction(struct calc_csv *c, const struct insight *i,
+			   const struct insight_instruction *in)
+{
+	const struct insight_block *block = &i->blocks[in->block];
+	struct table *t = c->table;
+	int r = set_place(c, i);
+
+	if (r)
+		return r;
+	table_set_address(t, c->block, block->start);
+	table_set_address(t, c->address, in->address);
+	table_set_count(t, c->samples, in->samples);
+	table_set_real(t, c->charged, in->charged);
+	set_estimate(t, c->frequency, &block->count);
+	set_estimate(t, c->cpi, &in->cpi);
+	table_set_real(t, c->best_cpi, in->best_cycles);
+	r = set_text(c, c->text, in->text);
+	if (!r)
+		r = set_text(c, c->confidence, insights_confidence(block->count.confidence));
+	if (!r)
+		r = set_text(c, c->cpi_confidence, insights_confidence(in->cpi.confidence));
+	return r ? r : set_culprits(c, &in->culprits);
+}
+
+/* "dcache 20.0-63.5; port 12.0-12.0": percent of the function's cycles. */
+static int set_summary(struct calc_csv *c, const struct insight_summary *s)
+{
+	struct buf b;
+	int r;
+
+	buf_init(&b, CULPRITS_MAX_BYTES);
+	for (unsigned i = 0; i < CULPRIT_CAUSES; i++) {
+		double low = s->fixed[i].low + s->dynamic[i].low;
+		double high = s->fixed[i].high + s->dynamic[i].high;
+
+		if (high > 0 && s->samples > 0)
+			buf_printf(&b, "%s%s %.1f-%.1f", b.size ? "; " : "", culprit_name(i),
+				   100 * low / s->samples, 100 * high / s->samples);
+	}
+	r = b.error ? b.error : table_set_name(c->table, c->culprits, (char *)b.data, b.size);
+	buf_free(&b);
+	return r;
+}
+
+static int add_brief(struct calc_csv *c, const struct calc_form *f, const struct insight *i)
+{
+	double all = (double)f->total_samples;
+	struct table *t = c->table;
+	int r = set_place(c, i);
+
+	if (r)
+		return r;
+	table_set_address(t, c->start, i->start);
+	table_set_count(t, c->size, i->size);
+	table_set_count(t, c->complete, i->complete);
+	table_set_count(t, c->samples, i->samples);
+	table_set_real(t, c->percent, all > 0 ? 100 * (double)i->samples / all : 0);
+	set_estimate(t, c->calls, &i->entries);
+	set_estimate(t, c->cpi, &i->cpi);
+	table_set_real(t, c->best_cpi, i->best_cpi);
+	r = set_text(c, c->confidence, insights_confidence(i->cpi.confidence));
+	return r ? r : set_summary(c, &i->summary);
+}
+
+int calc_csv_function(struct calc_form *f, const struct insight *i)
+{
+	int r = 0;
+
+	if (f->brief)
+		return add_brief(f->csv, f, i);
+	for (size_t b = 0; b < i->block_count && !r; b++) {
+		const struct insight_block *block = &i->blocks[b];
+
+		if (!calc_form_wants(f, i, block))
+			continue;
+		for (uint32_t n = 0; n < block->instruction_count && !r; n++)
+			r = add_instruction(f->csv, i,
+					    &i->instructions[block->first_instruction + n]);
+	}
+	return r;
+}
+
+int calc_csv_print(const struct calc_csv *c, const struct report_header *h, FILE *out)
+{
+	return table_print(c->table, h, TABLE_CSV, out, 0);
+}

@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
+# shellcheck shell=bash
+# Every report as text, JSON and CSV, which must hold the same rows; a whole source file; loops in XML.
+. "$(dirname "$0")/../tap.sh"
+mkdb=$build/tests/cli/mkdb
+unset CULPRIT_DB DEBUGINFOD_URLS COLUMNS
+
+cat >nest.c <<'C'
+volatile int x;
+__attribute__((noinline)) void inner(int n)
+{
+	for (int k = 0; k < 50; k++) {
+		x += n;
+		for (int i = 0; i < 100; i++)
+			x += i;
+		for (int i = 0; i < 100; i++)
+			x -= i;
+	}
+}
+
+int main(void)
+{
+	inner(3);
+	return 0;
+}
+C
+cc -g -O1 -Wl,--build-id -o nest nest.c || fail "cc"
+id=$(readelf -n nest | sed -n 's/.*Build ID: //p')
+instructions() { # FUNCTION: the addresses of its instructions
+	objdump -d --no-show-raw-insn nest | awk -v f="<$1>:" '$2 == f { on = 1; next } on && !NF { exit } on { sub(":", "", $1); print "0x" $1 }'
+}
+# run START: 10 samples of each instruction, with stacks, of two events and two processes.
+run() {
+	printf 'epoch\t%d\t%d\n' "$1" $(($1 + 60))
+	for place in $(instructions inner) $(instructions main); do
+		printf 'sample\t1\t%s\t%s\tcycles\t1000\t%d\t10\tcomm=app\tpid=7\n' "$id" "$PWD/nest" "$place"
+		printf 'sample\t1\t%s\t%s\tinstructions\t500\t%d\t3\tcomm=app\tpid=8\n' "$id" "$PWD/nest" "$place"
+	done
+	printf 'frame\tmain\t1\t%s\t%s\t%d\nframe\tinner\t1\t%s\t%s\t%d\n' "$id" "$PWD/nest" \
+		$(($(instructions main | sed -n 3p))) "$id" "$PWD/nest" $(($(instructions inner | sed -n 3p)))
+	printf 'stack\tcycles\t1000\t40\tcomm=app\tmain\tinner\nstack\tinstructions\t500\t30\tcomm=app\tmain\tinner\n'
+}
+{ run 1700000000; run 1700001000; } | "$mkdb" a.db m1 || fail "mkdb"
+
+# same ROWS ARGUMENT...: a report has that many rows at least, as many in CSV as in JSON, and text.
+same() {
+	local name="${*:2}" least=$1
+	shift
+	check_status "$name" 0 "$culprit" "$@" -i a.db
+	check "$name: text" test -s out
+	check_status "$name --json" 0 "$culprit" "$@" -i a.db --json
+	mv out out.json
+	check_status "$name --csv" 0 "$culprit" "$@" -i a.db --csv
+	check "$name: the same in both" python3 -c 'import csv, json, sys
+j = json.load(open("out.json"))
+data = open("out", newline="").read()
+rows = list(csv.DictReader(data.splitlines()))
+assert j["report"] and isinstance(j["events"], list) and data.count("\r\n") == len(rows) + 1
+assert rows and all(None not in r and None not in r.values() for r in rows), "ragged"
+def count(nodes):
+    return sum(1 + count(n.get("children", [])) for n in nodes)
+if "functions" in j:
+    brief = not any(f["instructions"] for f in j["functions"])
+    wanted = len(j["functions"]) if brief else sum(len(f["instructions"]) for f in j["functions"])
+else:
+    wanted = count(j["rows"])
+assert len(rows) == wanted >= int(sys.argv[1]), (len(rows), wanted)
+flat = set()
+def keys(o, at=""):
+    for k, v in o.items():
+        if isinstance(v, dict):
+            keys(v, at + k + ".")
+        elif k not in ("children", "callers", "callees"):
+            flat.add(at + k)
+if "rows" in j and sys.argv[2] != "calls":
+    for row in j["rows"]:
+        keys(row)
+    assert flat == set(rows[0]), (flat ^ set(rows[0]))' "$least" "$1"
+}
+for by in function image file line loop process subject; do
+	same 1 prof --by $by --metric 'ipc = instructions / cycles'
+done
+same 2 stats --each
+same 2 stats --each --by line
+same 2 diff @20231114T221320Z @20231114T223
+same 10 diff @20231114T221320Z @20231114T223 --by instruction
+same 10 list inner
+same 4 list inner --source
+same 17 list --file nest.c
+same 2 calls
+same 2 calls --callers
+same 10 calc inner --blocks 0
+same 2 calc --brief --cutoff 100
+same 1 stalls
+same 1 summary
+same 5 cfg inner
+same 2 epochs
+
+# A report that is not above is seen by its options: what selects samples has both forms.
+walked=0
+for command in $("$culprit" help | sed -n 's/^ *\([a-z]*\)  .*/\1/p'); do
+	"$culprit" help "$command" >help 2>/dev/null || continue
+	grep -q -- '--subject' help || continue
+	case $command in export | record | top | daemon) continue ;; esac
+	walked=$((walked + 1))
+	check "$command has --json and --csv" sh -c "grep -q -- --json help && grep -q -- --csv help"
+done
+check "all reports were seen" test $walked -ge 9
+
+# The whole source file, with the lines that have no sample.
+check_status "a whole file" 0 "$culprit" list -i a.db --file nest.c --json
+check "has each line once, as the file has it" python3 -c 'import json
+j = json.load(open("out")); rows = j["rows"]; text = open("nest.c").read().splitlines()
+assert [r["line"] for r in rows] == list(range(1, len(text) + 1)), rows
+assert [r["text"].split() for r in rows] == [t.split() for t in text]
+by = {r["line"]: r for r in rows}
+assert by[1]["samples"] == 0 and by[7]["samples"] > 0 and by[7]["function"] == "inner" and by[15]["function"] == "main"
+assert sum(r["samples"] for r in rows) == j["events"][0]["samples"] and abs(sum(r["percent"] for r in rows) - 100) < 1e-6'
+check_status "of one function" 0 "$culprit" list -i a.db --file "$PWD/nest.c" --function main --json
+check "has its samples alone" python3 -c 'import json
+rows = json.load(open("out"))["rows"]
+assert {r["function"] for r in rows if r["samples"]} == {"main"} and len(rows) == 17'
+mv nest.c other.c
+check_status "a file that is gone" 0 "$culprit" list -i a.db --file nest.c
+check_match "is said to be" out '^note: no text: .*nest.c: No such file'
+check "has the lines with samples" grep -q ' 7  *$' out
+mv other.c nest.c
+refuse() { # NAME STATUS REGEX ARGUMENT...
+	check_status "$1" "$2" "$culprit" list -i a.db "${@:4}"
+	check_match "$1: message" err "$3"
+}
+refuse "a file without samples" 1 "no samples in 'est.c'.*--by file" --file est.c
+refuse "a file and a function" 2 'without FUNCTION' --file nest.c main
+refuse "a file's assembly" 2 'without FUNCTION and --asm' --file nest.c --asm
+refuse "a file of no name" 2 'is empty' --file ''
+
+check_status "XML" 0 "$culprit" export -i a.db --xml a.xml
+check "nests loops as the code does" python3 -c 'import xml.etree.ElementTree as xml
+p = [p for p in xml.parse("a.xml").getroot().iter("P") if p.get("n") == "inner"]
+assert len(p) == 1
+outer = p[0].findall("L")
+assert len(outer) == 1 and int(outer[0].get("header"), 16) > 0
+inner = outer[0].findall("L")
+assert len(inner) == 2 and inner[0].get("header") != inner[1].get("header")
+assert [(l.get("b"), l.get("e")) for l in inner] == [("6", "7"), ("8", "9")], [l.attrib for l in inner]
+assert (int(outer[0].get("b")), int(outer[0].get("e"))) == (4, 9), outer[0].attrib
+assert all(not l.findall("L") and l.findall("S") for l in inner)
+def total(scope):
+    return sum(float(m.get("v")) for m in scope.iter("M") if m.get("n") == "0")
+assert total(p[0]) > total(outer[0]) > total(inner[0]) + total(inner[1]) > 0'
+tap_end
