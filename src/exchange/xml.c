@@ -51,6 +51,16 @@ static const char *function_of(const struct rank_row *r)
 	return r->function ? r->function : RANK_NO_SYMBOL;
 }
 
+/* Two builds of one path are two load modules. */
+static int compare_images(const struct rank_row *x, const struct rank_row *y)
+{
+	int d = strcmp(image_of(x), image_of(y));
+
+	if (d || !x->image || !y->image)
+		return d;
+	return memcmp(&x->image->id, &y->image->id, sizeof(x->image->id));
+}
+
 /* Outer before inner, those of one loop together, and before all what is in none. */
 static int compare_loops(const struct loop_nest *x, const struct loop_nest *y)
 {
@@ -75,7 +85,7 @@ static int compare_rows(const void *a, const void *b)
 {
 	const struct rank_row *x = *(const struct rank_row *const *)a;
 	const struct rank_row *y = *(const struct rank_row *const *)b;
-	int d = strcmp(image_of(x), image_of(y));
+	int d = compare_images(x, y);
 
 	d = d ? d : strcmp(file_of(x), file_of(y));
 	d = d ? d : strcmp(function_of(x), function_of(y));
@@ -86,7 +96,7 @@ static int compare_rows(const void *a, const void *b)
 /* The levels that a row begins anew: 3 load module, 2 file, 1 procedure, 0 none. */
 static int levels_new(const struct rank_row *last, const struct rank_row *r)
 {
-	if (!last || strcmp(image_of(last), image_of(r)) != 0)
+	if (!last || compare_images(last, r) != 0)
 		return 3;
 	if (strcmp(file_of(last), file_of(r)) != 0)
 		return 2;
@@ -105,10 +115,15 @@ static void open_levels(struct buf *b, int levels, const struct rank_row *r)
 {
 	static const char *const begins[] = {"<P", "<F", "<LM"};
 	const char *const names[] = {function_of(r), file_of(r), image_of(r)};
+	char id[IMAGE_ID_TEXT_MAX];
 
 	while (levels-- > 0) {
 		buf_printf(b, "%s", begins[levels]);
 		put_attribute(b, "n", names[levels]);
+		if (levels == 2 && r->image && r->image->id.kind != IMAGE_UNKNOWN) {
+			image_id_format(&r->image->id, id);
+			put_attribute(b, "build_id", id);
+		}
 		buf_printf(b, ">\n");
 	}
 }

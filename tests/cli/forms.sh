@@ -148,4 +148,15 @@ assert all(not l.findall("L") and l.findall("S") for l in inner)
 def total(scope):
     return sum(float(m.get("v")) for m in scope.iter("M") if m.get("n") == "0")
 assert total(p[0]) > total(outer[0]) > total(inner[0]) + total(inner[1]) > 0'
+# Two builds of one program.
+cp nest first
+sed -i 's/x -= i/x ^= i/' nest.c
+cc -g -O1 -Wl,--build-id -o nest nest.c || fail "cc"
+id=$(readelf -n nest | sed -n 's/.*Build ID: //p')
+run 1700002000 | "$mkdb" a.db m1
+check_status "XML of two builds" 0 "$culprit" export -i a.db --epoch all --xml a.xml
+check "has each as a load module" python3 -c 'import sys, xml.etree.ElementTree as xml
+modules = xml.parse("a.xml").getroot().findall("PROFILESCOPETREE/PGM/LM")
+assert len(modules) == 2 and len({m.get("n") for m in modules}) == 1 and len({m.get("build_id") for m in modules}) == 2
+assert sys.argv[1] in {m.get("build_id") for m in modules}' "$id"
 tap_end
