@@ -107,9 +107,12 @@ def make_machine():
 def run(arguments):
     """CPU seconds with the worker's, wall seconds, rows."""
     before, begin = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
-    out = subprocess.run([CULPRIT, *arguments], check=True, stdout=subprocess.PIPE).stdout
+    done = subprocess.run([CULPRIT, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     wall, after = time.monotonic() - begin, resource.getrusage(resource.RUSAGE_CHILDREN)
-    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, wall, out.count(b"\n") - 1
+    if done.returncode:
+        sys.exit(done.stderr.decode(errors="replace"))
+    return (after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, wall,
+            done.stdout.count(b"\n") - 1)
 
 
 def measure(what, goal, arguments):
