@@ -142,8 +142,10 @@ header() {
 service_user=64123
 unit=$build/packaging/culprit.service
 unit_capabilities=$(sed -n 's/^AmbientCapabilities=//p' "$unit" | tr '[:upper:]' '[:lower:]' | sed 's/cap_//g')
+unit_prepare() { sh -c "$(sed -n "s|^ExecStartPre=-+/bin/sh -c '\(.*\)'\$|\1|p" "$unit")"; }
 exec_service() {
 	local set
+	unit_prepare
 	# shellcheck disable=SC2086 # one word each
 	set=-all$(printf ',+%s' $1)
 	shift

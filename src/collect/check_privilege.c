@@ -69,11 +69,21 @@ static void check_sysctls(struct check_list *l)
 	};
 	char path[80];
 	long long v;
+	struct check *c;
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		snprintf(path, sizeof(path), "/proc/sys/kernel/%s", names[i]);
-		if (!host_read_number(l->root, path, &v))
+		if (host_read_number(l->root, path, &v))
+			continue;
+		if (i > 0 || v <= 2) {
 			check_add(l, names[i], CHECK_FACT, "%lld", v);
+			continue;
+		}
+		/* Mainline has no such level. */
+		c = check_add(
+			l, names[i], CHECK_PARTIAL,
+			"%lld: only root (CAP_SYS_ADMIN) may sample, CAP_PERFMON is not heeded", v);
+		check_mend(c, "sudo sysctl kernel.perf_event_paranoid=2");
 	}
 }
 

@@ -116,6 +116,13 @@ static int explain_denied(const struct event *e, const struct perf_event_attr *a
 	if (r != -EINVAL && is_not_here(-r))
 		return explain_not_here(e, &own, 0, -1, -r, diag);
 	host_read_number("", "/proc/sys/kernel/perf_event_paranoid", &paranoid);
+	if (paranoid > 2) /* a level that distributions add: CAP_PERFMON is not heeded */
+		return diag_fail(
+			diag, EACCES,
+			"not allowed to sample '%s': kernel.perf_event_paranoid is %lld, at "
+			"which this kernel wants CAP_SYS_ADMIN: run as root, or: sudo sysctl "
+			"kernel.perf_event_paranoid=2, which leaves it to CAP_PERFMON",
+			e->name, paranoid);
 	return diag_fail(diag, EACCES,
 			 "not allowed to sample '%s' on the whole machine "
 			 "(kernel.perf_event_paranoid is %lld): run as root, or give the program "

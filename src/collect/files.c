@@ -262,28 +262,39 @@ static bool written_since(const struct mapped_file *file, const struct stat *st,
 	return file->name.build_id_size == 0 && born_ns && is_after(&st->st_mtim, born_ns);
 }
 
+/* Whether the process could read it too: lest it name a file that only we may. */
+static bool may_read(pid_t pid, const struct stat *st)
+{
+	struct stat process;
+	char path[32];
+
+	snprintf(path, sizeof(path), "/proc/%d", (int)pid);
+	return st->st_mode & S_IROTH || (stat(path, &process) == 0 && process.st_uid == st->st_uid);
+}
+
 /*
  * An overlay has numbers of its own for a file that it copied from a lower layer, while a mapping
  * has those of the layer (Linux 6.1; 6.18 shows the same in both). There the path has to do, in the
  * process's own root, as long as nothing was done to the file (a rename, too, sets its ctime) since
  * it was mapped.
  */
-static bool may_be_renumbered(const struct mapped_file *file, enum way way, int fd,
+static bool may_be_renumbered(const struct mapped_file *file, enum way way, pid_t pid, int fd,
 			      const struct stat *st, uint64_t born_ns)
 {
 	struct statfs fs;
 
 	return way == WAY_ROOT && !is_marked_deleted(file) && fstatfs(fd, &fs) == 0 &&
-	       fs.f_type == OVERLAYFS_SUPER_MAGIC && !(born_ns && is_after(&st->st_ctim, born_ns));
+	       fs.f_type == OVERLAYFS_SUPER_MAGIC && may_read(pid, st) &&
+	       !(born_ns && is_after(&st->st_ctim, born_ns));
 }
 
 /* Whether what was opened can be the file of the record. With a build-id the content is compared
  * later. The device is not: overlays show one number in a record and another in stat. */
-static bool may_be_recorded(const struct mapped_file *file, enum way way, int fd,
+static bool may_be_recorded(const struct mapped_file *file, enum way way, pid_t pid, int fd,
 			    const struct stat *st, uint64_t born_ns)
 {
 	return file->name.build_id_size || st->st_ino == file->name.inode ||
-	       may_be_renumbered(file, way, fd, st, born_ns);
+	       may_be_renumbered(file, way, pid, fd, st, born_ns);
 }
 
 int files_open(const struct mapped_file *file, pid_t pid, uint64_t start, uint64_t end)
@@ -476,7 +487,7 @@ struct mapped_file *files_resolve(struct files *f, struct mapped_file *file, pid
 
 		if (fd < 0)
 			continue;
-		if (!may_be_recorded(file, way, fd, &st, born_ns)) {
+		if (!may_be_recorded(file, way, pid, fd, &st, born_ns)) {
 			close(fd);
 			continue;
 		}

@@ -16,7 +16,10 @@ record short -F 4000 -- "$programs/hatch" 2000 "$programs/spots-dynamic-one" 200
 expect '2000 programs that live for 2 ms are all known' short.db '
 work = p.function("one_first", image=".*/spots-dynamic-one")
 print(f"{p.samples} samples, {work} in their function, {p.unknown} unknown, {p.lost} lost")
-assert work > 2000 and work > p.samples / 3, p.top()
+# Each spins for 2 ms of processor time; how long it takes to start depends on the machine, and a virtual
+# one has its timer late.
+due = 2000 * 0.002 * 4000
+assert 0.4 * due < work < 1.1 * due, p.top()
 assert p.unknown < 0.005 * p.samples and p.lost == 0
 '
 # From a shell, as they are in life: fork, then exec, and the children of children.
