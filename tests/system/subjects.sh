@@ -64,11 +64,14 @@ assert 0.1 * every < caged < 0.9 * every
 # The same process, in the middle of its one function.
 "$programs/spots-one" 60000000 &
 mover=$!
-(
-	sleep 1.2
-	echo $mover >"$group/other/cgroup.procs"
-) &
-record moved -F 1000 --for 2.4s -p $mover
+"$culprit" record -F 1000 -p $mover -o moved.db >moved.out 2>moved.err &
+recorder=$!
+until grep -q 'of each CPU' moved.err || ! kill -0 $recorder; do sleep 0.05; done
+sleep 2
+echo $mover >"$group/other/cgroup.procs"
+sleep 2
+kill -INT $recorder
+wait $recorder
 kill $mover
 wait
 expect 'a process that is moved while it runs is charged to both' moved.db "
