@@ -14,9 +14,12 @@ socket=$here/run/control
 db=$here/state/db
 mkdir -m 755 run state
 started=()
+paranoid=/proc/sys/kernel/perf_event_paranoid
+paranoid_kept=$(cat $paranoid)
 
 end_all() {
 	local pid
+	echo "$paranoid_kept" >$paranoid
 	for pid in "${started[@]}"; do kill -KILL "$pid"; done 2>/dev/null
 	wait
 	umount -l "$here/disk"
@@ -81,6 +84,7 @@ ctl() {
 # start_daemon COMMAND...: in the background, until it answers. Its PID in $daemon, what it says in
 # the file log.
 start_daemon() {
+	unit_prepare
 	"$@" >log 2>&1 &
 	daemon=$!
 	started+=("$daemon")
@@ -142,10 +146,10 @@ header() {
 service_user=64123
 unit=$build/packaging/culprit.service
 unit_capabilities=$(sed -n 's/^AmbientCapabilities=//p' "$unit" | tr '[:upper:]' '[:lower:]' | sed 's/cap_//g')
+# What the unit does before.
 unit_prepare() { sh -c "$(sed -n "s|^ExecStartPre=-+/bin/sh -c '\(.*\)'\$|\1|p" "$unit")"; }
 exec_service() {
 	local set
-	unit_prepare
 	# shellcheck disable=SC2086 # one word each
 	set=-all$(printf ',+%s' $1)
 	shift

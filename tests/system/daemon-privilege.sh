@@ -6,15 +6,12 @@
 . "$(dirname "$0")/../tap.sh"
 . "$root/tests/daemon.sh"
 
-paranoid=/proc/sys/kernel/perf_event_paranoid
-kept=$(cat $paranoid)
-trap 'echo "$kept" >$paranoid; end_all' EXIT
 for given in 4 -1; do
 	echo $given >$paranoid
 	unit_prepare
 	check "perf_event_paranoid of $given" test "$(cat $paranoid)" = $((given > 2 ? 2 : given))
 done
-echo "$kept" >$paranoid
+echo "$paranoid_kept" >$paranoid
 
 # What only privileges show: programs of another user in a directory of mode 0700, one of them
 # deleted while it runs.
