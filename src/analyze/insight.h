@@ -26,6 +26,8 @@ struct insights_request {
 	struct db_reader *reader;  /* for edges and facts */
 	struct image_finder *finder;
 	enum frequency_method method;
+	/* Called again and again with how far it is; may be NULL. */
+	void (*progress)(const char *doing, size_t done, size_t of);
 };
 
 /* Borrows query, reader and finder. -ENODATA: no event of the query tells time. */

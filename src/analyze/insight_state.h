@@ -44,6 +44,7 @@ struct insight_image {
 struct insights {
 	const struct query *query;
 	struct image_finder *finder;
+	void (*progress)(const char *doing, size_t done, size_t of); /* NULL: nobody looks */
 	struct edge_profile *edges;
 	const struct machine_core *core;
 	struct machine_model *model;

@@ -116,6 +116,8 @@ static int open_images(struct insights *all)
 		struct insight_image *image = order[i];
 		if (!image->part || (image->total == 0 && i > 0))
 			continue;
+		if (all->progress)
+			all->progress("reading code", i, all->image_count);
 		if ((double)seen < CODE_SHARE * (double)all->samples || i == 0)
 			err = open_image(all, image);
 		else
@@ -335,6 +337,7 @@ int insights_new(const struct insights_request *r, struct insights **ret, struct
 	if (!err) {
 		all->query = q;
 		all->finder = r->finder;
+		all->progress = r->progress;
 		err = begin(all, q);
 	}
 	if (!err)

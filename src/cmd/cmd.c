@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
+#include "cmd/pager.h"
+#include "cmd/progress.h"
 #include "config.h"
 #include "util/log.h"
 
@@ -26,6 +28,7 @@ static const struct cmd commands[] = {
 
 int cmd_fail(const struct diag *diag)
 {
+	progress_clear();
 	/* A service manager wants to know how bad it is; people see it. */
 	if (log_goes_to_journal())
 		log_error("%s", diag->text);
@@ -88,6 +91,18 @@ int cmd_help(int argc, char **argv)
 	return c ? c->run(2, help) : CMD_USAGE;
 }
 
+/* Reports, which may be longer than the screen. */
+static bool is_paged(const char *name)
+{
+	static const char *const paged[] = {"calc", "calls",  "diff",  "epochs", "list",
+					    "prof", "stalls", "stats", "summary"};
+
+	for (size_t i = 0; i < sizeof(paged) / sizeof(paged[0]); i++)
+		if (!strcmp(paged[i], name))
+			return true;
+	return false;
+}
+
 static int run(int argc, char **argv)
 {
 	const struct cmd *c;
@@ -101,6 +116,8 @@ static int run(int argc, char **argv)
 	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h"))
 		return show_help(stdout);
 	c = find_command(argv[1]);
+	if (c && is_paged(c->name))
+		pager_start();
 	return c ? c->run(argc - 1, argv + 1) : CMD_USAGE;
 }
 
@@ -140,6 +157,7 @@ static int finish_output(int status)
 	bool failed = ferror(stdout);
 	struct diag diag;
 
+	progress_clear();
 	errno = 0;
 	if (fflush(stdout) || write_error)
 		failed = true;
@@ -147,6 +165,9 @@ static int finish_output(int status)
 		return status;
 	if (write_error)
 		errno = write_error;
+	/* Who left a pager has read enough: that is no failure either. */
+	if (pager_was_started() && (errno == EPIPE || reader_left()))
+		return CMD_OK;
 	if (errno != EPIPE && !reader_left()) {
 		diag_fail(&diag, EIO, "cannot write to the standard output: %s",
 			  errno ? strerror(errno) : "a write failed");
@@ -158,5 +179,5 @@ static int finish_output(int status)
 int cmd_main(int argc, char **argv)
 {
 	hold_standard_descriptors();
-	return finish_output(run(argc, argv));
+	return pager_finish(finish_output(run(argc, argv)));
 }

@@ -5,6 +5,7 @@
 #include <regex.h>
 #include <stdio.h>
 #include <string.h>
+#include "cmd/progress.h"
 
 int insights_take_option(struct insights_session *s, int value, const char *text, struct diag *diag)
 {
@@ -60,6 +61,11 @@ static int open_all(struct insights_session *s, struct diag *diag)
 	return err ? diag_fail(diag, -err, "cannot look for code: %s", strerror(-err)) : 0;
 }
 
+static void show_progress(const char *doing, size_t done, size_t of)
+{
+	progress_show("culprit: %s, %zu of %zu", doing, done, of);
+}
+
 static int estimate(struct insights_session *s, struct diag *diag)
 {
 	struct insights_request request = {
@@ -67,6 +73,7 @@ static int estimate(struct insights_session *s, struct diag *diag)
 		.reader = s->reader,
 		.finder = s->finder,
 		.method = s->classic ? FREQUENCY_CLASSIC : FREQUENCY_FLOW,
+		.progress = show_progress,
 	};
 	size_t count;
 	int err = insights_new(&request, &s->all, diag);

@@ -10,6 +10,7 @@
 
 #include "cmd/cmd.h"
 #include "cmd/pids.h"
+#include "cmd/progress.h"
 #include "cmd/sampling.h"
 #include "cmd/signals.h"
 #include "collect/child.h"
@@ -112,18 +113,31 @@ static int check_scope(const struct recording *r, struct diag *diag)
 
 static const int endings[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, 0};
 
+static void show_progress(const struct session *s, uint64_t lasted_ns)
+{
+	struct session_status status;
+
+	session_read_status(s, &status);
+	progress_show("culprit: %llu s, %llu samples (Ctrl-C ends it)",
+		      (unsigned long long)(lasted_ns / 1000000000),
+		      (unsigned long long)status.samples);
+}
+
 /* Samples until the command or the processes have ended, the time is over, or a signal came. */
 static int sample(struct recording *r, struct session *s, struct diag *diag)
 {
 	struct pollfd fds[2] = {{.fd = r->signals, .events = POLLIN},
 				{.fd = r->command ? r->child.pidfd : -1, .events = POLLIN}};
 	uint64_t end = r->duration_ns ? clock_monotonic_ns() + r->duration_ns : UINT64_MAX;
-	uint64_t next_flush = clock_monotonic_ns() + FLUSH_MS * 1000000ull;
+	uint64_t began = clock_monotonic_ns(), next_flush = began + FLUSH_MS * 1000000ull;
 
 	for (;;) {
 		uint64_t now = clock_monotonic_ns(), left = end > now ? (end - now) / 1000000 : 0;
 		int ready = session_wait(s, fds, 2, left < 1000 ? (int)left : 1000);
 
+		/* A command has the terminal for itself. */
+		if (!r->command && !r->quiet)
+			show_progress(s, clock_monotonic_ns() - began);
 		if (ready < 0 && ready != -EINTR)
 			return diag_fail(diag, -ready, "cannot wait: %s", strerror(-ready));
 		if (ready > 0 || clock_monotonic_ns() >= end ||
@@ -259,6 +273,7 @@ static int record(struct recording *r, const char *words, struct diag *diag)
 	}
 	sampling_announce(&r->sampling, s);
 	err = run(r, s, diag);
+	progress_clear();
 	note_epoch(r, s);
 	/* Also after an error: what was sampled is kept. */
 	finished = session_finish(s, err ? NULL : diag);

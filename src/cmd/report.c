@@ -4,10 +4,11 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include "cfg/open.h"
+#include "cmd/pager.h"
+#include "cmd/progress.h"
 #include "config.h"
 #include "util/num.h"
 
@@ -98,6 +99,7 @@ int report_open(const struct report_options *o, const char **ret_path, struct db
 static int find_symbols(void *arg, const struct image_id *id, const char *path,
 			const struct image_symbols **ret, struct diag *diag)
 {
+	progress_show("culprit: reading symbols of %s", path ? path : "an image");
 	return image_find_symbols(arg, id, path, ret, diag);
 }
 
@@ -105,12 +107,14 @@ static int find_lines(void *arg, const struct image_id *id, const char *path,
 		      const uint64_t *addresses, size_t count, struct image_lines **ret,
 		      struct diag *diag)
 {
+	progress_show("culprit: reading lines of %s", path ? path : "an image");
 	return image_find_lines(arg, id, path, addresses, count, ret, diag);
 }
 
 static int find_graphs(void *arg, const struct image_id *id, const char *path,
 		       struct cfg_image **ret, struct diag *diag)
 {
+	progress_show("culprit: reading code of %s", path ? path : "an image");
 	return cfg_image_open(arg, id, path, ret, diag);
 }
 
@@ -141,6 +145,7 @@ static int add_machine(char **list, const char *name)
 int report_describe_epochs(struct report_header *h, const struct db_epoch *const *epochs,
 			   size_t count)
 {
+	progress_clear();
 	h->epochs = calloc(count + 1, sizeof(*h->epochs));
 	if (!h->epochs)
 		return -ENOMEM;
@@ -318,30 +323,15 @@ void report_describe_rank(struct report_header *h, const struct query *q, const 
 				   k->functions_incomplete);
 }
 
-/* 0 when stdout is no terminal. */
-static int terminal_width(void)
-{
-	const char *columns = getenv("COLUMNS");
-	struct winsize size;
-	uint64_t n;
-
-	if (!isatty(STDOUT_FILENO))
-		return 0;
-	if (columns && !num_parse_u64(columns, &n) && n && n < 10000)
-		return (int)n;
-	if (!ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) && size.ws_col)
-		return size.ws_col;
-	return 80;
-}
-
 int report_print(const struct table *t, const struct report_header *h, enum table_format format)
 {
 	struct diag diag;
 	int r;
 
+	progress_clear();
 	if (format == TABLE_CSV)
 		report_header_print(h, stderr);
-	r = table_print(t, h, format, stdout, format == TABLE_TEXT ? terminal_width() : 0);
+	r = table_print(t, h, format, stdout, format == TABLE_TEXT ? pager_width() : 0);
 	if (r == -ENOMEM) {
 		diag_fail(&diag, ENOMEM, "out of memory");
 		return cmd_fail(&diag);

@@ -180,6 +180,8 @@ void sampling_announce(const struct sampling_options *o, const struct session *s
 		log_notice("no stacks are taken: %s", status.stacks_why);
 	if (o->edges != SESSION_EDGES_NONE && *status.edges_why)
 		log_notice("samples are not followed for edges: %s", status.edges_why);
+	else if (status.edges.period == 1)
+		log_notice("samples of a program's own code are followed for their branches");
 	else if (status.edges.period)
 		log_notice("one in %u samples of a program's own code is followed for its branches",
 			   status.edges.period);

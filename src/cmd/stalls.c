@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "cmd/insights.h"
+#include "cmd/progress.h"
 #include "util/num.h"
 
 /* culprit stalls: the instructions that cost the most cycles, of everything that is selected. */
@@ -158,6 +159,7 @@ static int collect(struct stalls *s, struct diag *diag)
 			continue;
 		if (s->count == s->limit && (double)list[i].samples < s->list[0].samples)
 			break;
+		progress_show("culprit: explaining functions, %zu of %zu", i + 1, count);
 		int err = insight_new(s->session.all, list[i].image, list[i].start, INSIGHT_NO_TEXT,
 				      &one, diag);
 		if (err == -ENOMEM)

@@ -4,6 +4,7 @@
 #include <string.h>
 #include "cmd/calc_form.h"
 #include "cmd/insights.h"
+#include "cmd/progress.h"
 #include "util/num.h"
 
 /* culprit summary: where the cycles of a program or a machine went, by cause. */
@@ -80,6 +81,7 @@ static int collect(struct summary *s, struct diag *diag)
 		if (insights_skips(&s->session, &list[i]))
 			continue;
 		seen += (double)list[i].samples;
+		progress_show("culprit: explaining functions, %zu of %zu", i + 1, count);
 		int err = insight_new(s->session.all, list[i].image, list[i].start, INSIGHT_NO_TEXT,
 				      &one, &why);
 		if (err == -ENOMEM)

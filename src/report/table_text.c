@@ -144,6 +144,28 @@ static void cut_name(bool plain, const char *name, size_t size, char *out, size_
 	strcat(out, "\xe2\x80\xa6");
 }
 
+/* Of a name both ends tell: the namespace and the method. The cut form, to be freed. */
+static char *cut_middle(const char *name, size_t size, size_t width)
+{
+	size_t tail_width = (width - 1) / 2, room = 4 * width + 4;
+	size_t i = size > 4 * tail_width ? size - 4 * tail_width : 0;
+	char *tail = NULL, *out;
+
+	do {
+		while (i < size && (name[i] & 0xc0) == 0x80)
+			i++;
+		free(tail);
+		tail = escape(false, name + i, size - i);
+	} while (tail && text_width(tail) > tail_width && i++ < size);
+	out = tail ? malloc(room + strlen(tail)) : NULL;
+	if (out) {
+		cut_name(false, name, i, out, room, width - text_width(tail));
+		strcat(out, tail);
+	}
+	free(tail);
+	return out;
+}
+
 /* Of a path the end says most: "…/bin/name". The cut form, to be freed; NULL when it is no path, or
  * when not even its last part fits. */
 static char *cut_path(bool plain, const char *name, size_t size, size_t width)
@@ -179,6 +201,8 @@ static int print_name(const struct layout *l, int column, bool plain, const char
 			room = 4 * l->widths[column] + 4;
 		free(text);
 		text = size ? cut_path(plain, name, size, l->widths[column]) : NULL;
+		if (!text && !plain)
+			text = cut_middle(name, size, l->widths[column]);
 		if (!text) {
 			text = malloc(room);
 			if (!text)
