@@ -216,8 +216,7 @@ int db_blob_read(const char *db_path, const char *machine, const struct io *io,
 		return r;
 	db_fd = layout_open_dir(io, AT_FDCWD, db_path);
 	if (db_fd < 0)
-		return diag_fail(diag, -db_fd, "cannot open the database %s: %s", db_path,
-				 strerror(-db_fd));
+		return layout_fail_open(db_path, db_fd, diag);
 	if (machine)
 		r = blob_read_from(io, db_fd, machine, name, max_bytes, ret_data, ret_size);
 	else

@@ -283,3 +283,27 @@ int layout_write_meta(const struct io *io, int machine_fd)
 
 	return io_replace_file(io, machine_fd, LAYOUT_META, text, (size_t)size, 0640);
 }
+
+int layout_fail_open(const char *path, int error, struct diag *diag)
+{
+	switch (error) {
+	case -ENOENT:
+		return diag_fail(diag, ENOENT,
+				 "there is no database %s: make one with culprit record, or name "
+				 "one with -i",
+				 path);
+	case -ENOTDIR:
+		return diag_fail(diag, ENOTDIR,
+				 "%s is no database: one is a directory, made by culprit record, "
+				 "culprit import or the daemon",
+				 path);
+	case -EACCES:
+		return diag_fail(diag, EACCES,
+				 "the database %s is not yours to read: ask as its owner, as a "
+				 "member of its group, or with sudo",
+				 path);
+	default:
+		return diag_fail(diag, -error, "cannot open the database %s: %s", path,
+				 strerror(-error));
+	}
+}

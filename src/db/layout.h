@@ -64,4 +64,8 @@ int layout_list_epochs(const struct io *io, int fd, char ***ret_names, size_t *r
 int layout_read_meta(const struct io *io, int machine_fd, const char *machine, struct diag *diag);
 int layout_write_meta(const struct io *io, int machine_fd);
 
+/* The sentence for a database's directory that layout_open_dir refused with error. Returns error.
+ */
+int layout_fail_open(const char *path, int error, struct diag *diag);
+
 #endif

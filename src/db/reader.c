@@ -126,14 +126,8 @@ int db_reader_open(const char *path, const struct io *io, struct db_reader **ret
 		return diag_fail(diag, ENOMEM, "out of memory for the database %s", path);
 	}
 	r->db_fd = layout_open_dir(io, AT_FDCWD, path);
-	if (r->db_fd == -ENOENT)
-		err = diag_fail(diag, ENOENT,
-				"there is no database %s: make one with culprit record, or name "
-				"one with -i",
-				path);
-	else if (r->db_fd < 0)
-		err = diag_fail(diag, -r->db_fd, "cannot open the database %s: %s", path,
-				strerror(-r->db_fd));
+	if (r->db_fd < 0)
+		err = layout_fail_open(path, r->db_fd, diag);
 	else
 		err = reader_list(r, diag);
 	if (err < 0) {

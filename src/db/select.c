@@ -115,7 +115,11 @@ static int fail_empty(const struct db_reader *r, const char *expression, struct 
 				 r->path, r->machine, machines);
 	}
 	if (!r->ref_count || strcmp(expression, "last") == 0 || strcmp(expression, "all") == 0)
-		return diag_fail(diag, ENOENT, "the database %s has no samples yet", r->path);
+		return diag_fail(
+			diag, ENOENT,
+			"there are no samples in %s: is it a database, and has a run of it ended? "
+			"(culprit record -o %s)",
+			r->path, r->path);
 	return diag_fail(diag, ENOENT,
 			 "no epoch of %s matches '%s': there are %zu, from %s to %s (culprit "
 			 "epochs lists them)",

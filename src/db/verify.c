@@ -155,7 +155,7 @@ int db_verify(const char *path, const struct io *io, void (*finding)(void *arg, 
 	int fd = layout_open_dir(io, AT_FDCWD, path), r;
 
 	if (fd < 0)
-		return diag_fail(diag, -fd, "cannot open the database %s: %s", path, strerror(-fd));
+		return layout_fail_open(path, fd, diag);
 	r = verify_all(&v, fd, diag);
 	io->close(io->arg, fd);
 	if (r < 0)

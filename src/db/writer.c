@@ -98,8 +98,9 @@ static int open_dirs(struct db_writer *w, const char *machine, struct diag *diag
 				 w->machine);
 	w->db_fd = layout_make_dir(w->io, AT_FDCWD, w->path);
 	if (w->db_fd < 0)
-		return diag_fail(diag, -w->db_fd, "cannot make the database %s: %s", w->path,
-				 strerror(-w->db_fd));
+		return diag_fail(diag, -w->db_fd,
+				 "cannot make the database %s: %s; name one elsewhere (-o DB)",
+				 w->path, strerror(-w->db_fd));
 	w->machine_fd = layout_make_dir(w->io, w->db_fd, w->machine);
 	if (w->machine_fd < 0)
 		return diag_fail(diag, -w->machine_fd, "cannot make %s/%s: %s", w->path, w->machine,

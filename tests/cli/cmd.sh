@@ -29,4 +29,13 @@ p = subprocess.run([sys.argv[1], "help"], stdout=w, stderr=subprocess.PIPE, rest
 assert p.returncode == 1, p.returncode
 assert p.stderr == b"", p.stderr
 PY
+
+# What is no database, said with what to do about it.
+check_status "a file is no database" 1 "$culprit" prof -i /etc/passwd
+check_match "which says what one is" err '/etc/passwd is no database: one is a directory, made by culprit record'
+mkdir nothing
+check_status "nor is any directory" 1 "$culprit" prof -i nothing
+check_match "and says how one is made" err 'no samples in nothing: .*culprit record -o nothing'
+check_status "nor what is not there" 1 "$culprit" db verify gone
+check_match "and says what to do" err 'there is no database gone: make one with culprit record'
 tap_end
