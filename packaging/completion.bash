@@ -12,8 +12,10 @@ _culprit_options() {
 		tr -d ' \t,['
 }
 
-_culprit_causes() {
-	"$1" stalls --cause '?' 2>&1 | sed -n 's/.* is none of \(.*\) (see.*/\1/p' | tr -d ,
+# What an option takes, from its refusal of what it does not.
+_culprit_values() {
+	"$1" "$2" "$3" '?' 2>&1 | sed -En 's/.* is (none of|neither) (.*) \(see.*/\2/p' | sed 's/ nor / /' |
+		tr -d ,
 }
 
 _culprit() {
@@ -32,17 +34,8 @@ _culprit() {
 		fi
 	done
 	case $command,$previous in
-	calls,--by)
-		mapfile -t COMPREPLY < <(compgen -W "process subject" -- "$word")
-		return ;;
-	*,--by)
-		mapfile -t COMPREPLY < <(compgen -W "image function file line loop process subject block instruction" -- "$word")
-		return ;;
-	*,--cause)
-		mapfile -t COMPREPLY < <(compgen -W "$(_culprit_causes "$program")" -- "$word")
-		return ;;
-	*,--normalize)
-		mapfile -t COMPREPLY < <(compgen -W "none time samples" -- "$word")
+	*,--by | *,--cause | *,--normalize)
+		mapfile -t COMPREPLY < <(compgen -W "$(_culprit_values "$program" "$command" "$previous")" -- "$word")
 		return ;;
 	*,--epoch)
 		mapfile -t COMPREPLY < <(compgen -W "last all" -- "$word")
@@ -50,15 +43,13 @@ _culprit() {
 	*,-p | *,--pid)
 		mapfile -t COMPREPLY < <(compgen -W "$(cd /proc && echo [0-9]*)" -- "$word")
 		return ;;
-	ctl,ctl)
-		mapfile -t COMPREPLY < <(compgen -W "status flush epoch label stop" -- "$word")
-		return ;;
-	db,db)
-		mapfile -t COMPREPLY < <(compgen -W "verify" -- "$word")
-		return ;;
 	esac
 	if [[ $word == -* ]]; then
 		mapfile -t COMPREPLY < <(compgen -W "$(_culprit_options "$program" "$command")" -- "$word")
+	elif [ "$command,$previous" = ctl,ctl ]; then
+		mapfile -t COMPREPLY < <(compgen -W "status flush epoch label stop" -- "$word")
+	elif [ "$command,$previous" = db,db ]; then
+		mapfile -t COMPREPLY < <(compgen -W "verify compact" -- "$word")
 	else
 		mapfile -t COMPREPLY < <(compgen -f -- "$word")
 	fi

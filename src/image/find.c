@@ -210,8 +210,9 @@ static int symbols_anew(struct image_finder *f, struct found_image *im, struct i
 		return err;
 	case IMAGE_JIT:
 		return diag_fail(diag, ENOENT,
-				 "%s: the symbols of code made at run time were not "
-				 "kept when it was profiled",
+				 "%s: the symbols of code made at run time were not kept when it "
+				 "was profiled: have its program write them (node "
+				 "--perf-basic-prof, or another's /tmp/perf-PID.map)",
 				 im->path);
 	case IMAGE_SCRIPT:
 		return diag_fail(

@@ -51,8 +51,6 @@ complete_words() {
 	printf '%s\n' "${COMPREPLY[@]}"
 }
 
-complete_words prof --by f >out
-check_match "bash completes the value of prof --by" out '^function$'
 complete_words record -o x.db -- l >out
 check_match "bash completes another program after --" out '^ls$'
 tap_end
