@@ -302,10 +302,8 @@ void report_describe_rank(struct report_header *h, const struct query *q, const 
 	if (h->idle && !idle)
 		report_header_note(h, "idle time is left out of table and percentages (--idle)");
 	if (q->event_count && !k->ranked[0] && k->totals[0])
-		report_header_note(h,
-				   "nothing matches the selection: --image wants a pattern of the "
-				   "whole path, as in '*/libc.so*', --function a regular "
-				   "expression");
+		report_header_note(h, "nothing matches the selection (culprit prof --by image "
+				      "shows what there is)");
 	else if (q->event_count && k->ranked[0] < k->totals[0])
 		report_header_note(h, "the selection has %.2f%% of the samples",
 				   100 * (double)k->ranked[0] / (double)k->totals[0]);

@@ -78,8 +78,10 @@ static int listen_at(const struct sockaddr_un *address, struct diag *diag)
 		int err = errno;
 
 		close(fd);
-		return diag_fail(diag, err, "cannot listen at %s: %s", address->sun_path,
-				 strerror(err));
+		return diag_fail(diag, err,
+				 "cannot listen at %s: %s; make its directory, or name another "
+				 "place (--socket PATH)",
+				 address->sun_path, strerror(err));
 	}
 	return fd;
 }

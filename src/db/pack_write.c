@@ -141,7 +141,8 @@ int pack_create(const struct io *io, int dirfd, const char *name, const struct c
 	r = w->fd < 0 ? w->fd : head_put(w, head);
 	if (r < 0) {
 		pack_abandon(w);
-		return diag_fail(diag, -r, "cannot write %s: %s", name, strerror(-r));
+		return diag_fail(diag, -r, "cannot write %s of the database: %s%s", name,
+				 strerror(-r), r == -ENOSPC ? ": make room on its disk" : "");
 	}
 	*ret = w;
 	return 0;
@@ -319,7 +320,8 @@ int pack_finish(struct pack_writer *w, uint64_t *ret_bytes, struct diag *diag)
 			io->unlink(io->arg, w->dirfd, w->name, 0);
 	}
 	if (r < 0)
-		diag_fail(diag, -r, "cannot write %s: %s", w->name, strerror(-r));
+		diag_fail(diag, -r, "cannot write %s of the database: %s%s", w->name, strerror(-r),
+			  r == -ENOSPC ? ": make room on its disk" : "");
 	else
 		*ret_bytes = w->size;
 	writer_free(w);

@@ -235,4 +235,6 @@ check "are JSON" python 'assert rows[0]["subject"] == "comm=a\nb\x07", rows'
 "$mkdb" empty.db m1 <empty.txt
 check_status "a database without epochs" 1 "$culprit" prof -i empty.db
 check "in one line" test "$(wc -l <err)" = 1
+check_status "a selection of nothing is no failure" 0 "$culprit" prof -i a.db --image nothing
+check_match "but told, with where to look" out '^note: nothing matches the selection .*prof --by image'
 tap_end
