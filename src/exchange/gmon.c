@@ -24,7 +24,7 @@
 struct gmon {
 	struct harvest *h;
 	uint32_t image, subject, time, calls;
-	uint64_t samples, called, rate, blocks, outside;
+	uint64_t samples, called, rate, blocks;
 };
 
 static int open_program(struct gmon *g, const char *program, struct diag *diag)
