@@ -301,7 +301,7 @@ static __always_inline int follow(struct unwind *u)
 
 	if (u->python.frame) {
 		push(u, python_follow(&u->python));
-		return -1;
+		return u->python.frames < WIRE_PYTHON_DEPTH ? -1 : WIRE_STACK_TOO_DEEP;
 	}
 	if (!find_mapping(u, pc))
 		return WIRE_STACK_NOT_CODE;

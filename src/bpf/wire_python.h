@@ -21,6 +21,7 @@
 /* Frames: WIRE_FRAME_PYTHON | number of the code << 32 | instruction, in units of the bytecode.
  * Number 0: not known. */
 #define WIRE_FRAME_PYTHON   (1ull << 62)
+#define WIRE_PYTHON_DEPTH   4096       /* in a stack, at most: a process may make up any number */
 #define WIRE_PYTHON_NUMBERS (1u << 28) /* fewer than this */
 
 /* An interpreter: where its data is, and the offsets of its version's structures. */

@@ -121,9 +121,9 @@ enum wire_stack_end {
 	WIRE_STACK_BAD_ADDRESS,	 /* a frame that is not further out than the one before */
 	WIRE_STACK_NOT_CODE,	 /* a return address outside executable memory */
 	WIRE_STACK_NOT_RESIDENT, /* a page of the stack is not in memory */
-	WIRE_STACK_TOO_DEEP,
-	WIRE_STACK_NO_USER, /* a thread of the kernel, or within exec: complete as it is */
-	WIRE_STACK_32_BIT,  /* of a 32-bit program, which is not followed */
+	WIRE_STACK_TOO_DEEP,	 /* more frames than WIRE_STACK_DEPTH, or WIRE_PYTHON_DEPTH */
+	WIRE_STACK_NO_USER,	 /* a thread of the kernel, or within exec: complete as it is */
+	WIRE_STACK_32_BIT,	 /* of a 32-bit program, which is not followed */
 	WIRE_STACK_ENDS,
 };
 

@@ -17,8 +17,7 @@ known() {
 	local name=$1 output
 	shift
 	record "$name" --no-edges -F 100 -- "$@" || return
-	"$culprit" calls -i "$name.db" --json >tree.json
-	if output=$(python3 "$root/tests/system/python_frames.py" tree.json "$name.json" 2>&1); then
+	if output=$(python3 "$root/tests/system/python_frames.py" "$culprit" "$name.db" "$name.json" 2>&1); then
 		pass "frames: $name"
 	else
 		fail "frames: $name" "$output" "$(cat "$name.err")"
@@ -47,14 +46,10 @@ brief()
 EOF
 # shellcheck disable=SC2016
 record brief --no-edges -F 100 -- bash -c 'for i in {1..60}; do /usr/bin/python3.11 -S brief.py; done'
-"$culprit" calls -i brief.db --json >brief.json
-check 'processes of 60 ms have names' python3 -c '
-import json
-def stacks(nodes):
-    return sum(n["total"] if n["function"] == "brief" else stacks(n["children"]) for n in nodes)
-tree = json.load(open("brief.json"))
-print(stacks(tree["rows"]), tree["stacks"])
-assert stacks(tree["rows"]) > tree["stacks"] / 4, "few"'
+expect 'processes of 60 ms have names' brief.db "from stack_reader import Stacks
+s = Stacks('$culprit', 'brief.db')
+print(f'{s.through(\"brief\")} of {s.stacks} stacks are in their function')
+assert s.through('brief') > s.stacks / 4"
 
 # A report of another epoch of the same functions has the same names, once.
 "$culprit" record -q --no-edges -F 100 -o program.db -- $python "$frames" again.json nested 2>/dev/null

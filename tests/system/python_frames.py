@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
 """Holds the Python frames of recorded stacks against what the program itself said of them:
-python_frames.py TREE CHAINS, where TREE is of culprit calls --json and CHAINS of frames.py."""
+python_frames.py CULPRIT DB CHAINS, where CHAINS is of frames.py."""
 import collections
 import json
 import sys
+from stack_reader import Stacks
 
 LEAVES = {"work", "hashed"}
 LEAST = 8  # stacks of each chain; those of exec are shorter
@@ -12,14 +13,6 @@ EVALUATOR = "_PyEval_EvalFrameDefault"
 
 def is_python(node):
     return (node["build_id"] or "").startswith("script-")
-
-
-def walk(nodes, path, seen):
-    for node in nodes:
-        here = path + [node]
-        if node["self"]:
-            seen.append((here, node["self"]))
-        walk(node["children"], here, seen)
 
 
 def chain_of(path):
@@ -36,16 +29,12 @@ def chain_of(path):
 
 
 def main():
-    sys.setrecursionlimit(20000)
-    with open(sys.argv[1], encoding="utf-8") as f:
-        tree = json.load(f)
-    with open(sys.argv[2], encoding="utf-8") as f:
+    stacks = Stacks(sys.argv[1], sys.argv[2])
+    with open(sys.argv[3], encoding="utf-8") as f:
         truth = {tuple(map(tuple, c)) for c in json.load(f)}
-    seen = []
-    walk(tree["rows"], [], seen)
     found = collections.Counter()
     wrong, plain = [], 0
-    for path, count in seen:
+    for path, count in stacks.paths:
         if any(n["function"] == EVALUATOR for n in path):
             plain += count
             continue
@@ -54,18 +43,18 @@ def main():
             found[chain] += count
         elif chain is not None:
             wrong.append(chain)
-    total = sum(count for _, count in seen)
+    total = stacks.stacks
     print(f"{total} stacks, {sum(found.values())} in {len(found)} of {len(truth)} known chains, {plain} with "
-          f"frames of the evaluator, {tree['complete']} of {tree['stacks']} complete")
+          f"frames of the evaluator, {stacks.complete} of {total} complete")
     for chain in wrong[:5]:
-        print("wrong:", chain)
+        print("wrong:", str(chain)[:400])
     rare = [c for c in truth if found[c] < LEAST and not c[-1][0].startswith("made_")]
     for chain in rare[:5]:
-        print("rare:", found[chain], chain)
+        print("rare:", found[chain], str(chain)[:400])
     # The first stacks of a program wait for its tables, and the evaluator is at its first or last
     # instructions now and then.
     good = not wrong and not rare and plain <= total * 0.1 and sum(found.values()) >= total * 0.6 and \
-        tree["complete"] >= tree["stacks"] * 0.98
+        stacks.complete >= total * 0.98
     return 0 if good else 1
 
 
