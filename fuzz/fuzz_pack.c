@@ -2,8 +2,9 @@
 /*
  * Database files that somebody else wrote. The first byte says what the rest is: a whole pack, or,
  * since a checksum keeps nearly all changes of one out, what comes after the checksum: a chunk's
- * payload, the streams of a rows or an edges chunk (their 16-bit sizes and 16 bits of rows first),
- * a catalog. corpus/pack has one of each, from a database of two flushes.
+ * payload, the streams of a rows, an edges or a stacks chunk (their 16-bit sizes and 16 bits of
+ * rows first), a catalog. corpus/pack has one of each, from a database of two flushes, and one of
+ * stacks.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -12,7 +13,15 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-enum { INPUT_PACK, INPUT_PAYLOAD, INPUT_ROWS, INPUT_CATALOG, INPUT_EDGES, INPUT_KINDS };
+enum {
+	INPUT_PACK,
+	INPUT_PAYLOAD,
+	INPUT_ROWS,
+	INPUT_CATALOG,
+	INPUT_EDGES,
+	INPUT_STACKS,
+	INPUT_KINDS
+};
 
 struct memory {
 	const uint8_t *data;
@@ -119,6 +128,32 @@ static void try_edges(const struct db_bytes streams[CHUNK_STREAMS_MAX], uint32_t
 	arena_free(a);
 }
 
+static void try_stacks(const struct db_bytes streams[CHUNK_STREAMS_MAX], uint32_t stacks)
+{
+	static struct db_frame_item before[DB_STACK_MAX];
+	static struct stacks_cursor c;
+	struct arena *a = arena_new(64u << 20);
+	struct stacks_chunk t;
+	struct db_stack_item stack, last;
+	uint32_t count = 0;
+
+	if (a && stacks_chunk_open(streams, stacks, a, &t) == 0) {
+		stacks_cursor_start(&c, &t);
+		for (; stacks_cursor_next(&c, &stack) == 1; last = stack) {
+			if (!stack.frame_count || stack.frame_count > DB_STACK_MAX || !stack.count)
+				abort();
+			if (count++ && db_stack_compare(&last, &stack) >= 0)
+				abort();
+			/* The cursor has the next stack where it has this one. */
+			memcpy(before, stack.frames, stack.frame_count * sizeof(before[0]));
+			stack.frames = before;
+		}
+		if (count > stacks)
+			abort();
+	}
+	arena_free(a);
+}
+
 static void try_payload(const uint8_t *data, size_t size)
 {
 	struct db_bytes streams[CHUNK_STREAMS_MAX];
@@ -128,6 +163,7 @@ static void try_payload(const uint8_t *data, size_t size)
 	if (chunk_open(data, size, &raw, streams) == 0) {
 		try_rows(streams, 2 * (uint32_t)streams[ROWS_COUNTS].size);
 		try_edges(streams, 2 * (uint32_t)streams[EDGES_COUNTS].size);
+		try_stacks(streams, 2 * (uint32_t)streams[STACKS_COUNTS].size);
 	}
 	buf_free(&raw);
 }
@@ -163,6 +199,11 @@ static void try_edges_streams(const uint8_t *data, size_t size)
 	try_streams(data, size, EDGES_STREAMS, try_edges);
 }
 
+static void try_stacks_streams(const uint8_t *data, size_t size)
+{
+	try_streams(data, size, STACKS_STREAMS, try_stacks);
+}
+
 static void try_catalog(const uint8_t *data, size_t size)
 {
 	struct db_bytes bytes = {data, size};
@@ -182,7 +223,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	static void (*const try[INPUT_KINDS])(const uint8_t *, size_t) = {
 		[INPUT_PACK] = try_pack,	   [INPUT_PAYLOAD] = try_payload,
 		[INPUT_ROWS] = try_rows_streams,   [INPUT_CATALOG] = try_catalog,
-		[INPUT_EDGES] = try_edges_streams,
+		[INPUT_EDGES] = try_edges_streams, [INPUT_STACKS] = try_stacks_streams,
 	};
 
 	if (size)
