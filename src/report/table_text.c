@@ -6,7 +6,7 @@
 #include "report/table_cells.h"
 #include "util/text.h"
 
-#define GAP	       2  /* columns between columns */
+#define GAP	       2  /* columns between columns; 1 where they would not fit otherwise */
 #define NAME_MIN       8  /* a name column is never cut below this */
 #define NAME_ALIGN_MAX 60 /* off a terminal one long name does not push all others to the right */
 
@@ -31,6 +31,7 @@ static char *escape(bool plain, const char *name, size_t size)
 struct layout {
 	size_t *widths;
 	int last; /* the last column shown */
+	size_t gap;
 	bool terminal;
 };
 
@@ -78,14 +79,30 @@ static size_t heading_width(const struct table_column *column)
 	return width;
 }
 
+/* What the columns take when the name columns are as narrow as can be. */
+static size_t layout_least(const struct table *t, const struct layout *l)
+{
+	size_t total = 0, width;
+
+	for (int c = 0; c < t->column_count; c++) {
+		width = l->widths[c];
+		if (t->columns[c].type == TABLE_NAME && width > NAME_MIN)
+			width = NAME_MIN;
+		total += width ? width + (c != l->last ? l->gap : 0) : 0;
+	}
+	return total;
+}
+
 /* Takes the columns that are too many from the name columns, always from the widest. */
 static void layout_fit(const struct table *t, struct layout *l, size_t width)
 {
 	size_t total = 0;
 	int widest;
 
+	if (layout_least(t, l) > width)
+		l->gap = 1;
 	for (int c = 0; c < t->column_count; c++)
-		total += l->widths[c] ? l->widths[c] + (c != l->last ? GAP : 0) : 0;
+		total += l->widths[c] ? l->widths[c] + (c != l->last ? l->gap : 0) : 0;
 	for (; total > width; total--) {
 		widest = -1;
 		for (int c = 0; c < t->column_count; c++) {
@@ -214,7 +231,7 @@ static int print_name(const struct layout *l, int column, bool plain, const char
 	fputs(text, out);
 	if (column != l->last)
 		print_spaces(out,
-			     GAP + (width < l->widths[column] ? l->widths[column] - width : 0));
+			     l->gap + (width < l->widths[column] ? l->widths[column] - width : 0));
 	free(text);
 	return 0;
 }
@@ -226,7 +243,7 @@ static void print_number(const struct layout *l, int column, const char *number,
 	print_spaces(out, width < l->widths[column] ? l->widths[column] - width : 0);
 	fputs(number, out);
 	if (column != l->last)
-		print_spaces(out, GAP);
+		print_spaces(out, l->gap);
 }
 
 static int print_headings(const struct table *t, const struct layout *l, FILE *out)
@@ -249,10 +266,11 @@ static int print_headings(const struct table *t, const struct layout *l, FILE *o
 		}
 		r = print_name(
 			&(struct layout){.widths = l->widths,
-					 .last = t->columns[c].type == TABLE_NAME ? l->last : c},
+					 .last = t->columns[c].type == TABLE_NAME ? l->last : c,
+					 .gap = l->gap},
 			c, false, heading, strlen(heading), out);
 		if (t->columns[c].type != TABLE_NAME && c != l->last)
-			print_spaces(out, GAP);
+			print_spaces(out, l->gap);
 	}
 	fputs(bold ? "\033[0m\n" : "\n", out);
 	return r;
@@ -280,7 +298,7 @@ static int print_row(const struct table *t, const struct layout *l, size_t row, 
 
 int table_print_text(const struct table *t, FILE *out, int width)
 {
-	struct layout l = {.terminal = width > 0, .last = -1};
+	struct layout l = {.terminal = width > 0, .last = -1, .gap = GAP};
 	int r;
 
 	l.widths = calloc((size_t)t->column_count + 1, sizeof(*l.widths));

@@ -189,6 +189,12 @@ static void terminal_cuts_names_to_its_width(void **state)
 	assert_true(strlen(text) > 2 * sizeof(name));
 	assert_null(strstr(text, "…"));
 	free(text);
+	/* Where gaps of two are too much, they are of one. */
+	text = print(t, &h, TABLE_TEXT, 19);
+	rest = text;
+	strsep(&rest, "\n");
+	assert_string_equal(strsep(&rest, "\n"), "1 \\n\\n…\\n  日本…本");
+	free(text);
 	/* A terminal that is too narrow for anything still ends. */
 	text = print(t, &h, TABLE_TEXT, 1);
 	assert_non_null(text);
