@@ -310,10 +310,8 @@ static long step(__u32 index, void *context)
 /* As the samples have it. */
 static __always_inline __u32 process_of(struct task_struct *task)
 {
-	__u32 generation = (__u32)(task->group_leader->start_boottime >> 10) * 0x61 +
-			   (__u32)task->self_exec_id;
-
-	return (task->tgid & WIRE_TGID_MASK) | generation << WIRE_TGID_BITS;
+	return wire_process((__u32)task->tgid, task->group_leader->start_boottime,
+			    task->self_exec_id);
 }
 
 static __always_inline void report(struct interpret *s, struct wire_window_counters *count)

@@ -256,13 +256,11 @@ static __always_inline int take(__u64 pc, __u32 event, bool only_scope)
 		return WIRE_FOLLOW_NONE;
 	}
 
-	/* Consecutive generations always differ: exec adds 1, a reused PID has another start. */
-	__u32 generation = (__u32)(start >> 10) * 0x61 + (__u32)task->self_exec_id;
 	__u32 mappings = pc >> 63 ? 0 : mapping_count(task) & WIRE_MAPPING_MASK;
 	struct wire_entry e = {
 		.pc_low = pc,
 		.pc_high = pc >> 32,
-		.process = (tgid & WIRE_TGID_MASK) | generation << WIRE_TGID_BITS,
+		.process = wire_process(tgid, start, task->self_exec_id),
 		.tally = (event + 1) << WIRE_EVENT_SHIFT | mappings << WIRE_COUNT_BITS | 1,
 	};
 	__u32 index = bucket_of(&e);

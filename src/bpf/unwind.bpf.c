@@ -367,10 +367,8 @@ static __always_inline void keep_mappings(struct unwind *u, struct mm_struct *mm
 
 static __always_inline void begin(struct unwind *u, struct task_struct *task, __u32 event)
 {
-	__u32 generation = (__u32)(task->group_leader->start_boottime >> 10) * 0x61 +
-			   (__u32)task->self_exec_id;
-
-	u->stack.process = (task->tgid & WIRE_TGID_MASK) | generation << WIRE_TGID_BITS;
+	u->stack.process = wire_process((__u32)task->tgid, task->group_leader->start_boottime,
+					task->self_exec_id);
 	u->stack.event = event;
 	u->stack.kernel_count = 0;
 	u->followed = 0;

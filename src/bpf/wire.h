@@ -40,6 +40,15 @@ typedef uint64_t wire_u64;
 #define WIRE_TGID_BITS 22
 #define WIRE_TGID_MASK ((1u << WIRE_TGID_BITS) - 1)
 
+/* The process of an entry. Consecutive generations always differ: exec adds 1, a reused PID has
+ * another start. */
+static inline wire_u32 wire_process(wire_u32 tgid, wire_u64 start_boottime, wire_u64 self_exec_id)
+{
+	wire_u32 generation = (wire_u32)(start_boottime >> 10) * 0x61 + (wire_u32)self_exec_id;
+
+	return (tgid & WIRE_TGID_MASK) | generation << WIRE_TGID_BITS;
+}
+
 /* Of an entry's tally: the count, a number of mappings, and the event's index + 1. */
 #define WIRE_COUNT_BITS	  16
 #define WIRE_COUNT_MASK	  ((1u << WIRE_COUNT_BITS) - 1)
