@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -7,7 +8,7 @@
 #include "exchange/stacks.h"
 #include "util/hash.h"
 #include "util/num.h"
-#include "util/text.h"
+#include "util/quote.h"
 
 /*
  * callgrind's profile format (valgrind's manual, "Callgrind Format Specification"): under each
@@ -15,9 +16,8 @@
  * A call that is on one stack several times, by recursion, counts once.
  */
 
-#define ENTRIES_MAX    (64u << 20)
-#define NAME_MAX_BYTES 8192
-#define NO_FUNCTION    UINT32_MAX
+#define ENTRIES_MAX (64u << 20)
+#define NO_FUNCTION UINT32_MAX
 
 /* Of an entry: padding would be part of a key. */
 struct entry_key {
@@ -130,12 +130,14 @@ static int compare_entries(const void *a, const void *b, void *arg)
 	return (x->line > y->line) - (x->line < y->line);
 }
 
+/* "(1)" at the beginning would stand for a name from before. */
 static void put_name(struct buf *b, const char *what, const char *name)
 {
-	char safe[NAME_MAX_BYTES];
+	bool compressed = name[0] == '(' && isdigit((unsigned char)name[1]);
 
-	text_escape_controls(safe, sizeof(safe), name, strlen(name));
-	buf_printf(b, "%s=%s\n", what, *safe ? safe : "???");
+	buf_printf(b, "%s=%s", what, !*name ? "???" : compressed ? "\\x28" : "");
+	quote_plain(b, name + compressed, strlen(name) - compressed);
+	buf_append_u8(b, '\n');
 }
 
 static void put_costs(struct buf *b, const struct entries *e, uint32_t number)

@@ -1,19 +1,25 @@
 /* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#include <errno.h>
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 #include "exchange/counted.h"
 #include "util/text.h"
 
 /* Basic block counts as text, for scripts: what pixie printed of an instrumented program. */
 
-#define NAME_MAX_BYTES 8192
-
 static void put_name(struct buf *b, const char *name)
 {
-	char safe[NAME_MAX_BYTES];
+	size_t room = text_escape(NULL, 0, name, strlen(name)) + 1;
+	char *safe = malloc(room);
 
-	text_escape(safe, sizeof(safe), name, strlen(name));
-	buf_printf(b, " %s\n", safe);
+	if (safe) {
+		text_escape(safe, room, name, strlen(name));
+		buf_printf(b, " %s\n", safe);
+	} else {
+		b->error = -ENOMEM;
+	}
+	free(safe);
 }
 
 static void put_function(struct buf *b, const struct counted_image *image,

@@ -7,12 +7,11 @@
 #include "util/hash.h"
 #include "util/identity.h"
 #include "util/num.h"
-#include "util/text.h"
+#include "util/quote.h"
 
 /* Folded stacks: a line a stack. */
 
-#define LINES_MAX      (64u << 20)
-#define NAME_MAX_BYTES 4096
+#define LINES_MAX (64u << 20)
 
 struct folder {
 	const struct stack_set *set;
@@ -23,15 +22,9 @@ struct folder {
 
 static void put_name(struct buf *b, const char *name, size_t size)
 {
-	char text[NAME_MAX_BYTES];
-	size_t begin = b->size;
-
 	if (b->size)
 		buf_append_u8(b, ';');
-	begin = b->size;
-	text_escape_controls(text, sizeof(text), name, size);
-	buf_append(b, text, strlen(text));
-	for (size_t i = begin; i < b->size && !b->error; i++)
+	for (size_t i = quote_plain(b, name, size); i < b->size && !b->error; i++)
 		if (b->data[i] == ';')
 			b->data[i] = ':';
 }

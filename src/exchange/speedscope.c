@@ -2,28 +2,11 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 #include "config.h"
 #include "exchange/stacks.h"
-#include "util/text.h"
+#include "util/quote.h"
 
 /* speedscope's own JSON: shared frames, and for each event the stacks as lists of them. */
-
-#define NAME_MAX_BYTES 8192
-
-static void put_text(struct buf *b, const char *text)
-{
-	char safe[NAME_MAX_BYTES];
-
-	text_escape_controls(safe, sizeof(safe), text, strlen(text));
-	buf_append_u8(b, '"');
-	for (const char *p = safe; *p; p++) {
-		if (*p == '"' || *p == '\\')
-			buf_append_u8(b, '\\');
-		buf_append_u8(b, (uint8_t)*p);
-	}
-	buf_append_u8(b, '"');
-}
 
 /* A frame is a function; its file the source's, where that is known, else the image's. */
 static int put_frames(struct buf *b, const struct stack_set *s)
@@ -39,10 +22,10 @@ static int put_frames(struct buf *b, const struct stack_set *s)
 		const struct stack_function *f = &s->functions[i];
 
 		buf_printf(b, "%s{\"name\":", i ? ",\n" : "");
-		put_text(b, f->name);
+		quote_json(b, f->name);
 		if (f->kind != STACK_NOTE) {
 			buf_printf(b, ",\"file\":");
-			put_text(b, files[i] ? files[i] : s->images[f->image].path);
+			quote_json(b, files[i] ? files[i] : s->images[f->image].path);
 		}
 		buf_append_u8(b, '}');
 	}
@@ -80,7 +63,7 @@ static int put_profile(struct buf *b, const struct stack_set *s, size_t event)
 	int r;
 
 	buf_printf(b, "{\"type\":\"sampled\",\"name\":");
-	put_text(b, e->label);
+	quote_json(b, e->label);
 	buf_printf(b, ",\"unit\":\"%s\",\"startValue\":0,\"samples\":[",
 		   stacks_is_clock(e) ? "nanoseconds" : "none");
 	r = put_samples(b, s, event);
@@ -103,7 +86,7 @@ int stacks_write_speedscope(const struct stack_set *s, const struct stacks_about
 
 	buf_printf(out, "{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\",\n"
 			"\"exporter\":\"culprit " CULPRIT_VERSION "\",\"name\":");
-	put_text(out, about->title);
+	quote_json(out, about->title);
 	buf_printf(out, ",\"activeProfileIndex\":0,\n\"shared\":{\"frames\":[");
 	r = put_frames(out, s);
 	buf_printf(out, "]},\n\"profiles\":[");

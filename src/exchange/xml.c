@@ -6,35 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include "config.h"
-#include "util/text.h"
+#include "util/quote.h"
 
-#define NAME_MAX_BYTES 8192
-#define NO_FILE	       "<unknown>"
-
-/* An attribute. Bytes that XML cannot hold are escaped as everywhere. */
-static void put_attribute(struct buf *b, const char *name, const char *value)
-{
-	char safe[NAME_MAX_BYTES];
-
-	text_escape_controls(safe, sizeof(safe), value, strlen(value));
-	buf_printf(b, " %s=\"", name);
-	for (const char *p = safe; *p; p++) {
-		switch (*p) {
-		case '<':
-			buf_printf(b, "&lt;");
-			break;
-		case '&':
-			buf_printf(b, "&amp;");
-			break;
-		case '"':
-			buf_printf(b, "&quot;");
-			break;
-		default:
-			buf_append_u8(b, (uint8_t)*p);
-		}
-	}
-	buf_append_u8(b, '"');
-}
+#define NO_FILE "<unknown>"
 
 static const char *image_of(const struct rank_row *r)
 {
@@ -119,10 +93,10 @@ static void open_levels(struct buf *b, int levels, const struct rank_row *r)
 
 	while (levels-- > 0) {
 		buf_printf(b, "%s", begins[levels]);
-		put_attribute(b, "n", names[levels]);
+		quote_xml(b, "n", names[levels]);
 		if (levels == 2 && r->image && r->image->id.kind != IMAGE_UNKNOWN) {
 			image_id_format(&r->image->id, id);
-			put_attribute(b, "build_id", id);
+			quote_xml(b, "build_id", id);
 		}
 		buf_printf(b, ">\n");
 	}
@@ -188,8 +162,8 @@ static void put_metrics(struct buf *b, const struct query *q)
 		const struct query_event *e = &q->events[i];
 
 		buf_printf(b, "<METRIC shortName=\"%zu\"", i);
-		put_attribute(b, "nativeName", e->name);
-		put_attribute(b, "displayName", e->label);
+		quote_xml(b, "nativeName", e->name);
+		quote_xml(b, "displayName", e->label);
 		buf_printf(b,
 			   " period=\"%" PRIu64 "\" samples=\"%" PRIu64
 			   "\" display=\"true\" percent=\"true\"/>\n",
@@ -213,11 +187,11 @@ int xml_write_profile(const struct query *q, const struct rank *k, const char *t
 	buf_printf(out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<PROFILE version=\"3.0\">\n"
 			"<PROFILEHDR>culprit " CULPRIT_VERSION "</PROFILEHDR>\n<PROFILEPARAMS>\n"
 			"<TARGET");
-	put_attribute(out, "name", target);
+	quote_xml(out, "name", target);
 	buf_printf(out, "/>\n");
 	put_metrics(out, q);
 	buf_printf(out, "</PROFILEPARAMS>\n<PROFILESCOPETREE>\n<PGM");
-	put_attribute(out, "n", target);
+	quote_xml(out, "n", target);
 	buf_printf(out, ">\n");
 	for (size_t i = 0; i < k->row_count; i++) {
 		int levels = levels_new(last, rows[i]);

@@ -9,7 +9,7 @@
 #include "report/flame_page.h"
 #include "util/buf.h"
 #include "util/hash.h"
-#include "util/text.h"
+#include "util/quote.h"
 
 /* Of each of the data block's arrays. */
 #define ARRAY_MAX_BYTES ((size_t)1 << 30)
@@ -23,30 +23,6 @@ struct flame {
 	struct intern *strings, *function_keys;
 	uint32_t depth, contexts; /* of the last context; how many there are */
 };
-
-/* Text as a JSON string that may stand in a page: no "<", so nothing ends the block it is in. */
-static void put_string(struct buf *b, const char *text)
-{
-	size_t size = text_escape_controls(NULL, 0, text, strlen(text));
-	char *safe = malloc(size + 1);
-
-	if (!safe) {
-		b->error = -ENOMEM;
-		return;
-	}
-	text_escape_controls(safe, size + 1, text, strlen(text));
-	buf_append_u8(b, '"');
-	for (const char *p = safe; *p; p++) {
-		if (*p == '"' || *p == '\\')
-			buf_append_u8(b, '\\');
-		if (*p == '<' || *p == '>' || *p == '&' || (unsigned char)*p < 0x20)
-			buf_printf(b, "\\u%04x", (unsigned char)*p);
-		else
-			buf_append_u8(b, (uint8_t)*p);
-	}
-	buf_append_u8(b, '"');
-	free(safe);
-}
 
 int flame_new(size_t event_count, struct flame **ret)
 {
@@ -96,7 +72,7 @@ int flame_add_event(struct flame *f, const char *name, double sample_ns)
 	if (f->events_added++)
 		buf_append_u8(&f->events, ',');
 	buf_printf(&f->events, "{\"name\":");
-	put_string(&f->events, name);
+	quote_json(&f->events, name);
 	buf_printf(&f->events, ",\"ns\":%.9g}", sample_ns);
 	return f->events.error;
 }
@@ -162,7 +138,7 @@ static void put_strings(struct buf *b, const struct intern *strings)
 	for (uint32_t i = 0; i < intern_count(strings); i++) {
 		if (i)
 			buf_append_u8(b, ',');
-		put_string(b, intern_get(strings, i, &size));
+		quote_json(b, intern_get(strings, i, &size));
 	}
 	buf_append_u8(b, ']');
 }
@@ -186,7 +162,7 @@ static void put_header(struct buf *b, const struct report_header *h)
 			continue;
 		if (any)
 			buf_append_u8(b, ',');
-		put_string(b, line);
+		quote_json(b, line);
 		any = true;
 	}
 	buf_append_u8(b, ']');
@@ -201,9 +177,9 @@ int flame_write(const struct flame *f, const char *title, const char *summary,
 
 	buf_init(&b, 8 * ARRAY_MAX_BYTES);
 	buf_printf(&b, "{\"title\":");
-	put_string(&b, title);
+	quote_json(&b, title);
 	buf_printf(&b, ",\n\"summary\":");
-	put_string(&b, summary);
+	quote_json(&b, summary);
 	put_header(&b, h);
 	put_array(&b, "events", &f->events);
 	put_strings(&b, f->strings);
