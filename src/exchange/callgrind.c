@@ -13,11 +13,14 @@
 /*
  * callgrind's profile format (valgrind's manual, "Callgrind Format Specification"): under each
  * function its own cost by line, and its calls by line and callee with what they cost inclusively.
- * A call that is on one stack several times, by recursion, counts once.
+ * A call that is on one stack several times, by recursion, counts once; and as readers add up the
+ * calls of a function, what it does when it is under way already is, as valgrind has it, of a
+ * function of its own, NAME'2.
  */
 
 #define ENTRIES_MAX (64u << 20)
 #define NO_FUNCTION UINT32_MAX
+#define AGAIN	    (1u << 30) /* in the number of a function: it is under way already */
 
 /* Of an entry: padding would be part of a key. */
 struct entry_key {
@@ -31,6 +34,7 @@ struct entries {
 	uint64_t *costs;  /* for each entry, for each event */
 	uint64_t *counts; /* stacks of an entry */
 	uint32_t *stamps; /* the last stack that has been counted in an entry */
+	uint32_t *way;	  /* the last stack on which a function was met */
 	size_t room;
 };
 
@@ -61,10 +65,10 @@ static int make_room(struct entries *e, uint32_t number)
 }
 
 /* Adds a stack's cost to what a place costs by itself, or by calling; stamp: the stack's number. */
-static int add_cost(struct entries *e, const struct stack_place *place, uint32_t callee,
-		    const struct stack_count *c, uint32_t stamp)
+static int add_cost(struct entries *e, const struct stack_place *place, uint32_t function,
+		    uint32_t callee, const struct stack_count *c, uint32_t stamp)
 {
-	struct entry_key key = {place->function, callee, 0, place->line};
+	struct entry_key key = {function, callee, 0, place->line};
 	size_t events = e->set->query->event_count;
 	const char *file = place->file ? place->file : "";
 	uint32_t number;
@@ -86,23 +90,39 @@ static int add_cost(struct entries *e, const struct stack_place *place, uint32_t
 	return 0;
 }
 
+/* The function at a level of a stack, which are asked for one after the other. */
+static uint32_t function_at(struct entries *e, const struct stack_levels *levels, size_t level,
+			    uint32_t stamp)
+{
+	uint32_t function;
+
+	if (level == levels->count)
+		return NO_FUNCTION;
+	function = e->set->places[levels->list[level].place].function;
+	if (e->way[function] == stamp)
+		return function | AGAIN;
+	e->way[function] = stamp;
+	return function;
+}
+
 static int add_stacks(struct entries *e)
 {
 	const struct stack_set *s = e->set;
 	struct stack_levels levels = {0};
-	int r = 0;
+	int r;
 
+	e->way = calloc(s->function_count + 1, sizeof(*e->way));
+	r = e->way ? 0 : -ENOMEM;
 	for (size_t i = 0; i < s->count_count && !r; i++) {
-		const struct stack_place *place = NULL;
+		uint32_t stamp = (uint32_t)i + 1, function, callee;
 
 		r = stack_levels_read(&levels, s, s->counts[i].node);
+		callee = r ? NO_FUNCTION : function_at(e, &levels, 0, stamp);
 		for (size_t k = 0; k < levels.count && !r; k++) {
-			place = &s->places[levels.list[k].place];
-			r = add_cost(e, place,
-				     k + 1 < levels.count
-					     ? s->places[levels.list[k + 1].place].function
-					     : NO_FUNCTION,
-				     &s->counts[i], (uint32_t)i + 1);
+			function = callee;
+			callee = function_at(e, &levels, k + 1, stamp);
+			r = add_cost(e, &s->places[levels.list[k].place], function, callee,
+				     &s->counts[i], stamp);
 		}
 	}
 	free(levels.list);
@@ -131,13 +151,13 @@ static int compare_entries(const void *a, const void *b, void *arg)
 }
 
 /* "(1)" at the beginning would stand for a name from before. */
-static void put_name(struct buf *b, const char *what, const char *name)
+static void put_name(struct buf *b, const char *what, const char *name, const char *suffix)
 {
 	bool compressed = name[0] == '(' && isdigit((unsigned char)name[1]);
 
 	buf_printf(b, "%s=%s", what, !*name ? "???" : compressed ? "\\x28" : "");
 	quote_plain(b, name + compressed, strlen(name) - compressed);
-	buf_append_u8(b, '\n');
+	buf_printf(b, "%s\n", suffix);
 }
 
 static void put_costs(struct buf *b, const struct entries *e, uint32_t number)
@@ -162,13 +182,14 @@ static const char **find_files(const struct stack_set *s)
 }
 
 static void put_function(struct buf *b, const struct stack_set *s, const char *const *files,
-			 uint32_t number, const char *const tags[3])
+			 uint32_t function, const char *const tags[3])
 {
+	uint32_t number = function & ~AGAIN;
 	const struct stack_function *f = &s->functions[number];
 
-	put_name(b, tags[0], s->images[f->image].path);
-	put_name(b, tags[1], files[number] ? files[number] : "");
-	put_name(b, tags[2], f->name);
+	put_name(b, tags[0], s->images[f->image].path, "");
+	put_name(b, tags[1], files[number] ? files[number] : "", "");
+	put_name(b, tags[2], f->name, function & AGAIN ? "'2" : "");
 }
 
 static int put_entries(struct buf *b, const struct entries *e)
@@ -207,7 +228,7 @@ static int put_entries(struct buf *b, const struct entries *e)
 static void put_head(struct buf *b, const struct stack_set *s, const struct stacks_about *about)
 {
 	buf_printf(b, "# callgrind format\nversion: 1\ncreator: culprit " CULPRIT_VERSION "\n");
-	put_name(b, "# profile", about->title);
+	put_name(b, "# profile", about->title, "");
 	buf_printf(b, "positions: line\nevents:");
 	for (size_t i = 0; i < s->query->event_count; i++) {
 		const char *p = s->query->events[i].label;
@@ -247,6 +268,7 @@ int stacks_write_callgrind(const struct stack_set *s, const struct stacks_about 
 	free(e.costs);
 	free(e.counts);
 	free(e.stamps);
+	free(e.way);
 	if (r && !out->error)
 		out->error = r;
 	return out->error;
