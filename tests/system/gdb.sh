@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
+# shellcheck shell=bash
+# timeout: 300
+# Stacks of programs with several threads: frame by frame those that gdb finds in each thread at the
+# same instruction. At most one in 200 may be otherwise, and one in 10 end where there is no table but
+# gdb guesses (just after a thread was made). STACKS=100 compares more.
+. "$(dirname "$0")/../sampling.sh"
+need_sampling
+native=$programs/native-gdb
+n=${STACKS:-20}
+if ! [ -x "$native" ]; then
+	skip 'stacks' 'not x86-64'
+	tap_end
+elif ! gdb -nx -batch -ex 'python print(1)' >/dev/null 2>&1; then
+	skip 'stacks' 'no gdb with python: dev/deps installs it'
+	tap_end
+fi
+
+# same NAME COMMAND...: a case. The command must be long enough, and have threads.
+same() {
+	local name=$1
+	shift
+	if ! command -v "$1" >/dev/null; then
+		skip "$name" "there is no $1"
+		return
+	fi
+	if timeout 100 "$native" "$n" "$@" >out 2>err </dev/null; then pass "$name"; else fail "$name" "$(tail -40 err)"; fi
+	sed -n 's/^native-gdb: /# /p' err
+}
+head -c 40000000 /dev/urandom | base64 >text
+same 'calls through an inlined function, and by recursion' "$programs/callers" 100
+same 'xz' xz -T3 -k -c text
+same 'ripgrep, in Rust' rg -j4 -c '(a|b)+[0-9]{2,}x?(foo|bar)*.*[qz]' text text text text
+same 'sort' sort --parallel=3 -S 300M text
+tap_end
