@@ -211,6 +211,8 @@ int main(int argc, char **argv)
 		fprintf(stderr, "usage: native-stack STACKS COMMAND...\n");
 		return 2;
 	}
+	t.print_place = print_place;
+	t.has_rule = has_rule;
 	start_unwinder();
 	add_vdso();
 	start(argv + 2);

@@ -55,6 +55,10 @@ static struct {
 	char *files[SLOTS]; /* by slot; they outlive an exec */
 	uint32_t slots;
 	struct truth truth;
+	/* Of whoever has the truth: tells what is at an address; whether there is a rule for a
+	 * frame of it, rather than a guess by the frame pointer. */
+	void (*print_place)(const char *who, uint64_t address);
+	bool (*has_rule)(uint32_t i);
 	struct wire_stack stack; /* the last that came from where the command stands */
 	uint64_t compared, equal, shorter, longer, other, frames;
 	uint64_t guessed; /* differ after a frame of which no table says anything */
@@ -306,11 +310,6 @@ static bool is_kept(uint32_t i)
 	return i < WIRE_STACK_INNER || i + WIRE_STACK_OUTER >= t.stack.followed;
 }
 
-/* For whoever has the truth: tells what is at an address, and whether there is a rule for a frame
- * of it, rather than a guess by the frame pointer. */
-static void print_place(const char *who, uint64_t address);
-static bool has_rule(uint32_t i);
-
 static void print_disagreement(const char *what, uint32_t at)
 {
 	if (t.shown++ >= SHOWN)
@@ -322,11 +321,11 @@ static void print_disagreement(const char *what, uint32_t at)
 		t.stack.end < WIRE_STACK_ENDS && end_texts[t.stack.end] ? end_texts[t.stack.end]
 									: "?",
 		t.truth.count, t.truth.complete ? "complete" : "not complete");
-	print_place("leaf", t.truth.pc[0]);
+	t.print_place("leaf", t.truth.pc[0]);
 	if (at > 0)
-		print_place("last common", t.truth.pc[at - 1]);
+		t.print_place("last common", t.truth.pc[at - 1]);
 	if (at < t.truth.count)
-		print_place("in truth", t.truth.pc[at]);
+		t.print_place("in truth", t.truth.pc[at]);
 	if (at < t.stack.followed && is_kept(at))
 		fprintf(stderr, "#   ours %#" PRIx64 "\n", our_frame(at));
 }
@@ -349,7 +348,7 @@ static void compare(void)
 		t.equal++;
 		return;
 	}
-	if (at > 0 && !has_rule(at - 1)) {
+	if (at > 0 && !t.has_rule(at - 1)) {
 		t.guessed++;
 		print_disagreement("guessed", at);
 	} else if (at < both) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
 /*
- * callers SECONDS: one function, called in many ways, in turns of random length. Prints the processor
- * time that it took in each, in ns, by the clock of the thread:
+ * callers SECONDS: one function, called in many ways, in turns of random length. Prints the
+ *processor time that it took in each, in ns, by the clock of the thread:
  *
  *	left.1, left.2	from two places of one function, the first about a third of the second
  *	right		through an inlined function, seldom, but for long
