@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "cmd/calls_view.h"
+#include "cmd/output.h"
 #include "exchange/stacks.h"
 #include "report/flame.h"
 
@@ -119,18 +120,20 @@ static int save(const struct html *p, const struct report_header *h, const char 
 		struct diag *diag)
 {
 	const struct stack_quality *q = &p->tree->set->quality;
-	FILE *out = strcmp(path, "-") ? fopen(path, "we") : stdout;
+	FILE *out = strcmp(path, "-") ? output_open(path, diag) : stdout;
 	char title[512], summary[512];
 	int r;
 
 	if (!out)
-		return diag_fail(diag, errno, "cannot write %s: %s", path, strerror(errno));
+		return -EIO;
 	snprintf(title, sizeof(title), "%s%s%s", h->machine ? h->machine : "culprit",
 		 h->epoch_count ? ", " : "", h->epoch_count ? h->epochs[h->epoch_count - 1] : "");
 	snprintf(summary, sizeof(summary), "%" PRIu64 " stacks, %.2f%% of them complete", q->stacks,
 		 q->stacks ? 100 * (double)q->complete / (double)q->stacks : 0);
 	r = flame_write(p->flame, title, summary, h, out);
-	if ((out == stdout ? fflush(out) : fclose(out)) && !r)
+	if (out != stdout)
+		return output_close(out, path, r, diag);
+	if (fflush(out) && !r)
 		r = -EIO;
 	return r ? diag_fail(diag, -r, "cannot write %s: %s", path, strerror(-r)) : 0;
 }

@@ -76,6 +76,8 @@ static int verify(const struct report_options *o, const char *path)
 		r = db_verify(path, &io_system, add_finding, rows, &t, &diag);
 	else
 		r = db_verify(path, &io_system, print_finding, NULL, &t, &diag);
+	if (!r && !t.epochs)
+		r = diag_fail(&diag, ENOENT, "there are no epochs in %s: is it a database?", path);
 	if (r < 0 && r != -EBADMSG) {
 		json_decref(rows);
 		return cmd_fail(&diag);

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include "cmd/output.h"
 
 /* culprit export: profiles for other programs. */
 
@@ -76,15 +77,13 @@ int export_save(const struct buf *b, const char *path, struct diag *diag)
 				 strerror(-b->error));
 	if (!strcmp(path, "-"))
 		return cmd_write(b->data, b->size);
-	f = fopen(path, "we");
+	f = output_open(path, diag);
 	if (!f)
-		return diag_fail(diag, errno, "cannot write %s: %s", path, strerror(errno));
+		return -EIO;
+	errno = 0;
 	if (b->size && fwrite(b->data, b->size, 1, f) != 1)
-		r = -EIO;
-	if (fclose(f) || r)
-		return diag_fail(diag, errno ? errno : EIO, "cannot write %s: %s", path,
-				 strerror(errno ? errno : EIO));
-	return 0;
+		r = errno ? -errno : -EIO;
+	return output_close(f, path, r, diag);
 }
 
 int export_open(struct export_source *s, struct report_options *report, enum query_group group,

@@ -45,5 +45,8 @@ import json
 d = json.load(open("out"))
 assert d["damaged"] == len(d["rows"]) > 0 and all("seg-" in r["what"] for r in d["rows"])'
 check_status "verify takes the database's name" 1 "$culprit" db verify /nonexistent
+mkdir none
+check_status "a folder that is no database" 1 "$culprit" db verify none
+check_match "is not called sound" err "^culprit: there are no epochs in none: is it a database"
 check_status 'verify takes no second one' 2 "$culprit" db verify a b
 tap_end

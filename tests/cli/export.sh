@@ -140,6 +140,15 @@ refuse "lines without debug information" 1 'debug information|line numbers' -i d
 refuse "a directory that is not there" 1 'no/x' -i db --bolt-fdata no/x
 check "leave no file" test ! -e x
 check_status "a full disk is an error" 1 sh -c '"$1" export -i db --bolt-fdata - >/dev/full' - "$culprit"
+if mkdir small && mount -t tmpfs -o size=4k small small 2>/dev/null; then
+	head -c 4096 /dev/zero >small/filling
+	check_status "a full disk" 1 "$culprit" export -i db --bolt-fdata small/new
+	check_match "is named" err 'cannot write small/new: No space left on device'
+	check "and no part is left" test ! -e small/new
+	umount small
+else
+	skip "a full disk" "no file system can be mounted here"
+fi
 check "is told once" [ "$(wc -l <err)" = 1 ]
 check_match "with the reason" err 'No space left on device'
 {
