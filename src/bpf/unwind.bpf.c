@@ -413,12 +413,14 @@ static __always_inline __u32 stack_bytes(const struct unwind *u)
 	       (WIRE_STACK_KERNEL + kept) * sizeof(__u64);
 }
 
-/* The first of its key: with its frames. */
-static __always_inline void send(struct unwind *u, struct wire_stack_counters *count)
+/*
+ * The first of its key: with its frames. Where the ring has no room for them the collector will
+ * have a count without frames, and counts it as lost.
+ */
+static __always_inline void send(struct unwind *u)
 {
 	/* The collector looks at its tick; waking it would cost more than the stack. */
-	if (bpf_ringbuf_output(&stacks, &u->stack, stack_bytes(u), BPF_RB_NO_WAKEUP))
-		count->lost_ring++;
+	bpf_ringbuf_output(&stacks, &u->stack, stack_bytes(u), BPF_RB_NO_WAKEUP);
 }
 
 /* For the collector to go on with. False: there is no room. */
@@ -451,7 +453,7 @@ static __always_inline void count_stack(struct unwind *u, struct wire_stack_coun
 	found = bpf_map_lookup_elem(&counts, &u->stack.key);
 	if (!found) {
 		if (bpf_map_update_elem(&counts, &u->stack.key, &first, BPF_NOEXIST) == 0) {
-			send(u, count);
+			send(u);
 			return;
 		}
 		/* Another CPU was faster, or there is no room. */

@@ -183,7 +183,6 @@ struct wire_stack_counters {
 	wire_u64 frames; /* that were followed */
 	wire_u64 ends[WIRE_STACK_ENDS];
 	wire_u64 lost_full;	   /* found counts full */
-	wire_u64 lost_ring;	   /* found the ring full: their key counts, but has no frames */
 	wire_u64 collisions;	   /* of keys: not counted */
 	wire_u64 python_frames;	   /* that stand for the evaluator's */
 	wire_u64 python_unnamed;   /* of these: without a number */

@@ -332,7 +332,6 @@ void unwinder_count(const struct unwinder *u, struct wire_stack_counters *ret)
 			ret->spent_ns += each[i].spent_ns;
 			ret->frames += each[i].frames;
 			ret->lost_full += each[i].lost_full;
-			ret->lost_ring += each[i].lost_ring;
 			ret->collisions += each[i].collisions;
 			ret->python_frames += each[i].python_frames;
 			ret->python_unnamed += each[i].python_unnamed;

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#ifndef CULPRIT_COLLECT_SESSION_STATE_H
+#define CULPRIT_COLLECT_SESSION_STATE_H
+
+#include <stdbool.h>
+#include "bpf/wire.h"
+#include "collect/edges.h"
+#include "collect/files.h"
+#include "collect/keeper.h"
+#include "collect/period.h"
+#include "collect/process.h"
+#include "collect/rate.h"
+#include "collect/resolve.h"
+#include "collect/sampler.h"
+#include "collect/session.h"
+#include "collect/sideband.h"
+#include "collect/skid.h"
+#include "collect/stacks.h"
+#include "collect/subject.h"
+#include "collect/tally.h"
+#include "db/writer.h"
+#include "image/kernel.h"
+
+/* What is behind struct session; for the session*.c files only. */
+
+#define MOVES_MAX 4096 /* more than the notices ring holds */
+
+struct session {
+	struct session_config config;
+	uint64_t periods[WIRE_EVENTS];
+	struct rate rate;
+	struct image_worker *worker;
+	struct files *files;
+	struct processes *processes;
+	struct image_kernel *kernel;
+	struct sideband *sideband;
+	struct sampler *sampler;
+	struct db_batch *batch;
+	struct db_writer *writer;
+	struct resolver *resolver;
+	struct keeper *keeper;
+	struct edges *edges;   /* NULL: samples are not followed */
+	struct diag edges_why; /* ... and why */
+	struct stacks *stacks; /* NULL: none are taken */
+	struct diag stacks_why;
+	struct subject_labels labels;
+	struct tally tally;
+	struct skid_facts skid[WIRE_EVENTS]; /* empty where it is not known */
+	struct move {
+		pid_t pid;
+		uint64_t time_ns;
+	} moves[MOVES_MAX]; /* between cgroups */
+	size_t move_count, moves_done;
+	struct period tick; /* time between ticks, ns */
+	uint64_t next_tick_ns, next_collect_ns, drained_slots;
+	uint64_t last_tick_ns;
+	uint64_t batch_start_ns, started_ns, flushed;
+	bool running;
+	struct diag trouble; /* why the last flush that nobody asked for failed */
+};
+
+/* session.c: the batch is full. A struct session as its argument. */
+int session_make_room(void *arg);
+
+#endif
