@@ -87,9 +87,11 @@ uint32_t file_slots_learn(struct file_slots *s, const struct file_place *place)
 	s->looks_left--;
 	m = resolver_find_mapping(s->config.resolver, place->tgid, place->address, place->time_ns,
 				  &life);
-	/* What this side knows of the process may not be what the kernel saw: an older mapping, or
-	 * a process that was gone before it was seen. */
-	if (!m || place->address - m->start + m->file_offset != place->offset) {
+	/* What this side knows of the process may not be what the kernel saw: an older mapping,
+	 * also one of another file that lay alike, or a process that was gone before it was seen.
+	 */
+	if (!m || place->address - m->start + m->file_offset != place->offset ||
+	    (m->file && file_is_other(m->file, place->file.device, place->file.inode))) {
 		s->unplaced++;
 		return 0;
 	}

@@ -454,6 +454,16 @@ static bool is_final(const struct mapped_file *file)
 		(file->state == FILE_OPAQUE && file->attempts >= ATTEMPTS_MAX));
 }
 
+bool file_is_other(const struct mapped_file *file, uint32_t kernel_device, uint64_t inode)
+{
+	const struct file_name *n = &file->name;
+	bool named = n->build_id_size == 0; /* else records have no numbers */
+	uint32_t device = named ? n->device_major << 20 | n->device_minor
+				: major(file->device) << 20 | minor(file->device);
+
+	return device == kernel_device && (named ? n->inode : file->inode) != inode;
+}
+
 bool file_is_pending(const struct mapped_file *file)
 {
 	return file->state == FILE_OPAQUE && file->late && !is_final(file);

@@ -77,6 +77,12 @@ void file_unref(struct mapped_file *file);
  */
 struct mapped_file *files_resolve(struct files *f, struct mapped_file *file, pid_t pid,
 				  uint64_t start, uint64_t end, uint64_t born_ns);
+/*
+ * Whether it is another file than the one that a program in the kernel saw mapped, with the
+ * kernel's numbers of its device and inode. False too where that cannot be told, as between file
+ * systems that have several numbers for one file.
+ */
+bool file_is_other(const struct mapped_file *file, uint32_t kernel_device, uint64_t inode);
 /* Whether it may be known what it is when files_resolve is called once more. */
 bool file_is_pending(const struct mapped_file *file);
 /* The same for a mapping that was just made, if its file was never seen before or is not named by

@@ -17,6 +17,7 @@ struct rest {
 	const struct wire_snapshot *snapshot;
 	struct spot spot; /* of the last address that was looked for */
 	bool past;	  /* the end of the copy was met */
+	bool is_other;	  /* where the kernel stopped there is another file by now */
 };
 
 static struct rest *host; /* of the stack that is followed */
@@ -38,6 +39,12 @@ static bool find_spot(struct rest *r, uint64_t address)
 	m = resolver_find_mapping(r->resolver, (pid_t)(stack->process & WIRE_TGID_MASK), address,
 				  stack->time_ns, &life);
 	r->spot = (struct spot){.mapping = m};
+	/* Of the place where the kernel stopped it is known which file it was. */
+	if (m && m->file && stack->address >= m->start && stack->address < m->end &&
+	    file_is_other(m->file, stack->file.device, stack->file.inode)) {
+		r->is_other = true;
+		m = NULL;
+	}
 	if (!m || stack_files_give(r->files, m, life->pid, &r->spot.slot)) {
 		r->spot.mapping = NULL;
 		return false;
@@ -107,6 +114,9 @@ void stack_rest(struct resolver *resolver, struct stack_files *files,
 	*ret = snapshot->stack;
 	for (bool is_new = false; end < 0 && ret->followed < WIRE_STACK_DEPTH; is_new = true)
 		end = follow(&r, &state, is_new, ret);
+	/* Better no frame than one of the file that is there now. */
+	if (r.is_other && ret->followed == snapshot->stack.followed && ret->followed)
+		ret->followed--;
 	if (end == WIRE_STACK_NOT_RESIDENT && r.past)
 		end = WIRE_STACK_NO_TABLE;
 	ret->end = (uint8_t)(end < 0 ? WIRE_STACK_TOO_DEEP : end);
