@@ -70,7 +70,7 @@ recorder=$!
 until grep -q 'of each CPU' moved.err || ! kill -0 $recorder; do sleep 0.05; done
 sleep 4
 echo $mover >"$group/other/cgroup.procs"
-sleep 4
+sleep 8
 kill -INT $recorder
 wait $recorder
 kill $mover
