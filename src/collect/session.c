@@ -57,6 +57,7 @@ static void note_move(void *arg, pid_t pid, uint64_t time_ns)
 
 	if (s->move_count < MOVES_MAX)
 		s->moves[s->move_count++] = (struct move){pid, time_ns};
+	s->moved = true;
 }
 
 /* Everything that processes did up to now, so that the samples up to now can be resolved. */
@@ -89,6 +90,7 @@ static int drain(struct session *s, unsigned first, unsigned count, struct diag 
 
 static int drain_all(struct session *s, struct diag *diag)
 {
+	s->moved = false; /* what moves while this goes on sets it again */
 	return drain(s, 0, sampler_cpus(s->sampler), diag);
 }
 
@@ -100,7 +102,7 @@ static void drain_part(struct session *s)
 
 	/* Who was moved to another cgroup has entries that were first hit in the former one: what
 	 * they count from now on belongs to the new one. */
-	if (s->move_count || sampler_pressure(s->sampler) > PRESSURE_HIGH) {
+	if (s->moved || sampler_pressure(s->sampler) > PRESSURE_HIGH) {
 		drain_all(s, NULL);
 		return;
 	}

@@ -51,6 +51,7 @@ struct session {
 		uint64_t time_ns;
 	} moves[MOVES_MAX]; /* between cgroups */
 	size_t move_count, moves_done;
+	bool moved;	    /* somebody, since all CPUs were drained */
 	struct period tick; /* time between ticks, ns */
 	uint64_t next_tick_ns, next_collect_ns, drained_slots;
 	uint64_t last_tick_ns;

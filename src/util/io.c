@@ -47,13 +47,17 @@ int io_read_all(const struct io *io, int fd, void *data, size_t size, uint64_t o
 	return 0;
 }
 
-ssize_t io_pread(int fd, void *data, size_t size, uint64_t offset)
+/* offset NULL: from where the descriptor stands. */
+static ssize_t read_full(int fd, void *data, size_t size, const uint64_t *offset)
 {
 	size_t done = 0;
 	ssize_t n;
 
 	while (done < size) {
-		n = pread(fd, (char *)data + done, size - done, (off_t)(offset + done));
+		char *at = (char *)data + done;
+
+		n = offset ? pread(fd, at, size - done, (off_t)(*offset + done))
+			   : read(fd, at, size - done);
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0)
@@ -65,22 +69,14 @@ ssize_t io_pread(int fd, void *data, size_t size, uint64_t offset)
 	return (ssize_t)done;
 }
 
+ssize_t io_pread(int fd, void *data, size_t size, uint64_t offset)
+{
+	return read_full(fd, data, size, &offset);
+}
+
 ssize_t io_read(int fd, void *data, size_t size)
 {
-	size_t done = 0;
-	ssize_t n;
-
-	while (done < size) {
-		n = read(fd, (char *)data + done, size - done);
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return -errno;
-		if (!n)
-			break;
-		done += (size_t)n;
-	}
-	return (ssize_t)done;
+	return read_full(fd, data, size, NULL);
 }
 
 /* A name of its own for each attempt: reports write the same blob at the same time. */

@@ -61,16 +61,15 @@ print(f"other {moved}, container {caged} of {every} in two runs")
 assert moved == p.function("two_second") > 50, [row["subject"] for row in p.by("--by", "subject").rows]
 assert 0.1 * every < caged < 0.9 * every
 '
-# The same process, in the middle of its one function. A move is noticed when a CPU is drained, which is
-# every 2 s: hence long before and long after.
+# The same process, in the middle of its one function.
 "$programs/spots-one" 60000000 &
 mover=$!
 "$culprit" record -F 1000 -p $mover -o moved.db >moved.out 2>moved.err &
 recorder=$!
 until grep -q 'of each CPU' moved.err || ! kill -0 $recorder; do sleep 0.05; done
-sleep 4
+sleep 2
 echo $mover >"$group/other/cgroup.procs"
-sleep 8
+sleep 2
 kill -INT $recorder
 wait $recorder
 kill $mover
