@@ -31,9 +31,9 @@ for kind in map dump; do
 	expect "code made at run time has the names of its perf-$kind file, after the process is gone" $kind.db '
 first, second = p.function("made_first"), p.function("made_second")
 print(f"{first} and {second} samples")
-# The second runs for three times as long. How much else there is, of a start, depends on the machine.
+# The second runs for three times as long.
 own = p.count(image=r"\[jit\]|.*/kinds")
-assert first > 20 and second > 1.5 * first and first + second > 0.9 * own, p.top()
+assert first > 20 and second > 1.5 * first and first + second > max(0.9 * own, 0.8 * p.samples), p.top()
 assert p.unknown == 0
 '
 done
@@ -64,8 +64,7 @@ JS
 n = p.function(".*busyLoop.*")
 made = p.count(image=r"\[jit\]")
 print(f"{n} samples in busyLoop, of {made} in code made at run time")
-# node itself takes longer than this to start on a slow machine.
-assert n > 100 and n > 0.8 * made, p.top()
+assert n > 100 and n > max(0.8 * made, 0.3 * p.samples), p.top()
 '
 fi
 for made in map node; do
