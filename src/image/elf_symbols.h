@@ -57,6 +57,9 @@ int elf_read_got(Elf *elf, struct elf_got_name **ret, size_t *ret_count);
 int elf_add_table(struct symbol_set *set, const struct elf_code *code, Elf *from, uint32_t type);
 int elf_add_plt(struct symbol_set *set, const struct elf_code *code);
 int elf_add_starts(struct symbol_set *set, const struct elf_code *code);
+/* Function starts that only the code itself shows, where what the set has leaves gaps: after all
+ * others. x86-64 only. */
+int elf_add_gaps(struct symbol_set *set, const struct elf_code *code);
 
 /*
  * The mini debug info (an xz-compressed ELF file) in .gnu_debugdata. *ret_data is its memory, to be

@@ -10,7 +10,8 @@
 /*
  * The functions of an image, sorted by address, not overlapping. Sources, best first: .symtab of
  * the image or of its separate debug file, .gnu_debugdata, .dynsym, then function starts from
- * .eh_frame for what none of them names ("FUN_401230": a row a function, never a row an address).
+ * .eh_frame, and from the code itself where that has none, for what none of them names
+ * ("FUN_401230": a row a function, never a row an address).
  */
 struct image_symbols;
 
@@ -18,7 +19,7 @@ struct image_function {
 	uint64_t start, size;
 	const char *name;      /* as in the file */
 	const char *demangled; /* C++ and Rust; the same as name for other functions */
-	uint8_t named;	       /* 0: the start is from .eh_frame, the name is made up */
+	uint8_t named;	       /* 0: the start is from .eh_frame or the code, the name is made up */
 	uint8_t local;	       /* 1: known to be no global symbol: others may have the same name */
 };
 

@@ -34,8 +34,12 @@ static int add_all(struct symbol_set *set, const struct elf_code *code, Elf *deb
 		err = elf_add_plt(set, code);
 	if (!err)
 		err = elf_add_starts(set, code);
+	if (!*source && set->count)
+		*source = "function starts";
+	if (!err)
+		err = elf_add_gaps(set, code);
 	if (!*source)
-		*source = set->count ? "function starts" : "none";
+		*source = set->count ? "code" : "none";
 	return err;
 }
 
@@ -60,7 +64,9 @@ static int read_open(Elf *elf, Elf *debug, size_t max_bytes, struct image_symbol
 	symbol_set_free(&set);
 	elf_code_free(&code);
 	if (err == -ENOENT)
-		return diag_fail(diag, ENOENT, "the file has neither symbols nor .eh_frame");
+		return diag_fail(diag, ENOENT,
+				 "the file has neither symbols nor .eh_frame, nor code in "
+				 "which functions are seen to start");
 	if (err == -EFBIG)
 		return diag_fail(diag, EFBIG, "the file has more than %zu MB of symbols",
 				 max_bytes >> 20);

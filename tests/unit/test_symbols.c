@@ -178,6 +178,46 @@ static void test_debug_files(void **state)
 	image_symbols_free(s);
 }
 
+/* Code that nothing tells of but itself. The loop is aligned as functions are, and the constant
+ * leads into one as a call would. */
+static const char gaps_s[] = ".globl _start, called, filled, frame, branch\n"
+			     "_start: call called; mov $0x17e8, %eax; add %al, (%rax)\n"
+			     " ud2; .byte 0x66, 0x0f, 0x1f, 0x44, 0, 0\n"
+			     "called: xor %eax, %eax; .p2align 4, 0x90\n"
+			     "loop: dec %eax; jnz loop; nop; ret\n"
+			     " .p2align 4, 0xcc\n"
+			     "filled: lea 1(%rdi), %eax; ret; .p2align 4, 0x90\n"
+			     "frame: push %rbp; mov %rsp, %rbp; pop %rbp; ret; .p2align 4, 0x90\n"
+			     "branch: endbr64; ret; .p2align 4, 0xcc\n";
+
+static void test_gaps(void **state)
+{
+	static const char *const names[] = {"called", "filled", "frame", "branch"};
+	struct image_symbols *whole, *s;
+	uint64_t first = 0;
+
+	(void)state;
+	assert_int_equal(workshop_write("gaps.s", gaps_s), 0);
+	assert_int_equal(workshop_run("gcc -nostdlib -static gaps.s -o gaps;"
+				      "strip -o gaps-stripped gaps"),
+			 0);
+	whole = read_symbols("gaps", NULL);
+	s = read_symbols("gaps-stripped", NULL);
+	check_sorted(s);
+	assert_string_equal(image_symbols_source(s), "code");
+	first = by_name(whole, "_start")->start;
+	assert_int_equal(image_symbols_count(s), 1 + sizeof(names) / sizeof(*names));
+	assert_int_equal(image_symbols_at(s, 0)->start, first);
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+		const struct image_function *f = image_symbols_at(s, i + 1);
+
+		assert_int_equal(f->start, by_name(whole, names[i])->start);
+		assert_int_equal(f->named, 0);
+	}
+	image_symbols_free(s);
+	image_symbols_free(whole);
+}
+
 static void test_cplusplus(void **state)
 {
 	(void)state;
@@ -375,12 +415,12 @@ static void test_limits(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_symtab),	      cmocka_unit_test(test_stripped),
-		cmocka_unit_test(test_no_sections),   cmocka_unit_test(test_debug_files),
-		cmocka_unit_test(test_cplusplus),     cmocka_unit_test(test_demangle),
-		cmocka_unit_test(test_demangle_bomb), cmocka_unit_test(test_build),
-		cmocka_unit_test(test_save_load),     cmocka_unit_test(test_limits),
-		cmocka_unit_test(test_hostile),
+		cmocka_unit_test(test_symtab),	    cmocka_unit_test(test_stripped),
+		cmocka_unit_test(test_no_sections), cmocka_unit_test(test_debug_files),
+		cmocka_unit_test(test_gaps),	    cmocka_unit_test(test_cplusplus),
+		cmocka_unit_test(test_demangle),    cmocka_unit_test(test_demangle_bomb),
+		cmocka_unit_test(test_build),	    cmocka_unit_test(test_save_load),
+		cmocka_unit_test(test_limits),	    cmocka_unit_test(test_hostile),
 	};
 	return cmocka_run_group_tests(tests, workshop_setup, workshop_teardown);
 }
