@@ -94,14 +94,17 @@ static __always_inline bool mapping_is_root(unsigned long entry)
 
 /*
  * One step down the tree of mappings: the entry of a node that covers the address. The tree may
- * change under us; what comes out is checked by the caller, and reads cannot fault.
+ * change under us; what comes out is checked by the caller, and reads cannot fault. Not static, so
+ * that the verifier looks at it once, and not once for each way to each of its calls.
  */
-static __always_inline unsigned long mapping_descend(struct mapping_node *copy, unsigned long entry,
-						     __u64 address)
+__noinline unsigned long mapping_descend(struct mapping_node *copy, unsigned long entry,
+					 __u64 address)
 {
 	__u32 type = entry >> 3 & 15, pivots, i;
 	unsigned long node = entry & ~255ul, slots, next = 0;
 
+	if (!copy)
+		return 0;
 	if (type == MAPLE_ARANGE) {
 		struct maple_arange_64 *n = (void *)node;
 
@@ -131,7 +134,7 @@ static __always_inline unsigned long mapping_descend(struct mapping_node *copy, 
 static __always_inline struct vm_area_struct *mapping_area(struct mm_struct *mm,
 							   struct mapping_node *copy, __u64 address)
 {
-	unsigned long entry = (unsigned long)mm->mm_mt.ma_root;
+	unsigned long entry = (unsigned long)BPF_CORE_READ(mm, mm_mt.ma_root);
 
 	if (!mapping_is_root(entry))
 		return 0;

@@ -160,35 +160,48 @@ static __always_inline void find_special(struct mm_struct *mm, struct mapping *m
 	m->shift = -m->begin;
 }
 
-/* The executable mapping at an address, and its file. False: there is none. */
-static __always_inline bool look_up_mapping(struct unwind *u, struct mm_struct *mm, __u64 address)
+/*
+ * Functions that are not static are looked at once by the verifier, and not once for each way to
+ * each of their calls: that is most of what the start of a recording costs. They are not in the way
+ * of a frame's usual code either.
+ */
+
+/* The executable mapping at an address, and its file. 0: there is none. */
+__noinline int look_up_mapping(struct unwind *u, __u64 address)
 {
-	struct vm_area_struct *area = mapping_area(mm, &u->node, address);
-	struct wire_file *file = &u->stack.file;
-	struct mapping *m = &u->here;
+	struct mm_struct *mm = ((struct task_struct *)bpf_get_current_task_btf())->mm;
+	struct vm_area_struct *area;
+	struct wire_file file;
+	struct mapping *m;
 	struct inode *inode;
 	__u32 *slot;
 
+	if (!u || !mm)
+		return 0;
+	m = &u->here;
+	area = mapping_area(mm, &u->node, address);
 	if (!area)
-		return false;
+		return 0;
 	m->begin = BPF_CORE_READ(area, vm_start);
 	m->end = BPF_CORE_READ(area, vm_end);
 	m->slot = m->is_known = 0;
 	if (address < m->begin || address >= m->end || !(BPF_CORE_READ(area, vm_flags) & VM_EXEC))
-		return false;
+		return 0;
 	inode = BPF_CORE_READ(area, vm_file, f_inode);
 	if (!inode) {
 		find_special(mm, m);
-		return true;
+		return 1;
 	}
 	m->shift = (BPF_CORE_READ(area, vm_pgoff) << 12) - m->begin;
-	mapping_name_file(inode, file);
-	slot = bpf_map_lookup_elem(&files, file);
+	/* Verifiers before Linux 6.2 take no key from behind an argument. */
+	mapping_name_file(inode, &file);
+	u->stack.file = file;
+	slot = bpf_map_lookup_elem(&files, &file);
 	/* Offsets from 4 GiB on have no place in a frame. */
 	if (slot && m->end + m->shift <= 1ull << 32)
 		m->slot = *slot;
 	m->is_known = slot != 0;
-	return true;
+	return 1;
 }
 
 /* Into u->here. */
@@ -200,10 +213,7 @@ static __always_inline bool find_mapping(struct unwind *u, __u64 address)
 			return true;
 		}
 	}
-	struct task_struct *task = (void *)bpf_get_current_task_btf();
-	struct mm_struct *mm = task->mm;
-
-	if (!mm || !look_up_mapping(u, mm, address))
+	if (!look_up_mapping(u, address))
 		return false;
 	if (u->here.is_known)
 		u->mapping[u->next_cached++ % CACHED] = u->here;
@@ -232,9 +242,9 @@ static __always_inline __u32 read_row(void *chunk, __u32 row)
 }
 
 /* The number of the rule at an offset of a file; 0: none. */
-static __always_inline __u32 find_rule(const struct wire_unwind_table *t, __u32 offset)
+__noinline __u32 find_rule(__u32 first_page, __u32 offset)
 {
-	__u32 place = (t->first_page + (offset >> WIRE_UNWIND_PAGE_BITS)) * WIRE_UNWIND_PAGE_ROWS;
+	__u32 place = (first_page + (offset >> WIRE_UNWIND_PAGE_BITS)) * WIRE_UNWIND_PAGE_ROWS;
 	struct pair *page = read_pair(find_chunk(place), place);
 	__u32 low, high;
 	void *chunk;
@@ -257,6 +267,12 @@ static __always_inline __u32 find_rule(const struct wire_unwind_table *t, __u32 
 	return read_row(chunk, low) & 0xffff;
 }
 
+/* For code that has no rule. */
+__noinline int follow_frame_pointer(struct wire_unwind_state *state)
+{
+	return state ? unwind_follow_frame_pointer(state) : WIRE_STACK_NO_RULE;
+}
+
 /* The way from a frame to the next by the table of its file. */
 static __always_inline int follow_table(struct unwind *u, const struct wire_unwind_table *t,
 					__u64 pc)
@@ -265,19 +281,18 @@ static __always_inline int follow_table(struct unwind *u, const struct wire_unwi
 	struct wire_unwind_rule *rule;
 
 	if (u->here.is_known && !u->here.slot)
-		return unwind_follow_frame_pointer(&u->state);
+		return follow_frame_pointer(&u->state);
 	if (!u->here.slot || !t || t->page_count == 0) {
 		u->stack.address = pc;
 		u->stack.file_offset = pc + u->here.shift;
 		return WIRE_STACK_NO_TABLE;
 	}
 	if (offset >> WIRE_UNWIND_PAGE_BITS < t->page_count)
-		number = find_rule(t, offset);
+		number = find_rule(t->first_page, offset);
 	rule = bpf_map_lookup_elem(&rules, &number);
 	if (!rule)
 		return WIRE_STACK_NO_RULE;
-	return number ? unwind_follow_rule(&u->state, rule)
-		      : unwind_follow_frame_pointer(&u->state);
+	return number ? unwind_follow_rule(&u->state, rule) : follow_frame_pointer(&u->state);
 }
 
 /* Whether the C frame that begins there and was followed is one that Python frames stand for. */
