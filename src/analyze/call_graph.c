@@ -15,7 +15,7 @@ struct maker {
 	const struct tree *tree;
 	struct map64 *arc_keys;
 	struct intern *sites;
-	size_t arc_room;
+	size_t arc_room, arc_total_room;
 	/* While the tree is visited, for each function. */
 	uint32_t *active; /* how often it is under way */
 	uint32_t *outer;  /* the arc of its outermost call */
@@ -34,6 +34,7 @@ static int find_arc(struct maker *m, uint32_t from, uint32_t to, uint32_t *ret)
 	struct call_graph *g = m->graph;
 	uint64_t key = (uint64_t)from << 32 | to, index;
 	struct call_arc *arcs;
+	uint64_t *totals;
 
 	if (!map64_get(m->arc_keys, key, &index)) {
 		*ret = (uint32_t)index;
@@ -43,6 +44,13 @@ static int find_arc(struct maker *m, uint32_t from, uint32_t to, uint32_t *ret)
 	if (!arcs)
 		return -ENOMEM;
 	g->arcs = arcs;
+	totals = stack_set_grow(g->arc_totals, &m->arc_total_room, g->arc_count,
+				m->tree->event_count * sizeof(*totals));
+	if (!totals)
+		return -ENOMEM;
+	g->arc_totals = totals;
+	memset(totals + g->arc_count * m->tree->event_count, 0,
+	       m->tree->event_count * sizeof(*totals));
 	arcs[g->arc_count] = (struct call_arc){.from = from, .to = to};
 	*ret = (uint32_t)g->arc_count++;
 	return map64_put(m->arc_keys, key, *ret);
@@ -61,6 +69,14 @@ static int count_site(struct maker *m, struct call_arc *arc, uint64_t site)
 
 	arc->sites += intern_count(m->sites) > before;
 	return err;
+}
+
+static void add_totals(const struct maker *m, uint64_t *all, size_t index, uint32_t node)
+{
+	uint64_t *to = all + index * m->tree->event_count;
+
+	for (size_t e = 0; e < m->tree->event_count; e++)
+		to[e] = num_add_sat(to[e], tree_total(m->tree, node, e));
 }
 
 static void enter(void *arg, uint32_t node)
@@ -87,6 +103,8 @@ static void enter(void *arg, uint32_t node)
 		a = &m->graph->arcs[arc];
 		a->total = num_add_sat(a->total, tree_total(m->tree, node, 0));
 		function->total = num_add_sat(function->total, tree_total(m->tree, node, 0));
+		add_totals(m, m->graph->arc_totals, arc, node);
+		add_totals(m, m->graph->function_totals, f, node);
 	}
 	a = &m->graph->arcs[m->outer[f]];
 	a->self = num_add_sat(a->self, tree_self(m->tree, node, 0));
@@ -112,8 +130,10 @@ static void enter_cycle(void *arg, uint32_t node)
 	if (!cycle)
 		return;
 	c = &m->graph->cycles[cycle];
-	if (!m->active_cycles[cycle]++)
+	if (!m->active_cycles[cycle]++) {
 		c->total = num_add_sat(c->total, tree_total(m->tree, node, 0));
+		add_totals(m, m->graph->cycle_totals, cycle, node);
+	}
 	c->self = num_add_sat(c->self, tree_self(m->tree, node, 0));
 }
 
@@ -211,15 +231,17 @@ static int list_arcs(struct call_graph *g, size_t function_count)
 static int make(struct maker *m, const struct call_counts *counts)
 {
 	struct call_graph *g = m->graph;
-	size_t functions = m->tree->set->function_count;
+	size_t functions = m->tree->set->function_count, events = m->tree->event_count;
 	int err;
 
+	g->function_totals = calloc(functions * events + 1, sizeof(*g->function_totals));
 	g->functions = calloc(functions + 1, sizeof(*g->functions));
 	m->active = calloc(functions + 1, sizeof(*m->active));
 	m->outer = calloc(functions + 1, sizeof(*m->outer));
 	m->arc_keys = map64_new(ARCS_MAX);
 	m->sites = intern_new(ARCS_MAX);
-	if (!g->functions || !m->active || !m->outer || !m->arc_keys || !m->sites)
+	if (!g->functions || !g->function_totals || !m->active || !m->outer || !m->arc_keys ||
+	    !m->sites)
 		return -ENOMEM;
 	err = tree_visit(m->tree, enter, leave, m);
 	err = err ? err : m->err;
@@ -232,7 +254,8 @@ static int make(struct maker *m, const struct call_counts *counts)
 	if (err)
 		return err;
 	m->active_cycles = calloc(g->cycle_count + 2, sizeof(*m->active_cycles));
-	if (!m->active_cycles)
+	g->cycle_totals = calloc((g->cycle_count + 2) * events, sizeof(*g->cycle_totals));
+	if (!m->active_cycles || !g->cycle_totals)
 		return -ENOMEM;
 	err = tree_visit(m->tree, enter_cycle, leave_cycle, m);
 	if (!err)
@@ -249,6 +272,9 @@ void call_graph_free(struct call_graph *g)
 	free(g->cycles);
 	free(g->order);
 	free(g->members);
+	free(g->function_totals);
+	free(g->arc_totals);
+	free(g->cycle_totals);
 	free(g);
 }
 

@@ -15,7 +15,8 @@
  * function was called by whom: it shares the time of a function among its callers by these counts.
  * Functions that call each other in a circle are a cycle, whose time is shared as a whole.
  *
- * All of the first event. Trees without inlined functions, whose calls cannot be counted.
+ * All of the first event, but for the totals of each that stand beside. Trees without inlined
+ * functions, whose calls cannot be counted.
  */
 
 #define CALL_NOBODY UINT32_MAX /* as a caller: the thread's start, or one that is on no stack */
@@ -56,6 +57,8 @@ struct call_graph {
 	uint32_t *order; /* the functions of the tree, callees before callers, cycles together */
 	size_t ordered;
 	uint32_t *members; /* room for the lists of arcs */
+	/* The totals of functions, arcs and cycles again, for each event of the tree. */
+	uint64_t *function_totals, *arc_totals, *cycle_totals;
 };
 
 /* How often functions were seen to call each other: passes over edges, in windows of code that was

@@ -98,6 +98,14 @@ static uint64_t place_of(const struct cfg_function *f, uint64_t address)
 	return block == CFG_OUTSIDE ? address : f->blocks[block].start;
 }
 
+/* Behind the last byte that counts as the place. */
+static uint64_t end_of_place(const struct cfg_function *f, uint64_t address)
+{
+	uint32_t block = f ? cfg_function_block_at(f, address) : CFG_OUTSIDE;
+
+	return block == CFG_OUTSIDE ? address + (address < UINT64_MAX) : f->blocks[block].end;
+}
+
 static int compare_places(const void *x, const void *y)
 {
 	const struct place *a = x, *b = y;
@@ -120,18 +128,10 @@ static int collect_places(const struct work *w, int s, const struct rank_row *ro
 			  const struct cfg_function *f, struct places *ret)
 {
 	const struct query_part *part = w->parts[s][image_number(&w->sides[s], row)];
-	size_t low = 0, high = part ? part->row_count : 0, sorted;
+	size_t low = query_part_seek(part, row->start), high, sorted;
 	uint64_t size = row->size ? row->size : UINT64_MAX - row->start;
 	struct places p = {0};
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (part->rows[middle].offset < row->start)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	for (high = low;
 	     part && high < part->row_count && part->rows[high].offset - row->start < size;)
 		high++;
@@ -281,9 +281,24 @@ static struct place *find_place(const struct places *p, uint64_t address)
 	return p->count ? bsearch(&key, p->list, p->count, sizeof(key), compare_places) : NULL;
 }
 
+static int join_place(struct work *w, const struct match_pair *pair,
+		      const struct cfg_function *const graphs[2], const uint64_t address[2],
+		      const uint64_t count[2])
+{
+	struct diff_unit unit = {pair,
+				 {address[0], address[1]},
+				 {ISA_NO_ADDRESS, ISA_NO_ADDRESS},
+				 {count[0], count[1]}};
+
+	for (int s = 0; s < 2; s++)
+		if (address[s] != ISA_NO_ADDRESS)
+			unit.end[s] = end_of_place(graphs[s], address[s]);
+	return add_unit(w, &unit);
+}
+
 /* What both have, what the first has alone, then what is left of the second. */
 static int join_places(struct work *w, const struct match_pair *pair, const struct places *places,
-		       const struct links *links)
+		       const struct cfg_function *const graphs[2], const struct links *links)
 {
 	int r = 0;
 
@@ -292,8 +307,8 @@ static int join_places(struct work *w, const struct match_pair *pair, const stru
 		uint64_t there = pair->row[1] ? follow(links, a->address) : ISA_NO_ADDRESS;
 		struct place *b = there != ISA_NO_ADDRESS ? find_place(&places[1], there) : NULL;
 
-		r = add_unit(w, &(struct diff_unit){
-					pair, {a->address, there}, {a->count, b ? b->count : 0}});
+		r = join_place(w, pair, graphs, (uint64_t[]){a->address, there},
+			       (uint64_t[]){a->count, b ? b->count : 0});
 		if (b)
 			b->count = 0;
 	}
@@ -305,8 +320,8 @@ static int join_places(struct work *w, const struct match_pair *pair, const stru
 			if (links->list[k].b == b->address)
 				there = links->list[k].a;
 		if (b->count)
-			r = add_unit(w,
-				     &(struct diff_unit){pair, {there, b->address}, {0, b->count}});
+			r = join_place(w, pair, graphs, (uint64_t[]){there, b->address},
+				       (uint64_t[]){0, b->count});
 	}
 	return r;
 }
@@ -336,10 +351,11 @@ static int diff_pair(struct work *w, const struct match_pair *pair)
 			     &(struct diff_unit){
 				     pair,
 				     {ISA_NO_ADDRESS, ISA_NO_ADDRESS},
+				     {ISA_NO_ADDRESS, ISA_NO_ADDRESS},
 				     {pair->row[0] ? pair->row[0]->counts[w->sides[0].event] : 0,
 				      pair->row[1] ? pair->row[1]->counts[w->sides[1].event] : 0}});
 	else if (!r)
-		r = join_places(w, pair, places, other ? &links : NULL);
+		r = join_places(w, pair, places, graphs, other ? &links : NULL);
 	free(places[0].list);
 	free(places[1].list);
 	free(links.list);

@@ -18,6 +18,7 @@ struct diff_side {
 struct diff_unit {
 	const struct match_pair *pair;
 	uint64_t address[2]; /* ISA_NO_ADDRESS: this side does not have it */
+	uint64_t end[2];     /* behind it */
 	uint64_t count[2];
 };
 

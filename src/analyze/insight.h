@@ -131,6 +131,7 @@ struct insights_function {
 	uint64_t start; /* of the symbol, else of the graph */
 	const char *name;
 	uint64_t samples;
+	const struct cfg_function *function;
 };
 const struct insights_function *insights_functions(struct insights *all, size_t *ret_count);
 /* How often the functions of one image ran, by address: owned by all. NULL and 0: nothing is known.

@@ -299,6 +299,7 @@ static int list_functions(struct insights *all)
 			.start = list[i].function->entry,
 			.name = symbol ? symbol->demangled : NULL,
 			.samples = list[i].samples,
+			.function = list[i].function,
 		};
 	}
 	qsort(all->functions, n, sizeof(*all->functions), compare_functions);

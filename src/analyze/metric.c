@@ -467,3 +467,30 @@ bool metric_value(const struct metric *m, const struct metric_sums *sums,
 	*ret = stack[0];
 	return true;
 }
+
+void metric_write_steps(const struct metric *m, const struct metric_events *events,
+			const struct metric_sums *all, struct buf *to)
+{
+	static const char *const names[] = {
+		[OP_ADD] = "+",	  [OP_SUB] = "-",   [OP_MUL] = "*",   [OP_DIV] = "/",
+		[OP_NEG] = "neg", [OP_MIN] = "min", [OP_MAX] = "max",
+	};
+
+	for (size_t i = 0; i < m->step_count; i++) {
+		const struct step *step = &m->steps[i];
+
+		buf_append_u8(to, i ? ',' : '[');
+		if (step->op == OP_EVENT)
+			buf_printf(to, "[%zu,%.17g]", events->index[step->event],
+				   events->units[step->event]);
+		else if (step->op == OP_SAMPLES)
+			buf_printf(to, "[%zu,1]", events->index[step->event]);
+		else if (step->op <= OP_TOTAL && isfinite(operand(step, NULL, all)))
+			buf_printf(to, "%.17g", operand(step, NULL, all));
+		else if (step->op <= OP_TOTAL)
+			buf_printf(to, "1e999"); /* JavaScript's infinity */
+		else
+			buf_printf(to, "\"%s\"", names[step->op]);
+	}
+	buf_append_u8(to, ']');
+}

@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include "analyze/query.h"
+#include "util/buf.h"
 #include "util/diag.h"
 
 /*
@@ -61,5 +62,9 @@ void metric_add(const struct metric *m, const struct metric_events *events, cons
  * zero, or too large a number. */
 bool metric_value(const struct metric *m, const struct metric_sums *sums,
 		  const struct metric_sums *all, double *ret);
+/* The steps to a value from numbers of samples, as JSON: see flame_add_metric() of report/flame.h.
+ * Totals are numbers by then. */
+void metric_write_steps(const struct metric *m, const struct metric_events *events,
+			const struct metric_sums *all, struct buf *to);
 
 #endif

@@ -156,6 +156,13 @@ int query_finish(struct query *q, struct diag *diag);
  * all are. */
 bool query_match_image(const char *glob, const struct image_id *id, const char *path);
 
+/* The samples of one image, of a query with QUERY_WHOLE; NULL: none are selected. */
+const struct query_part *query_find_part(const struct query *q, const struct query_image *image);
+/* The first row at or behind an offset. A part of NULL has none. */
+size_t query_part_seek(const struct query_part *p, uint64_t offset);
+/* Adds to counts, for each event, the samples from start on and before end. */
+void query_part_count(const struct query_part *p, uint64_t start, uint64_t end, uint64_t *counts);
+
 /* Enabled over running time: what a multiplexed event's samples must be multiplied by; at least 1.
  */
 double query_event_scale(const struct query_event *e);

@@ -18,6 +18,7 @@ static const struct cmd_option options[] = {
 	{"brief", CALC_BRIEF, NULL, "the summary of each function only"},
 	{"intel", CALC_INTEL, NULL, "Intel's syntax instead of AT&T's"},
 	INSIGHTS_OPTIONS,
+	REPORT_METRIC_OPTION,
 	REPORT_SELECTION_OPTIONS,
 	REPORT_FORM_OPTIONS,
 	{NULL},
@@ -123,13 +124,17 @@ static int run(struct calc *c, struct diag *diag)
 	int err = open_session(c, &p, diag);
 	if (err)
 		goto out;
+	c->form.query = c->session.query;
+	c->form.metrics = &c->session.bound;
 	c->form.total_samples = insights_samples(c->session.all) - c->session.idle;
 	c->form.json = c->session.report.format == TABLE_JSON;
-	if (c->session.report.format == TABLE_CSV && calc_csv_new(c->form.brief, &c->form.csv))
+	if (c->session.report.format == TABLE_CSV &&
+	    calc_csv_new(c->form.brief, &c->session.bound, &c->form.csv))
 		err = diag_fail(diag, ENOMEM, "out of memory");
 	c->form.out = stdout;
 	c->form.header = &h;
-	if (!err && insights_describe(&c->session, &h))
+	if (!err &&
+	    (insights_describe(&c->session, &h) || metrics_describe(&c->session.bound, NULL, &h)))
 		err = diag_fail(diag, ENOMEM, "out of memory");
 	if (!err)
 		err = p.hit ? show_one(c, p.hit->image, p.hit->start, diag) : show_all(c, diag);
@@ -152,8 +157,10 @@ int cmd_calc(int argc, char **argv)
 	struct calc c = {.cutoff = 95, .text = INSIGHT_TEXT_ATT, .form = {.block_percent = 0.5}};
 	struct diag diag = {""};
 	int operand, err = cmd_parse(&spec, argc, argv, take_option, &c, &operand);
-	if (err >= 0)
+	if (err >= 0) {
+		insights_close(&c.session);
 		return err;
+	}
 	c.what = operand < argc ? argv[operand++] : NULL;
 	if (operand < argc) {
 		diag_fail(&diag, EINVAL, "one function at a time");

@@ -31,7 +31,7 @@ static void set_estimate(struct table *t, const int columns[3], const struct fre
 	table_set_real(t, columns[2], e->high);
 }
 
-static void add_columns(struct calc_csv *c, bool brief)
+static void add_columns(struct calc_csv *c, bool brief, struct metrics_bound *metrics)
 {
 	static const char *const cpi[] = {"cpi", "cpi_low", "cpi_high"};
 	static const char *const calls[] = {"calls", "calls_low", "calls_high"};
@@ -61,10 +61,11 @@ static void add_columns(struct calc_csv *c, bool brief)
 	if (!brief)
 		c->cpi_confidence = table_add_column(t, TABLE_NAME, "cpi_confidence", NULL);
 	c->best_cpi = table_add_column(t, TABLE_REAL, "best_cpi", NULL);
+	metrics_add_columns(metrics, t, "metrics", NULL);
 	c->culprits = table_add_text_column(t, "culprits", NULL);
 }
 
-int calc_csv_new(bool brief, struct calc_csv **ret)
+int calc_csv_new(bool brief, struct metrics_bound *metrics, struct calc_csv **ret)
 {
 	struct calc_csv *c = calloc(1, sizeof(*c));
 
@@ -75,7 +76,7 @@ int calc_csv_new(bool brief, struct calc_csv **ret)
 		free(c);
 		return -ENOMEM;
 	}
-	add_columns(c, brief);
+	add_columns(c, brief, metrics);
 	*ret = c;
 	return 0;
 }
@@ -126,9 +127,11 @@ static int set_culprits(struct calc_csv *c, const struct culprit_list *list)
 	return r;
 }
 
-static int add_instruction(struct calc_csv *c, const struct insight *i,
+static int add_instruction(const struct calc_form *f, const struct insight *i,
 			   const struct insight_instruction *in)
 {
+	struct calc_csv *c = f->csv;
+	uint64_t counts[QUERY_EVENTS_MAX];
 	const struct insight_block *block = &i->blocks[in->block];
 	struct table *t = c->table;
 	int r = set_place(c, i);
@@ -142,6 +145,8 @@ static int add_instruction(struct calc_csv *c, const struct insight *i,
 	set_estimate(t, c->frequency, &block->count);
 	set_estimate(t, c->cpi, &in->cpi);
 	table_set_real(t, c->best_cpi, in->best_cycles);
+	if (calc_form_count(f, i, in->address, in->address + in->size, counts))
+		metrics_set(f->metrics, t, counts);
 	r = set_text(c, c->text, in->text);
 	if (!r)
 		r = set_text(c, c->confidence, insights_confidence(block->count.confidence));
@@ -173,6 +178,7 @@ static int set_summary(struct calc_csv *c, const struct insight_summary *s)
 static int add_brief(struct calc_csv *c, const struct calc_form *f, const struct insight *i)
 {
 	double all = (double)f->total_samples;
+	uint64_t counts[QUERY_EVENTS_MAX];
 	struct table *t = c->table;
 	int r = set_place(c, i);
 
@@ -186,6 +192,8 @@ static int add_brief(struct calc_csv *c, const struct calc_form *f, const struct
 	set_estimate(t, c->calls, &i->entries);
 	set_estimate(t, c->cpi, &i->cpi);
 	table_set_real(t, c->best_cpi, i->best_cpi);
+	if (calc_form_count(f, i, 0, 0, counts))
+		metrics_set(f->metrics, t, counts);
 	r = set_text(c, c->confidence, insights_confidence(i->cpi.confidence));
 	return r ? r : set_summary(c, &i->summary);
 }
@@ -202,8 +210,7 @@ int calc_csv_function(struct calc_form *f, const struct insight *i)
 		if (!calc_form_wants(f, i, block))
 			continue;
 		for (uint32_t n = 0; n < block->instruction_count && !r; n++)
-			r = add_instruction(f->csv, i,
-					    &i->instructions[block->first_instruction + n]);
+			r = add_instruction(f, i, &i->instructions[block->first_instruction + n]);
 	}
 	return r;
 }

@@ -2,6 +2,7 @@
 #include "cmd/calc_form.h"
 
 #include <errno.h>
+#include <string.h>
 #include "report/json.h"
 
 static int begin(struct calc_form *c)
@@ -22,6 +23,7 @@ int calc_form_function(struct calc_form *c, const struct insight *i)
 	if (c->json)
 		fputs(c->functions ? ",\n" : "\n", c->out);
 	c->functions++;
+	c->part = query_find_part(c->query, i->image);
 	if (c->csv)
 		return calc_csv_function(c, i);
 	return c->json ? calc_json_function(c, i) : calc_text_function(c, i);
@@ -32,6 +34,19 @@ bool calc_form_wants(const struct calc_form *c, const struct insight *i,
 {
 	return c->block_percent <= 0 ||
 	       (b->charged > 0 && 100 * b->charged >= c->block_percent * (double)i->samples);
+}
+
+bool calc_form_count(const struct calc_form *c, const struct insight *i, uint64_t start,
+		     uint64_t end, uint64_t *counts)
+{
+	if (!c->metrics->metrics || !c->metrics->metrics->count)
+		return false;
+	memset(counts, 0, QUERY_EVENTS_MAX * sizeof(*counts));
+	if (end)
+		query_part_count(c->part, start, end, counts);
+	else
+		metrics_count_function(c->part, i->function, counts);
+	return true;
 }
 
 int calc_form_end(struct calc_form *c)

@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include "analyze/insight.h"
+#include "cmd/metrics.h"
 #include "report/header.h"
 
 /* How `culprit calc` prints: functions one by one, as text or JSON; CSV all at the end. */
@@ -18,17 +19,24 @@ struct calc_form {
 	double block_percent;	/* blocks with a smaller share of their function are left out */
 	uint64_t total_samples; /* of the selection */
 	uint64_t functions;	/* printed so far */
+	const struct query *query;
+	struct metrics_bound *metrics;
+	const struct query_part *part; /* that the function at hand is of */
 };
 
 int calc_form_function(struct calc_form *c, const struct insight *i); /* 0 or -ENOMEM */
 /* False for a block whose share of the function is below the cutoff. */
 bool calc_form_wants(const struct calc_form *c, const struct insight *i,
 		     const struct insight_block *b);
+/* Whether there are metrics; then the samples of each event from start to end (the whole function:
+ * 0, 0), for counts of QUERY_EVENTS_MAX. */
+bool calc_form_count(const struct calc_form *c, const struct insight *i, uint64_t start,
+		     uint64_t end, uint64_t *counts);
 /* After the last one. */
 int calc_form_end(struct calc_form *c);
 
 /* calc_csv.c: its table. */
-int calc_csv_new(bool brief, struct calc_csv **ret);
+int calc_csv_new(bool brief, struct metrics_bound *metrics, struct calc_csv **ret);
 void calc_csv_free(struct calc_csv *c);
 int calc_csv_print(const struct calc_csv *c, const struct report_header *h, FILE *out);
 

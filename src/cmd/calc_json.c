@@ -74,7 +74,17 @@ static void set_estimate(json_t *object, const char *key, const struct frequency
 	json_object_set_new(object, name, report_json_number(e->high));
 }
 
-static json_t *json_instruction(const struct insight *f, const struct insight_instruction *in)
+/* As calc_form_count. */
+static void set_metrics(json_t *object, const struct calc_form *c, const struct insight *i,
+			uint64_t start, uint64_t end)
+{
+	uint64_t counts[QUERY_EVENTS_MAX];
+	if (calc_form_count(c, i, start, end, counts))
+		json_object_set_new(object, "metrics", metrics_json(c->metrics, counts));
+}
+
+static json_t *json_instruction(const struct calc_form *c, const struct insight *f,
+				const struct insight_instruction *in)
 {
 	const struct insight_block *block = &f->blocks[in->block];
 	uint64_t next = in->address + in->size;
@@ -92,10 +102,12 @@ static json_t *json_instruction(const struct insight *f, const struct insight_in
 	json_object_set_new(one, "cpi_confidence",
 			    json_string(insights_confidence(in->cpi.confidence)));
 	json_object_set_new(one, "best_cpi", report_json_number(in->best_cycles));
+	set_metrics(one, c, f, in->address, next);
 	return one;
 }
 
-static json_t *json_block(const struct insight_block *b)
+static json_t *json_block(const struct calc_form *c, const struct insight *i,
+			  const struct insight_block *b)
 {
 	double n = b->instruction_count ? b->instruction_count : 1;
 	struct frequency_estimate cpi = {b->cycles.value / n, b->cycles.low / n, b->cycles.high / n,
@@ -112,6 +124,7 @@ static json_t *json_block(const struct insight_block *b)
 	set_estimate(one, "relative", &b->relative);
 	json_object_set_new(one, "relative_confidence",
 			    json_string(insights_confidence(b->relative.confidence)));
+	set_metrics(one, c, i, b->start, b->end);
 	return one;
 }
 
@@ -155,6 +168,7 @@ static json_t *json_function(const struct calc_form *c, const struct insight *i)
 	set_estimate(one, "cpi", &i->cpi);
 	json_object_set_new(one, "confidence", json_string(insights_confidence(i->cpi.confidence)));
 	set_estimate(one, "calls", &i->entries);
+	set_metrics(one, c, i, 0, 0);
 	return one;
 }
 
@@ -166,11 +180,11 @@ int calc_json_function(struct calc_form *c, const struct insight *i)
 		const struct insight_block *block = &i->blocks[b];
 		if (!calc_form_wants(c, i, block))
 			continue;
-		json_array_append_new(blocks, json_block(block));
+		json_array_append_new(blocks, json_block(c, i, block));
 		for (uint32_t n = 0; n < block->instruction_count; n++)
 			json_array_append_new(
 				instructions,
-				json_instruction(i,
+				json_instruction(c, i,
 						 &i->instructions[block->first_instruction + n]));
 	}
 	for (size_t e = 0; e < i->edge_count && !c->brief; e++)

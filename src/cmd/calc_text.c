@@ -65,6 +65,23 @@ static void print_head(const struct state *s)
 		insights_confidence(i->cpi.confidence));
 }
 
+/* As calc_form_count. */
+static void print_metrics(const struct state *s, uint64_t start, uint64_t end)
+{
+	uint64_t counts[QUERY_EVENTS_MAX];
+	struct buf b;
+	if (!calc_form_count(s->form, s->i, start, end, counts))
+		return;
+	buf_init(&b, METRICS_MAX * (METRIC_TEXT_MAX + 64));
+	metrics_write(s->form->metrics, counts, &b);
+	if (!b.error) {
+		fputs("*** ", s->out);
+		print_name(s->out, (const char *)b.data, b.size);
+		fputs("\n", s->out);
+	}
+	buf_free(&b);
+}
+
 static double stall_of(const struct insight_instruction *in)
 {
 	double sum = 0;
@@ -167,6 +184,7 @@ static void print_block(struct state *s, const struct insight_block *b)
 	print_count(s->out, &b->count);
 	fprintf(s->out, "\n*** Best-case %.1f/%u = %.2f CPI\n*** Actual    %.1f/%u = %.2f CPI\n",
 		b->best_cycles, n, b->best_cycles / n, b->cycles.value, n, b->cycles.value / n);
+	print_metrics(s, b->start, b->end);
 	fprintf(s->out, "%10s  %-*s %8s %11s %s\n", "address", TEXT_COLUMNS, "instruction",
 		"samples", "CPI", "culprit");
 	for (uint32_t k = 0; k < b->instruction_count; k++)
@@ -221,6 +239,7 @@ int calc_text_function(struct calc_form *c, const struct insight *i)
 	size_t hidden = 0;
 	double hidden_samples = 0;
 	print_head(&s);
+	print_metrics(&s, 0, 0);
 	fputs("***\n", c->out);
 	calc_text_summary(c->out, &i->summary, "***");
 	if (c->brief)

@@ -208,18 +208,18 @@ static int turn(struct calls *c, struct diag *diag)
 	return tree_callers(c->made, &wanted, &c->turned, diag);
 }
 
-static int show_function(struct calls *c, const struct report_header *h, struct table **ret,
+static int show_function(struct calls *c, struct report_header *h, struct table **ret,
 			 struct diag *diag)
 {
-	struct calls_function f = {c->made, NULL, c->functions, c->view.prune};
+	struct calls_function f = {c->made, NULL, c->functions, c->view.prune, &c->view.metrics};
 	struct tree_neighbors *neighbors;
 	int r = tree_neighbors_new(c->made, c->functions, c->tree.merge_sites, &neighbors, diag);
 
 	if (r)
 		return r;
 	f.neighbors = neighbors;
-	r = c->report.format == TABLE_JSON ? calls_function_json(&f, h)
-					   : calls_function_table(&f, ret);
+	r = c->report.format == TABLE_JSON ? calls_function_json(&f, h, diag)
+					   : calls_function_table(&f, h, ret, diag);
 	tree_neighbors_free(neighbors);
 	return r;
 }
@@ -229,7 +229,7 @@ static int show_gprof(struct calls *c, struct report_header *h, struct table **r
 		      struct diag *diag)
 {
 	struct rank_source source = report_source(c->finder);
-	struct calls_gprof g = {.prune = c->view.prune};
+	struct calls_gprof g = {.prune = c->view.prune, .metrics = &c->view.metrics};
 	struct call_counts *counts = NULL;
 	struct call_graph *graph = NULL;
 	int r = call_counts_read(c->set, &source, c->reader, &counts, diag);
@@ -243,8 +243,8 @@ static int show_gprof(struct calls *c, struct report_header *h, struct table **r
 			report_header_note(h, "no calls were followed in these epochs: for gprof's "
 					      "rule each call site counts as one call");
 		g.graph = graph;
-		r = c->report.format == TABLE_JSON ? calls_gprof_json(&g, h)
-						   : calls_gprof_table(&g, ret);
+		r = c->report.format == TABLE_JSON ? calls_gprof_json(&g, h, diag)
+						   : calls_gprof_table(&g, h, ret, diag);
 	}
 	call_graph_free(graph);
 	call_counts_free(counts);
@@ -322,9 +322,6 @@ static int check_options(const struct calls *c, struct diag *diag)
 		return diag_fail(diag, EINVAL,
 				 "--html shows the whole tree, both ways: without FUNCTION, "
 				 "--callers and --gprof");
-	if (c->view.metrics.count && (c->html || c->by_gprof || (c->operand && !c->by_callers)))
-		return diag_fail(diag, EINVAL,
-				 "--metric is of the tree: without FUNCTION, --html and --gprof");
 	return 0;
 }
 

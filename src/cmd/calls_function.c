@@ -46,11 +46,12 @@ struct columns {
 	int total, share, stacks, role, function, site, image, build_id;
 };
 
-static void add_columns(struct table *t, struct columns *c)
+static void add_columns(struct table *t, struct metrics_bound *metrics, struct columns *c)
 {
 	c->total = table_add_column(t, TABLE_PERCENT, "percent", "total%");
 	c->share = table_add_column(t, TABLE_PERCENT, "share", "of it%");
 	c->stacks = table_add_column(t, TABLE_COUNT, "stacks", "stacks");
+	metrics_add_columns(metrics, t, "metrics", "");
 	c->role = table_add_column(t, TABLE_NAME, "role", "role");
 	c->function = table_add_column(t, TABLE_NAME, "function", "function");
 	c->site = table_add_column(t, TABLE_NAME, "site", "called at");
@@ -62,9 +63,26 @@ struct row {
 	const char *role;
 	uint32_t function; /* TREE_NO_FUNCTION: none */
 	uint64_t stacks;
+	const uint64_t *counts;		      /* for each event; of what is not shown: NULL */
 	const struct tree_neighbor *neighbor; /* NULL: none */
 	uint32_t more;			      /* of what is not shown: how many */
 };
+
+static struct row neighbor_row(const char *role, const struct tree_neighbor *n)
+{
+	return (struct row){role, n->function, n->stacks[0], n->stacks, n, 0};
+}
+
+static bool is_shown(const struct calls_function *f, const struct row *r)
+{
+	return calls_share(f->tree, 0, r->stacks) >= f->prune;
+}
+
+static void leave_out(struct row *rest, const struct row *r)
+{
+	rest->stacks = num_add_sat(rest->stacks, r->stacks);
+	rest->more++;
+}
 
 /* Calls `take` for each row in order. The heaviest neighbours are next to the function. */
 static int each_row(const struct calls_function *f, int (*take)(void *arg, const struct row *r),
@@ -78,35 +96,30 @@ static int each_row(const struct calls_function *f, int (*take)(void *arg, const
 	while (!f->functions[self])
 		self++;
 	for (size_t i = n->caller_count; i-- > 0 && !err;) {
-		struct row r = {"caller", n->callers[i].function, n->callers[i].stacks[0],
-				&n->callers[i], 0};
+		struct row r = neighbor_row("caller", &n->callers[i]);
 
-		if (calls_share(f->tree, 0, r.stacks) >= f->prune) {
+		if (is_shown(f, &r)) {
 			err = rest.more ? take(arg, &rest) : 0;
 			rest.more = 0;
 			err = err ? err : take(arg, &r);
 		} else {
-			rest.stacks = num_add_sat(rest.stacks, r.stacks);
-			rest.more++;
+			leave_out(&rest, &r);
 		}
 	}
 	if (rest.more && !err)
 		err = take(arg, &rest);
 	if (!err)
-		err = take(arg, &(struct row){"total", self, n->total[0], NULL, 0});
+		err = take(arg, &(struct row){"total", self, n->total[0], n->total, NULL, 0});
 	if (!err)
-		err = take(arg, &(struct row){"self", self, n->self[0], NULL, 0});
+		err = take(arg, &(struct row){"self", self, n->self[0], n->self, NULL, 0});
 	rest = (struct row){.role = "callee", .function = TREE_NO_FUNCTION};
 	for (size_t i = 0; i < n->callee_count && !err; i++) {
-		struct row r = {"callee", n->callees[i].function, n->callees[i].stacks[0],
-				&n->callees[i], 0};
+		struct row r = neighbor_row("callee", &n->callees[i]);
 
-		if (calls_share(f->tree, 0, r.stacks) >= f->prune) {
+		if (is_shown(f, &r))
 			err = take(arg, &r);
-		} else {
-			rest.stacks = num_add_sat(rest.stacks, r.stacks);
-			rest.more++;
-		}
+		else
+			leave_out(&rest, &r);
 	}
 	return rest.more && !err ? take(arg, &rest) : err;
 }
@@ -158,6 +171,7 @@ struct filling {
 	const struct calls_function *function;
 	struct table *table;
 	struct columns columns;
+	struct metrics_bound metrics;
 };
 
 static int add_table_row(void *arg, const struct row *r)
@@ -175,6 +189,8 @@ static int add_table_row(void *arg, const struct row *r)
 	table_set_real(t, f->columns.total, calls_share(f->function->tree, 0, r->stacks));
 	table_set_real(t, f->columns.share, row_share(f->function, r));
 	table_set_count(t, f->columns.stacks, r->stacks);
+	if (r->counts)
+		metrics_set(&f->metrics, t, r->counts);
 	err = table_set_name(t, f->columns.role, r->role, strlen(r->role));
 	if (!err)
 		err = table_set_name(t, f->columns.function, name, strlen(name));
@@ -187,15 +203,29 @@ static int add_table_row(void *arg, const struct row *r)
 	return err ? err : table_set_name(t, f->columns.build_id, id, strlen(id));
 }
 
-int calls_function_table(const struct calls_function *f, struct table **ret)
+static int bind_metrics(const struct calls_function *f, struct metrics_bound *ret,
+			struct diag *diag)
 {
-	struct filling filling = {.function = f, .table = table_new("calls")};
-	int err;
+	const struct stack_set *set = f->tree->set;
 
+	return metrics_bind(f->metrics, set->query, set->totals, ret, diag);
+}
+
+int calls_function_table(const struct calls_function *f, struct report_header *h,
+			 struct table **ret, struct diag *diag)
+{
+	struct filling filling = {.function = f};
+	int err = bind_metrics(f, &filling.metrics, diag);
+
+	if (err)
+		return err;
+	filling.table = table_new("calls");
 	if (!filling.table)
 		return -ENOMEM;
-	add_columns(filling.table, &filling.columns);
+	add_columns(filling.table, &filling.metrics, &filling.columns);
 	err = each_row(f, add_table_row, &filling);
+	if (!err)
+		err = metrics_describe(&filling.metrics, NULL, h);
 	if (err) {
 		table_free(filling.table);
 		return err;
@@ -206,6 +236,7 @@ int calls_function_table(const struct calls_function *f, struct table **ret)
 
 struct writing {
 	const struct calls_function *function;
+	struct metrics_bound metrics;
 	bool any;
 };
 
@@ -237,15 +268,23 @@ static int print_row(void *arg, const struct row *r)
 	json_object_set_new(object, "percent",
 			    report_json_number(calls_share(w->function->tree, 0, r->stacks)));
 	json_object_set_new(object, "share", report_json_number(row_share(w->function, r)));
+	if (w->metrics.metrics->count && r->counts)
+		json_object_set_new(object, "metrics", metrics_json(&w->metrics, r->counts));
 	fputs(w->any ? ",\n" : "\n", stdout);
 	w->any = true;
 	return report_json_print(object, 0, stdout);
 }
 
-int calls_function_json(const struct calls_function *f, const struct report_header *h)
+int calls_function_json(const struct calls_function *f, struct report_header *h, struct diag *diag)
 {
 	struct writing w = {.function = f};
-	int err = report_json_print(calls_json_header(f->tree->set, h), 1, stdout);
+	int err = bind_metrics(f, &w.metrics, diag);
+
+	if (!err)
+		err = metrics_describe(&w.metrics, NULL, h);
+	if (err)
+		return err;
+	err = report_json_print(calls_json_header(f->tree->set, h), 1, stdout);
 
 	if (err)
 		return err;

@@ -29,6 +29,7 @@ struct listing {
 	size_t count;
 	uint32_t *indices; /* of functions in the listing, from 1; 0: not in it */
 	struct table *table;
+	struct metrics_bound metrics;
 	json_t *lines; /* of the entry at hand */
 	int index, percent, self, children, total, rule, calls, name;
 	bool any;
@@ -39,7 +40,26 @@ struct line {
 	uint32_t function;
 	uint64_t self, total, calls, all_calls; /* all_calls: of an arc, those of the callee */
 	double rule;
+	const uint64_t *counts; /* the total, for each event */
 };
+
+static const uint64_t *totals_at(const struct listing *l, const uint64_t *all, size_t index)
+{
+	return all + index * l->tree->event_count;
+}
+
+static struct line function_line(const struct listing *l, uint32_t function)
+{
+	const struct call_function *f = &l->graph->functions[function];
+
+	return (struct line){function,
+			     f->self,
+			     f->total,
+			     f->calls,
+			     0,
+			     f->gprof_total,
+			     totals_at(l, l->graph->function_totals, function)};
+}
 
 static int compare_entries(const void *a, const void *b, void *arg)
 {
@@ -88,8 +108,13 @@ static struct line arc_line(const struct listing *l, const struct call_arc *a, b
 {
 	const struct call_function *to = &l->graph->functions[a->to];
 
-	return (struct line){
-		caller ? a->from : a->to, a->self, a->total, a->calls, to->calls, a->gprof_total};
+	return (struct line){caller ? a->from : a->to,
+			     a->self,
+			     a->total,
+			     a->calls,
+			     to->calls,
+			     a->gprof_total,
+			     totals_at(l, l->graph->arc_totals, (size_t)(a - l->graph->arcs))};
 }
 
 /* "name <cycle 1> [4]", indented unless it is the entry's own. */
@@ -130,6 +155,7 @@ static int set_numbers(struct listing *l, const struct line *n)
 	table_set_count(l->table, l->children, n->total - n->self);
 	table_set_count(l->table, l->total, n->total);
 	table_set_real(l->table, l->rule, n->rule);
+	metrics_set(&l->metrics, l->table, n->counts);
 	if (n->all_calls)
 		snprintf(calls, sizeof(calls), "%" PRIu64 "/%" PRIu64, n->calls, n->all_calls);
 	else if (n->calls)
@@ -157,13 +183,15 @@ static json_t *json_name(const struct listing *l, uint32_t function)
 	return object;
 }
 
-static void set_json(json_t *object, const struct line *n)
+static void set_json(const struct listing *l, json_t *object, const struct line *n)
 {
 	json_object_set_new(object, "self", report_json_count(n->self));
 	json_object_set_new(object, "descendants", report_json_count(n->total - n->self));
 	json_object_set_new(object, "total", report_json_count(n->total));
 	json_object_set_new(object, "gprof", report_json_number(n->rule));
 	json_object_set_new(object, "calls", report_json_count(n->calls));
+	if (l->metrics.metrics->count)
+		json_object_set_new(object, "metrics", metrics_json(&l->metrics, n->counts));
 }
 
 /* A line for an arc. */
@@ -175,7 +203,7 @@ static int add_arc(struct listing *l, const struct call_arc *a, bool caller)
 
 	if (!l->table) {
 		object = json_name(l, line.function);
-		set_json(object, &line);
+		set_json(l, object, &line);
 		return json_array_append_new(l->lines, object) ? -ENOMEM : 0;
 	}
 	err = table_add_row(l->table);
@@ -240,7 +268,7 @@ static int own_line(struct listing *l, uint32_t index, const struct line *line)
 static int add_function(struct listing *l, uint32_t index, uint32_t function)
 {
 	const struct call_function *f = &l->graph->functions[function];
-	struct line line = {function, f->self, f->total, f->calls, 0, f->gprof_total};
+	struct line line = function_line(l, function);
 	int err = add_arcs(l, f->in, f->in_count, true);
 
 	if (!err)
@@ -254,7 +282,13 @@ static int add_function(struct listing *l, uint32_t index, uint32_t function)
 static int add_cycle(struct listing *l, uint32_t index, uint32_t cycle)
 {
 	const struct call_cycle *c = &l->graph->cycles[cycle];
-	struct line line = {CALL_NOBODY, c->self, c->total, c->calls, 0, c->gprof_total};
+	struct line line = {CALL_NOBODY,
+			    c->self,
+			    c->total,
+			    c->calls,
+			    0,
+			    c->gprof_total,
+			    totals_at(l, l->graph->cycle_totals, cycle)};
 	char name[64];
 	int err = own_line(l, index, &line);
 
@@ -263,13 +297,10 @@ static int add_cycle(struct listing *l, uint32_t index, uint32_t cycle)
 		err = set_text(l, l->name, name);
 	for (uint32_t i = 0; i < l->count && !err; i++) {
 		uint32_t f = l->entries[i].function;
-		const struct call_function *member;
 
 		if (f == CALL_NOBODY || l->graph->functions[f].cycle != cycle)
 			continue;
-		member = &l->graph->functions[f];
-		line = (struct line){f, member->self,	    member->total, member->calls,
-				     0, member->gprof_total};
+		line = function_line(l, f);
 		err = table_add_row(l->table);
 		if (!err)
 			err = set_numbers(l, &line);
@@ -282,11 +313,11 @@ static int add_cycle(struct listing *l, uint32_t index, uint32_t cycle)
 static int print_function(struct listing *l, uint32_t function)
 {
 	const struct call_function *f = &l->graph->functions[function];
-	struct line line = {function, f->self, f->total, f->calls, 0, f->gprof_total};
+	struct line line = function_line(l, function);
 	json_t *object = json_name(l, function);
 	int err;
 
-	set_json(object, &line);
+	set_json(l, object, &line);
 	json_object_set_new(object, "percent",
 			    report_json_number(calls_share(l->tree, 0, f->total)));
 	json_object_set_new(object, "recursive_calls", report_json_count(f->recursive_calls));
@@ -314,6 +345,7 @@ static void add_columns(struct listing *l)
 	l->total = table_add_column(t, TABLE_COUNT, "total", "total");
 	l->rule = table_add_column(t, TABLE_REAL, "gprof", "gprof");
 	l->calls = table_add_column(t, TABLE_NAME, "calls", "calls");
+	metrics_add_columns(&l->metrics, t, "metrics", "");
 	l->name = table_add_text_column(t, "name", "name");
 }
 
@@ -362,16 +394,29 @@ static int make(struct listing *l)
 	return err;
 }
 
-int calls_gprof_table(const struct calls_gprof *p, struct table **ret)
+static int begin(struct listing *l, const struct calls_gprof *p, struct diag *diag)
 {
-	struct listing l = {.gprof = p, .graph = p->graph, .tree = p->graph->tree};
-	int err;
+	const struct stack_set *set = p->graph->tree->set;
 
+	*l = (struct listing){.gprof = p, .graph = p->graph, .tree = p->graph->tree};
+	return metrics_bind(p->metrics, set->query, set->totals, &l->metrics, diag);
+}
+
+int calls_gprof_table(const struct calls_gprof *p, struct report_header *h, struct table **ret,
+		      struct diag *diag)
+{
+	struct listing l;
+	int err = begin(&l, p, diag);
+
+	if (err)
+		return err;
 	l.table = table_new("calls");
 	if (!l.table)
 		return -ENOMEM;
 	add_columns(&l);
 	err = make(&l);
+	if (!err)
+		err = metrics_describe(&l.metrics, NULL, h);
 	if (err) {
 		table_free(l.table);
 		return err;
@@ -380,11 +425,15 @@ int calls_gprof_table(const struct calls_gprof *p, struct table **ret)
 	return 0;
 }
 
-int calls_gprof_json(const struct calls_gprof *p, const struct report_header *h)
+int calls_gprof_json(const struct calls_gprof *p, struct report_header *h, struct diag *diag)
 {
-	struct listing l = {.gprof = p, .graph = p->graph, .tree = p->graph->tree};
-	int err = report_json_print(calls_json_header(l.tree->set, h), 1, stdout);
+	struct listing l;
+	int err = begin(&l, p, diag);
 
+	if (!err)
+		err = metrics_describe(&l.metrics, NULL, h);
+	if (!err)
+		err = report_json_print(calls_json_header(l.tree->set, h), 1, stdout);
 	if (err)
 		return err;
 	fputs(",\n\"rows\":[", stdout);

@@ -116,6 +116,25 @@ static int add_all(struct html *p, const struct calls_view *v)
 	return r ? r : calls_walk(v, &visitor);
 }
 
+static int add_metrics(struct html *p, const struct metrics_bound *b)
+{
+	const struct metrics *m = b->metrics;
+	int r = 0;
+
+	for (size_t i = 0; i < m->count && !r; i++) {
+		struct buf steps;
+
+		buf_init(&steps, METRIC_STEPS_MAX * 64);
+		metric_write_steps(m->list[i], &b->events[i], &b->all[i], &steps);
+		buf_append_u8(&steps, 0);
+		r = steps.error ? steps.error
+				: flame_add_metric(p->flame, metric_name(m->list[i]),
+						   (const char *)steps.data);
+		buf_free(&steps);
+	}
+	return r;
+}
+
 static int save(const struct html *p, const struct report_header *h, const char *path,
 		struct diag *diag)
 {
@@ -138,13 +157,18 @@ static int save(const struct html *p, const struct report_header *h, const char 
 	return r ? diag_fail(diag, -r, "cannot write %s: %s", path, strerror(-r)) : 0;
 }
 
-int calls_write_html(const struct calls_view *v, const struct report_header *h, const char *path,
+int calls_write_html(const struct calls_view *v, struct report_header *h, const char *path,
 		     struct diag *diag)
 {
+	const struct stack_set *set = v->tree->set;
 	struct html p = {.tree = v->tree};
-	size_t functions = v->tree->set->function_count;
-	int r = flame_new(v->tree->event_count, &p.flame);
+	size_t functions = set->function_count;
+	struct metrics_bound metrics;
+	int r = metrics_bind(&v->metrics, set->query, set->totals, &metrics, diag);
 
+	if (r)
+		return r;
+	r = flame_new(v->tree->event_count, &p.flame);
 	p.numbers = malloc((functions + 1) * sizeof(*p.numbers));
 	p.shown = calloc(v->tree->node_count + 1, sizeof(*p.shown));
 	p.samples = calloc(v->tree->event_count + 1, sizeof(*p.samples));
@@ -152,6 +176,10 @@ int calls_write_html(const struct calls_view *v, const struct report_header *h, 
 		r = -ENOMEM;
 	for (size_t i = 0; i < functions && !r; i++)
 		p.numbers[i] = NOT_ADDED;
+	if (!r)
+		r = metrics_describe(&metrics, NULL, h);
+	if (!r)
+		r = add_metrics(&p, &metrics);
 	if (!r)
 		r = add_all(&p, v);
 	if (r == -ENOSPC)

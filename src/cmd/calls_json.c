@@ -46,22 +46,6 @@ static void set_events(json_t *object, const struct tree *t, uint32_t node)
 	json_object_set_new(object, "events", events);
 }
 
-static json_t *json_metrics(const struct metrics_bound *b, const uint64_t *counts)
-{
-	json_t *object = json_object();
-	double value;
-
-	for (size_t i = 0; i < b->metrics->count; i++) {
-		json_t *key = report_json_text(metric_name(b->metrics->list[i]));
-
-		json_object_set_new(object, json_string_value(key),
-				    metrics_value(b, i, counts, &value) ? report_json_number(value)
-									: json_null());
-		json_decref(key);
-	}
-	return object;
-}
-
 static json_t *json_node(const struct writer *w, uint32_t node)
 {
 	const struct tree *t = w->view->tree;
@@ -100,9 +84,9 @@ static json_t *json_node(const struct writer *w, uint32_t node)
 		set_events(object, t, node);
 	if (w->metrics.metrics->count) {
 		json_object_set_new(object, "metrics",
-				    json_metrics(&w->metrics, &t->total[node * t->event_count]));
+				    metrics_json(&w->metrics, &t->total[node * t->event_count]));
 		json_object_set_new(object, "self_metrics",
-				    json_metrics(&w->metrics, &t->self[node * t->event_count]));
+				    metrics_json(&w->metrics, &t->self[node * t->event_count]));
 	}
 	return object;
 }

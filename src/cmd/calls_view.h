@@ -56,7 +56,7 @@ int calls_tree_table(const struct calls_view *v, struct report_header *h, struct
 int calls_tree_json(const struct calls_view *v, struct report_header *h, struct diag *diag);
 
 /* The tree as a page, to a file ("-": stdout). 0 or a negative errno. */
-int calls_write_html(const struct calls_view *v, const struct report_header *h, const char *path,
+int calls_write_html(const struct calls_view *v, struct report_header *h, const char *path,
 		     struct diag *diag);
 /*
  * Marks the functions that a text means. -ENOENT: none; -EEXIST: it may be several, which the
@@ -69,17 +69,22 @@ struct calls_function {
 	const struct tree_neighbors *neighbors;
 	const bool *functions; /* those that are meant: of one name */
 	double prune;
+	const struct metrics *metrics;
 };
-int calls_function_table(const struct calls_function *f, struct table **ret);
-int calls_function_json(const struct calls_function *f, const struct report_header *h);
+/* h is told of metrics. */
+int calls_function_table(const struct calls_function *f, struct report_header *h,
+			 struct table **ret, struct diag *diag);
+int calls_function_json(const struct calls_function *f, struct report_header *h, struct diag *diag);
 
 /* gprof's listing. */
 struct calls_gprof {
 	const struct call_graph *graph;
 	double prune;
+	const struct metrics *metrics;
 };
-int calls_gprof_table(const struct calls_gprof *g, struct table **ret);
-int calls_gprof_json(const struct calls_gprof *g, const struct report_header *h);
+int calls_gprof_table(const struct calls_gprof *g, struct report_header *h, struct table **ret,
+		      struct diag *diag);
+int calls_gprof_json(const struct calls_gprof *g, struct report_header *h, struct diag *diag);
 
 /* Notes of the header, and its JSON, with what is said of the stacks. */
 void calls_describe(const struct tree *t, struct report_header *h);

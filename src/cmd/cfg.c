@@ -18,6 +18,7 @@ static const struct cmd_option options[] = {
 	{"all", CFG_ALL, NULL, "all blocks of a large function, not only those that ran"},
 	{"intel", CFG_INTEL, NULL, "Intel's syntax instead of AT&T's"},
 	INSIGHTS_OPTIONS,
+	REPORT_METRIC_OPTION,
 	REPORT_SELECTION_OPTIONS,
 	REPORT_FORM_OPTIONS,
 	{NULL},
@@ -85,8 +86,10 @@ static int print_table(struct cfg *c, const struct cfg_view *v, struct diag *dia
 
 	if (!r) {
 		note_function(v, &h);
-		r = cfg_view_table(v, &t);
+		r = cfg_view_table(v, &c->session.bound, &t);
 	}
+	if (!r)
+		r = metrics_describe(&c->session.bound, NULL, &h);
 	if (r)
 		diag_fail(diag, -r, "out of memory");
 	else
@@ -103,7 +106,7 @@ static int draw(const struct cfg *c, const struct cfg_view *v, struct diag *diag
 	int r;
 
 	buf_init(&b, DRAWING_MAX_BYTES);
-	r = cfg_view_draw(v, c->all, &b, &hidden);
+	r = cfg_view_draw(v, &c->session.bound, c->all, &b, &hidden);
 	if (r == -EFBIG)
 		diag_fail(diag, EFBIG, "the drawing would be larger than %u MiB",
 			  DRAWING_MAX_BYTES >> 20);
@@ -153,8 +156,10 @@ int cmd_cfg(int argc, char **argv)
 	const char *what;
 	int operand, r = cmd_parse(&spec, argc, argv, take_option, &c, &operand);
 
-	if (r >= 0)
+	if (r >= 0) {
+		insights_close(&c.session);
 		return r;
+	}
 	r = pick_operand(&c.session.report, argc, argv, operand, &what, &diag);
 	if (!r)
 		r = run(&c, what, &p, &diag);

@@ -17,6 +17,7 @@
 
 struct drawing {
 	const struct cfg_view *view;
+	const struct metrics_bound *metrics;
 	double most; /* executions of what ran most often */
 	bool *shown;
 	size_t hidden;
@@ -53,6 +54,20 @@ static void put_instructions(const struct drawing *d, const struct cfg_block *b,
 		buf_printf(text, "        ... %u more\n", count - INSTRUCTIONS_MAX);
 }
 
+static void put_metrics(const struct drawing *d, const struct cfg_block *b, struct buf *text)
+{
+	uint64_t counts[QUERY_EVENTS_MAX] = {0};
+	bool any = false;
+
+	query_part_count(d->view->part, b->start, b->end, counts);
+	for (size_t e = 0; e < QUERY_EVENTS_MAX; e++)
+		any |= counts[e] != 0;
+	if (!any || !d->metrics->metrics || !d->metrics->metrics->count)
+		return;
+	metrics_write(d->metrics, counts, text);
+	buf_append_u8(text, '\n');
+}
+
 static void draw_block(struct drawing *d, uint32_t block)
 {
 	const struct cfg_view *v = d->view;
@@ -68,6 +83,7 @@ static void draw_block(struct drawing *d, uint32_t block)
 	if (n.time > 0)
 		buf_printf(&text, "  %.1f%%", 100 * n.time);
 	buf_printf(&text, "\n");
+	put_metrics(d, b, &text);
 	if (n.time >= SHARE_LEAST)
 		put_instructions(d, b, &text);
 	buf_append_u8(&text, 0);
@@ -145,10 +161,11 @@ static void draw_title(const struct drawing *d)
 	buf_free(&title);
 }
 
-int cfg_view_draw(const struct cfg_view *v, bool all, struct buf *out, size_t *ret_hidden)
+int cfg_view_draw(const struct cfg_view *v, const struct metrics_bound *metrics, bool all,
+		  struct buf *out, size_t *ret_hidden)
 {
 	const struct cfg_function *f = v->function;
-	struct drawing d = {.view = v, .out = out};
+	struct drawing d = {.view = v, .metrics = metrics, .out = out};
 	struct dot_node outside = {.bare = true};
 
 	d.shown = calloc((size_t)f->block_count + 1, sizeof(*d.shown));

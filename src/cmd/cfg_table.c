@@ -23,8 +23,9 @@ static const char *const kinds[] = {
 };
 
 static int add_block(struct table *t, const struct columns *c, const struct cfg_view *v,
-		     uint32_t block)
+		     struct metrics_bound *metrics, uint32_t block)
 {
+	uint64_t counts[QUERY_EVENTS_MAX] = {0};
 	const struct cfg_block *b = &v->function->blocks[block];
 	uint32_t loop = v->loops->innermost[block];
 	int r = table_add_row(t);
@@ -35,6 +36,8 @@ static int add_block(struct table *t, const struct columns *c, const struct cfg_
 	table_set_address(t, c->end, b->end);
 	table_set_count(t, c->samples, v->block_samples[block]);
 	table_set_real(t, c->frequency, v->blocks[block]);
+	query_part_count(v->part, b->start, b->end, counts);
+	metrics_set(metrics, t, counts);
 	if (loop != CFG_LOOP_NONE) {
 		uint32_t header = v->loops->loops[loop].header;
 
@@ -62,7 +65,7 @@ static int add_edge(struct table *t, const struct columns *c, const struct cfg_v
 	return r;
 }
 
-int cfg_view_table(const struct cfg_view *v, struct table **ret)
+int cfg_view_table(const struct cfg_view *v, struct metrics_bound *metrics, struct table **ret)
 {
 	struct table *t = table_new("cfg");
 	struct columns c;
@@ -77,10 +80,11 @@ int cfg_view_table(const struct cfg_view *v, struct table **ret)
 	c.to = table_add_column(t, TABLE_ADDRESS, "to", "to");
 	c.samples = table_add_column(t, TABLE_COUNT, "samples", "samples");
 	c.frequency = table_add_column(t, TABLE_REAL, "frequency", "frequency");
+	metrics_add_columns(metrics, t, "metrics", "");
 	c.loop = table_add_column(t, TABLE_ADDRESS, "loop", "loop");
 	c.depth = table_add_column(t, TABLE_COUNT, "depth", "depth");
 	for (uint32_t i = 0; i < v->function->block_count && !r; i++)
-		r = add_block(t, &c, v, i);
+		r = add_block(t, &c, v, metrics, i);
 	for (uint32_t i = 0; i < v->function->edge_count && !r; i++)
 		r = add_edge(t, &c, v, i);
 	if (r) {

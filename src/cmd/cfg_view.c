@@ -158,13 +158,10 @@ static int fill(struct cfg_view *v, const struct cfg_view_request *q, struct dia
 	if (r)
 		return r;
 	v->name = q->hit->demangled;
+	v->part = query_find_part(q->query, q->hit->image);
 	r = allocate(v);
-	for (size_t i = 0; i < q->query->part_count && !r; i++) {
-		const struct query_part *p = &q->query->parts[i];
-
-		if (p->selected && &q->query->images[p->image] == q->hit->image)
-			count_samples(v, p);
-	}
+	if (!r && v->part)
+		count_samples(v, v->part);
 	if (!r)
 		r = cfg_loops_of_function(v->function, &v->loops);
 	if (!r)

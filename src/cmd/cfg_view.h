@@ -7,6 +7,7 @@
 #include "analyze/query.h"
 #include "cfg/cfg.h"
 #include "cfg/loops.h"
+#include "cmd/metrics.h"
 #include "image/find.h"
 #include "report/table.h"
 #include "util/buf.h"
@@ -16,12 +17,13 @@ struct cfg_view {
 	const char *name; /* demangled, or NULL */
 	const struct cfg_function *function;
 	struct cfg_loops *loops;
-	uint64_t *samples;	 /* of the first event, of each instruction */
-	uint64_t *block_samples; /* of each block */
-	uint64_t total;		 /* of the function */
-	double *blocks, *edges;	 /* how often each ran */
-	bool estimated;		 /* by the analysis of frequencies, else from samples alone */
-	char **texts;		 /* of each instruction; NULL: not at hand */
+	uint64_t *samples;	       /* of the first event, of each instruction */
+	uint64_t *block_samples;       /* of each block */
+	uint64_t total;		       /* of the function */
+	double *blocks, *edges;	       /* how often each ran */
+	bool estimated;		       /* by the analysis of frequencies, else from samples alone */
+	char **texts;		       /* of each instruction; NULL: not at hand */
+	const struct query_part *part; /* samples of all events; NULL: none */
 
 	/* Its own business. */
 	struct cfg_image *image; /* NULL: the graph is the insights' own */
@@ -44,8 +46,9 @@ void cfg_view_free(struct cfg_view *v);
  * The drawing, in DOT. Unless all is wanted, of a large function only what ran; ret_hidden: the
  * blocks left out.
  */
-int cfg_view_draw(const struct cfg_view *v, bool all, struct buf *out, size_t *ret_hidden);
+int cfg_view_draw(const struct cfg_view *v, const struct metrics_bound *metrics, bool all,
+		  struct buf *out, size_t *ret_hidden);
 /* Blocks and edges as rows. 0 or -ENOMEM. */
-int cfg_view_table(const struct cfg_view *v, struct table **ret);
+int cfg_view_table(const struct cfg_view *v, struct metrics_bound *metrics, struct table **ret);
 
 #endif

@@ -122,11 +122,6 @@ static int read_sets(struct diff *d, char **texts, int count, struct diag *diag)
 		return diag_fail(diag, EINVAL, "two sets are compared, A and B");
 	if (d->cpi && d->table.by != DIFF_FUNCTION)
 		return diag_fail(diag, EINVAL, "--cpi is of functions; leave out --by");
-	if (d->table.metrics.count &&
-	    (d->table.by == DIFF_BLOCK || d->table.by == DIFF_INSTRUCTION))
-		return diag_fail(diag, EINVAL,
-				 "--metric is of functions, images, files and lines: blocks and "
-				 "instructions are compared by one event");
 	for (int i = 0; i < 2 && !r; i++)
 		r = sets_add(&d->sets, &d->report, texts[i], diag);
 	d->rank.by = diff_rank(d->table.by);

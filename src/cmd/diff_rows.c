@@ -73,6 +73,7 @@ static int collect(struct diff_rows *d, enum diff_by by)
 		if (u->count[0] || u->count[1])
 			d->list[d->count++] = (struct diff_row){u->pair,
 								{u->address[0], u->address[1]},
+								{u->end[0], u->end[1]},
 								{u->count[0], u->count[1]},
 								NULL};
 	}

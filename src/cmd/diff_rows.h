@@ -12,7 +12,7 @@ enum diff_by { DIFF_FUNCTION, DIFF_IMAGE, DIFF_FILE, DIFF_LINE, DIFF_BLOCK, DIFF
 
 struct diff_row {
 	const struct match_pair *pair;
-	uint64_t address[2]; /* ISA_NO_ADDRESS: none */
+	uint64_t address[2], end[2]; /* ISA_NO_ADDRESS: none */
 	uint64_t count[2];
 	const struct stats_row *stats;
 };

@@ -303,6 +303,23 @@ static int set_cost(struct fill *f, const struct diff_row *row)
 	return set_text(f->table, c->cause, culprit_name((enum culprit_cause)cause));
 }
 
+/* Of a block or an instruction the samples of all events lie where it is. */
+static void set_metrics(struct fill *f, const struct diff_row *row, int side)
+{
+	const struct rank_row *all = row->pair->row[side];
+	uint64_t counts[QUERY_EVENTS_MAX] = {0};
+
+	if (!all || !f->options->metrics.count)
+		return;
+	if (row->address[0] == ISA_NO_ADDRESS && row->address[1] == ISA_NO_ADDRESS) {
+		metrics_set(&f->metrics[side], f->table, all->counts);
+	} else if (row->address[side] != ISA_NO_ADDRESS) {
+		query_part_count(query_find_part(f->sets->list[side]->query, all->image),
+				 row->address[side], row->end[side], counts);
+		metrics_set(&f->metrics[side], f->table, counts);
+	}
+}
+
 static int fill_row(struct fill *f, const struct diff_row *row)
 {
 	const struct columns *c = &f->columns;
@@ -315,8 +332,7 @@ static int fill_row(struct fill *f, const struct diff_row *row)
 	for (int s = 0; s < 2; s++) {
 		table_set_count(t, c->samples[s], row->count[s]);
 		table_set_real(t, c->percent[s], share_of(f->sets, row, s));
-		if (row->pair->row[s])
-			metrics_set(&f->metrics[s], t, row->pair->row[s]->counts);
+		set_metrics(f, row, s);
 		if (row->address[s] != ISA_NO_ADDRESS)
 			table_set_address(t, c->address[s], row->address[s]);
 	}

@@ -27,7 +27,7 @@ struct diff_table {
 	bool changed;		      /* only rows that changed by more than sampling explains */
 	double false_alarms;	      /* a share */
 	struct insights *insights[2]; /* NULL: no columns of cycles and causes */
-	struct metrics metrics;	      /* not by block and instruction */
+	struct metrics metrics;
 };
 
 int diff_table_parse_sort(const char *text, enum diff_sort *ret, struct diag *diag);

@@ -13,6 +13,8 @@ int insights_take_option(struct insights_session *s, int value, const char *text
 		s->classic = true;
 		return 0;
 	}
+	if (value == REPORT_METRIC)
+		return metrics_take(&s->metrics, text, diag);
 	return report_take_option(&s->report, value, text, diag);
 }
 
@@ -66,6 +68,23 @@ static void show_progress(const char *doing, size_t done, size_t of)
 	progress_show("culprit: %s, %zu of %zu", doing, done, of);
 }
 
+/* Of everything that is selected; what is idle is left out, of each event. */
+static int bind_metrics(struct insights_session *s, struct diag *diag)
+{
+	uint64_t totals[QUERY_EVENTS_MAX] = {0}, idle[QUERY_EVENTS_MAX] = {0};
+	const struct insights_function *list = NULL;
+	size_t count = 0;
+	if (s->all)
+		list = insights_functions(s->all, &count);
+	for (size_t i = 0; i < count && s->metrics.count; i++)
+		if (list[i].name && rank_is_idle(list[i].name))
+			metrics_count_function(query_find_part(s->query, list[i].image),
+					       list[i].function, idle);
+	for (size_t e = 0; e < s->query->event_count; e++)
+		totals[e] = s->query->events[e].selected - idle[e];
+	return metrics_bind(&s->metrics, s->query, totals, &s->bound, diag);
+}
+
 static int estimate(struct insights_session *s, struct diag *diag)
 {
 	struct insights_request request = {
@@ -77,6 +96,11 @@ static int estimate(struct insights_session *s, struct diag *diag)
 	};
 	size_t count;
 	int err = insights_new(&request, &s->all, diag);
+	if (!err || err == -ENODATA) {
+		/* Without an event that tells time there may still be something to show. */
+		int metrics = bind_metrics(s, diag);
+		err = metrics ? metrics : err;
+	}
 	if (err)
 		return err;
 	const struct insights_function *list = insights_functions(s->all, &count);
@@ -113,6 +137,7 @@ void insights_close(struct insights_session *s)
 {
 	if (s->has_regex)
 		regfree(&s->regex);
+	metrics_free(&s->metrics);
 	insights_free(s->all);
 	query_free(s->query);
 	image_finder_free(s->finder);

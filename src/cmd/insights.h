@@ -4,6 +4,7 @@
 
 #include <regex.h>
 #include "analyze/insight.h"
+#include "cmd/metrics.h"
 #include "cmd/pick.h"
 #include "cmd/report.h"
 
@@ -17,6 +18,8 @@ struct insights_session {
 	struct image_finder *finder;
 	struct query *query;
 	struct insights *all;
+	struct metrics metrics; /* of the commands that have --metric */
+	struct metrics_bound bound;
 	uint64_t idle; /* samples of the kernel's idle functions, which these reports leave out */
 };
 

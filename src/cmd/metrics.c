@@ -32,20 +32,35 @@ void metrics_free(struct metrics *m)
 		metric_free(m->list[--m->count]);
 }
 
-int metrics_bind(const struct metrics *m, const struct query *q, const uint64_t *totals,
-		 struct metrics_bound *ret, struct diag *diag)
+static int bind_all(const struct metrics *m, const struct query *q, const uint64_t *totals,
+		    bool lenient, struct metrics_bound *ret, struct diag *diag)
 {
 	struct metrics_bound bound = {.metrics = m};
 	int r = 0;
 
 	for (size_t i = 0; i < m->count && !r; i++) {
 		r = metric_bind(m->list[i], q, &bound.events[i], diag);
+		bound.no_event[i] = lenient && r == -ENOENT;
 		if (!r)
 			metric_add(m->list[i], &bound.events[i], totals, &bound.all[i]);
+		else if (bound.no_event[i])
+			r = 0;
 	}
 	if (!r)
 		*ret = bound;
 	return r;
+}
+
+int metrics_bind(const struct metrics *m, const struct query *q, const uint64_t *totals,
+		 struct metrics_bound *ret, struct diag *diag)
+{
+	return bind_all(m, q, totals, false, ret, diag);
+}
+
+int metrics_bind_known(const struct metrics *m, const struct query *q, const uint64_t *totals,
+		       struct metrics_bound *ret, struct diag *diag)
+{
+	return bind_all(m, q, totals, true, ret, diag);
 }
 
 static size_t count_of(const struct metrics_bound *b)
@@ -58,6 +73,8 @@ bool metrics_value(const struct metrics_bound *b, size_t which, const uint64_t *
 	const struct metric *m = b->metrics->list[which];
 	struct metric_sums sums = {0};
 
+	if (b->no_event[which])
+		return false;
 	metric_add(m, &b->events[which], counts, &sums);
 	return metric_value(m, &sums, &b->all[which], ret);
 }
@@ -91,6 +108,53 @@ void metrics_set(struct metrics_bound *b, struct table *t, const uint64_t *count
 	}
 }
 
+json_t *metrics_json(const struct metrics_bound *b, const uint64_t *counts)
+{
+	json_t *object = json_object();
+	double value;
+
+	for (size_t i = 0; i < count_of(b); i++) {
+		json_t *key = report_json_text(metric_name(b->metrics->list[i]));
+
+		json_object_set_new(object, json_string_value(key),
+				    metrics_value(b, i, counts, &value) ? report_json_number(value)
+									: json_null());
+		json_decref(key);
+	}
+	return object;
+}
+
+void metrics_write(const struct metrics_bound *b, const uint64_t *counts, struct buf *to)
+{
+	char text[64];
+	double value;
+
+	for (size_t i = 0; i < count_of(b); i++) {
+		if (metrics_value(b, i, counts, &value))
+			table_format_value(value, text, sizeof(text));
+		else
+			strcpy(text, "none");
+		buf_printf(to, "%s%s %s", i ? ", " : "", metric_name(b->metrics->list[i]), text);
+	}
+}
+
+void metrics_count_function(const struct query_part *part, const struct cfg_function *function,
+			    uint64_t *counts)
+{
+	for (uint32_t i = 0; i < function->range_count; i++)
+		query_part_count(part, function->ranges[i].start, function->ranges[i].end, counts);
+}
+
+void metrics_set_function(struct metrics_bound *b, struct table *t, const struct query_part *part,
+			  const struct cfg_function *function)
+{
+	uint64_t counts[QUERY_EVENTS_MAX] = {0};
+
+	if (count_of(b))
+		metrics_count_function(part, function, counts);
+	metrics_set(b, t, counts);
+}
+
 int metrics_describe(const struct metrics_bound *b, const char *of, struct report_header *h)
 {
 	int r = 0;
@@ -105,7 +169,7 @@ int metrics_describe(const struct metrics_bound *b, const char *of, struct repor
 			.cells = b->cells[i],
 		};
 
-		to.known = metric_value(m, &b->all[i], &b->all[i], &to.value);
+		to.known = !b->no_event[i] && metric_value(m, &b->all[i], &b->all[i], &to.value);
 		r = report_header_metric(h, &to);
 	}
 	return r;

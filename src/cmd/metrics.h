@@ -3,7 +3,10 @@
 #define CULPRIT_CMD_METRICS_H
 
 #include "analyze/metric.h"
+#include "cfg/cfg.h"
+#include "report/json.h"
 #include "report/table.h"
+#include "util/buf.h"
 
 /*
  * --metric of the reports: columns that are computed from the samples of a row.
@@ -11,15 +14,16 @@
  *	metrics_take()			for each option
  *	metrics_bind()			when the events are known
  *	metrics_add_columns()		to the table
- *	metrics_set()			in each row
+ *	metrics_set()			in each row; or metrics_json(), metrics_write()
  *	metrics_describe()		in the header, last
  */
 
 #define METRICS_MAX 16
 
 /* clang-format off */
-#define REPORT_METRIC_OPTION                                                                       \
-	{"metric", REPORT_METRIC, "NAME=FORMULA", "a column computed of events, 'ipc = instructions / cycles'"}
+#define METRICS_OPTION(value)                                                                      \
+	{"metric", value, "NAME=FORMULA", "a column computed of events, 'ipc = instructions / cycles'"}
+#define REPORT_METRIC_OPTION METRICS_OPTION(REPORT_METRIC)
 /* clang-format on */
 
 struct metrics {
@@ -36,6 +40,7 @@ struct metrics_bound {
 	const struct metrics *metrics;
 	struct metric_events events[METRICS_MAX];
 	struct metric_sums all[METRICS_MAX];		     /* of the report */
+	bool no_event[METRICS_MAX];			     /* it has no value anywhere */
 	int column;					     /* the first of them in the table */
 	uint64_t undefined[METRICS_MAX], cells[METRICS_MAX]; /* how many have no value */
 };
@@ -43,6 +48,9 @@ struct metrics_bound {
 /* totals: samples of each event in all the report. Errors as of metric_bind. m must outlive ret. */
 int metrics_bind(const struct metrics *m, const struct query *q, const uint64_t *totals,
 		 struct metrics_bound *ret, struct diag *diag);
+/* The same, but a metric whose events this query does not have just has no value. */
+int metrics_bind_known(const struct metrics *m, const struct query *q, const uint64_t *totals,
+		       struct metrics_bound *ret, struct diag *diag);
 /* Of one number of samples for each event; false: it has no value. */
 bool metrics_value(const struct metrics_bound *b, size_t which, const uint64_t *counts,
 		   double *ret);
@@ -53,6 +61,16 @@ void metrics_add_columns(struct metrics_bound *b, struct table *t, const char *g
 			 const char *mark);
 /* Fills them in the last row. */
 void metrics_set(struct metrics_bound *b, struct table *t, const uint64_t *counts);
+/* {name: value or null}; NULL when out of memory. */
+json_t *metrics_json(const struct metrics_bound *b, const uint64_t *counts);
+/* "ipc 0.53, mpki none": for reports whose text is no table. */
+void metrics_write(const struct metrics_bound *b, const uint64_t *counts, struct buf *to);
+/* Adds the samples of a function to counts, which has room for each event. */
+void metrics_count_function(const struct query_part *part, const struct cfg_function *function,
+			    uint64_t *counts);
+/* metrics_set of a function's samples. */
+void metrics_set_function(struct metrics_bound *b, struct table *t, const struct query_part *part,
+			  const struct cfg_function *function);
 /* Tells the header each formula, its value for the totals, and how many cells have none. of: what
  * the totals are of, static; NULL: all. 0 or -ENOMEM. */
 int metrics_describe(const struct metrics_bound *b, const char *of, struct report_header *h);

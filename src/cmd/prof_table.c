@@ -484,7 +484,8 @@ int prof_table_make(const struct prof_table *p, const struct query *q, const str
 {
 	struct making m = {.query = q, .rank = k, .by = by};
 	struct order order;
-	int r = metrics_bind(&p->metrics, q, k->totals, &m.metrics, diag);
+	int r = (p->events_may_lack ? metrics_bind_known : metrics_bind)(&p->metrics, q, k->totals,
+									 &m.metrics, diag);
 
 	if (!r)
 		r = find_order(p, q, &m.metrics, &order, diag);

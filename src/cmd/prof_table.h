@@ -14,6 +14,7 @@ struct prof_table {
 	bool inclusive; /* rows have what they called, see analyze/inclusive.h */
 	bool balance;	/* by process: with the balance of each program's processes */
 	struct metrics metrics;
+	bool events_may_lack; /* a metric without one of its events then has no value */
 };
 
 const char *prof_table_by_name(enum rank_by by);

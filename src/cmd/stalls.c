@@ -19,6 +19,7 @@ static const struct cmd_option options[] = {
 	{"limit", 'n', "N", "so many stalls; default 20"},
 	{"cause", STALLS_CAUSE, "CAUSE", "those that may be of this cause, by what is of it"},
 	INSIGHTS_OPTIONS,
+	REPORT_METRIC_OPTION,
 	REPORT_SELECTION_OPTIONS,
 	REPORT_FORM_OPTIONS,
 	{NULL},
@@ -37,6 +38,7 @@ struct stall {
 	const struct query_image *image;
 	const char *function;
 	uint64_t address, sampled, blame;
+	uint64_t block_start, block_end;
 	double samples, cycles; /* in all; an execution */
 	struct frequency_estimate count;
 	char culprits[CULPRITS_TEXT], cause[24];
@@ -142,6 +144,8 @@ static void take_instruction(struct stalls *s, const struct insight *i,
 	one.address = in->address;
 	one.sampled = in->address + in->size;
 	one.count = i->blocks[in->block].count;
+	one.block_start = i->blocks[in->block].start;
+	one.block_end = i->blocks[in->block].end;
 	one.samples = in->charged * one.cycles / in->cpi.value;
 	write_culprits(list, stall, &one);
 	keep(s, &one);
@@ -181,7 +185,7 @@ struct columns {
 		address, sampled, function, line, file, position, image, build_id;
 };
 
-static void add_columns(struct table *t, struct columns *c)
+static void add_columns(struct table *t, struct metrics_bound *metrics, struct columns *c)
 {
 	c->percent = table_add_column(t, TABLE_PERCENT, "percent", "%");
 	c->cumulative = table_add_column(t, TABLE_PERCENT, "cumulative_percent", "cum%");
@@ -190,6 +194,7 @@ static void add_columns(struct table *t, struct columns *c)
 	c->count = table_add_column(t, TABLE_COUNT, "count", "count");
 	c->confidence = table_add_column(t, TABLE_NAME, "confidence", "confid.");
 	c->stall = table_add_column(t, TABLE_REAL, "stall", "stall");
+	metrics_add_columns(metrics, t, "metrics", "");
 	c->culprits = table_add_column(t, TABLE_NAME, "culprits", "culprits");
 	c->cause = table_add_column(t, TABLE_NAME, "cause", NULL);
 	c->address = table_add_column(t, TABLE_ADDRESS, "address", "address");
@@ -222,6 +227,16 @@ static int set_position(struct table *t, const struct columns *c, const struct i
 	return err ? err : set_text(t, c->position, text);
 }
 
+/* Events are not all seen at the instruction that made them, so the block that has it tells. */
+static void set_metrics(struct stalls *s, struct table *t, const struct stall *one)
+{
+	uint64_t counts[QUERY_EVENTS_MAX] = {0};
+	if (s->session.metrics.count)
+		query_part_count(query_find_part(s->session.query, one->image), one->block_start,
+				 one->block_end, counts);
+	metrics_set(&s->session.bound, t, counts);
+}
+
 static int add_row(struct stalls *s, struct table *t, const struct columns *c,
 		   const struct stall *one, double *sum)
 {
@@ -239,6 +254,7 @@ static int add_row(struct stalls *s, struct table *t, const struct columns *c,
 		(uint64_t)(one->samples * insights_basis(s->session.all)->cycles_per_sample));
 	table_set_count(t, c->count, (uint64_t)one->count.value);
 	table_set_real(t, c->stall, one->cycles);
+	set_metrics(s, t, one);
 	table_set_address(t, c->address, one->address);
 	table_set_address(t, c->sampled, one->sampled);
 	if (one->blame != ISA_NO_ADDRESS)
@@ -293,13 +309,15 @@ static int show(struct stalls *s, struct diag *diag)
 	double sum = 0;
 	int err = t ? insights_describe(&s->session, &h) : -ENOMEM;
 	if (!err) {
-		add_columns(t, &c);
+		add_columns(t, &s->session.bound, &c);
 		if (s->left_out)
 			report_header_note(&h, "%llu functions have no code at hand",
 					   (unsigned long long)s->left_out);
 	}
 	for (size_t i = 0; i < s->count && !err; i++)
 		err = add_row(s, t, &c, &s->list[i], &sum);
+	if (!err)
+		err = metrics_describe(&s->session.bound, NULL, &h);
 	if (err)
 		err = diag_fail(diag, ENOMEM, "out of memory");
 	else
@@ -338,8 +356,10 @@ int cmd_stalls(int argc, char **argv)
 	struct stalls s = {.limit = 20, .cause = CULPRIT_CAUSES};
 	struct diag diag = {""};
 	int err = cmd_parse(&spec, argc, argv, take_option, &s, NULL);
-	if (err >= 0)
+	if (err >= 0) {
+		insights_close(&s.session);
 		return err;
+	}
 	err = run(&s, &diag);
 	insights_close(&s.session);
 	if (err == -EINVAL)

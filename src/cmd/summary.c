@@ -18,6 +18,7 @@ static const struct cmd_option options[] = {
 	{"cutoff", SUMMARY_CUTOFF, "PERCENT",
 	 "looks into the functions that have so much of the samples; default 99"},
 	INSIGHTS_OPTIONS,
+	REPORT_METRIC_OPTION,
 	REPORT_SELECTION_OPTIONS,
 	REPORT_FORM_OPTIONS,
 	{NULL},
@@ -173,6 +174,7 @@ static int compare_parts(const void *pa, const void *pb, void *arg)
 
 static int fill_functions(struct table *t, const struct columns *c, struct summary *s)
 {
+	struct metrics_bound *metrics = &s->session.bound;
 	int err = 0;
 	qsort_r(s->parts, s->part_count, sizeof(*s->parts), compare_parts, s);
 	for (size_t i = 0; i < s->part_count && i < s->limit && !err; i++) {
@@ -193,6 +195,8 @@ static int fill_functions(struct table *t, const struct columns *c, struct summa
 			share(p->summary.fixed[s->cause].high + p->summary.dynamic[s->cause].high,
 			      p->summary.samples));
 		table_set_real(t, c->samples, loss(s, p));
+		metrics_set_function(metrics, t, query_find_part(s->session.query, image),
+				     p->function->function);
 		image_id_format(&image->id, id);
 		err = err ? err : table_set_name(t, c->function, name, strlen(name));
 		err = err ? err : table_set_name(t, c->image, image->path, image->path_size);
@@ -201,7 +205,7 @@ static int fill_functions(struct table *t, const struct columns *c, struct summa
 	return err;
 }
 
-static void add_columns(struct table *t, const struct summary *s, struct columns *c)
+static void add_columns(struct table *t, struct summary *s, struct columns *c)
 {
 	bool ranks = s->cause != CULPRIT_CAUSES;
 	c->percent = table_add_column(t, TABLE_PERCENT, "percent", "%");
@@ -209,6 +213,7 @@ static void add_columns(struct table *t, const struct summary *s, struct columns
 	c->high = table_add_column(t, TABLE_PERCENT, "high", ranks ? "own high" : "high");
 	c->samples = table_add_column(t, TABLE_REAL, "samples", "samples");
 	if (ranks) {
+		metrics_add_columns(&s->session.bound, t, "metrics", "");
 		c->function = table_add_column(t, TABLE_NAME, "function", "function");
 		c->image = table_add_column(t, TABLE_NAME, "image", "image");
 		c->build_id = table_add_column(t, TABLE_NAME, "build_id", NULL);
@@ -244,6 +249,8 @@ static int show(struct summary *s, struct diag *diag)
 		add_columns(t, s, &c);
 		err = s->cause == CULPRIT_CAUSES ? fill_causes(t, &c, s) : fill_functions(t, &c, s);
 	}
+	if (!err)
+		err = metrics_describe(&s->session.bound, NULL, &h);
 	if (err)
 		err = diag_fail(diag, ENOMEM, "out of memory");
 	else
@@ -258,8 +265,10 @@ int cmd_summary(int argc, char **argv)
 	struct summary s = {.limit = 20, .cause = CULPRIT_CAUSES, .cutoff = 99};
 	struct diag diag = {""};
 	int err = cmd_parse(&spec, argc, argv, take_option, &s, NULL);
-	if (err >= 0)
+	if (err >= 0) {
+		insights_close(&s.session);
 		return err;
+	}
 	err = insights_open(&s.session, &diag);
 	if (!err)
 		err = collect(&s, &diag);

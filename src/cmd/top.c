@@ -19,7 +19,16 @@
 #define WINDOW_DEFAULT_NS 10000000000ull
 #define WINDOW_MIN_NS	  1000000000ull
 
-enum { TOP_BY = SAMPLING_END, TOP_SORT, TOP_FUNCTION, TOP_IDLE, TOP_LIMIT, TOP_JSON };
+enum {
+	TOP_BY = SAMPLING_END,
+	TOP_SORT,
+	TOP_FUNCTION,
+	TOP_IDLE,
+	TOP_LIMIT,
+	TOP_JSON,
+	TOP_CSV,
+	TOP_METRIC
+};
 
 static const struct cmd_option options[] = {
 	{"delay", 'd', "SECONDS", "between two pictures (default 2)"},
@@ -32,7 +41,9 @@ static const struct cmd_option options[] = {
 	{"function", TOP_FUNCTION, "REGEX", "only functions by (demangled) name"},
 	{"idle", TOP_IDLE, NULL, "with the kernel's idle functions"},
 	{"limit", TOP_LIMIT, "N", "only the first N rows of a printed table"},
+	METRICS_OPTION(TOP_METRIC),
 	{"json", TOP_JSON, NULL, "one JSON object a line; implies --batch"},
+	{"csv", TOP_CSV, NULL, "comma-separated values; implies --batch"},
 	SAMPLING_OPTIONS,
 	{NULL},
 };
@@ -100,10 +111,15 @@ static int take_option(void *arg, int value, const char *text, struct diag *diag
 	case TOP_IDLE:
 		t->view.rank.idle = true;
 		return 0;
+	case TOP_METRIC:
+		return metrics_take(&t->view.metrics, text, diag);
 	case TOP_LIMIT:
 		return parse_number(text, &t->limit, diag);
 	case TOP_JSON:
-		t->format = TABLE_JSON;
+	case TOP_CSV:
+		if (t->format != TABLE_TEXT)
+			return diag_fail(diag, EINVAL, "one of --json and --csv, once");
+		t->format = value == TOP_JSON ? TABLE_JSON : TABLE_CSV;
 		t->batch = true;
 		return 0;
 	}
@@ -133,6 +149,21 @@ bool top_is_end(int signal)
 	return signal == SIGINT || signal == SIGTERM || signal == SIGHUP || signal == SIGQUIT;
 }
 
+/* A picture may lack an event that has no sample in it; one that is not sampled is an error. */
+static int check_metrics(const struct top *t, struct diag *diag)
+{
+	const struct sampling_options *s = &t->sampling;
+	struct query_event events[EVENTS_MAX];
+	struct query sampled = {.events = events, .event_count = s->event_count};
+	uint64_t none[EVENTS_MAX] = {0};
+	struct metrics_bound bound;
+
+	for (size_t i = 0; i < s->event_count; i++)
+		events[i] =
+			(struct query_event){.name = s->events[i].name, .label = s->events[i].name};
+	return metrics_bind(&t->view.metrics, &sampled, none, &bound, diag);
+}
+
 static int start(struct top *t, const char *db, struct diag *diag)
 {
 	struct session_config config = {.db_path = db, .scoped = t->pids.count > 0};
@@ -158,6 +189,8 @@ static int run(struct top *t, struct diag *diag)
 	char *db = NULL;
 	int r = sampling_choose_events(&t->sampling, diag);
 
+	if (!r)
+		r = check_metrics(t, diag);
 	if (!r)
 		r = take_signals(t, diag);
 	if (!r)
@@ -197,6 +230,7 @@ int cmd_top(int argc, char **argv)
 		else
 			status = CMD_OK;
 	}
+	metrics_free(&t.view.metrics);
 	sampling_free(&t.sampling);
 	return status;
 }

@@ -65,7 +65,8 @@ static int print_frame(struct top *t, struct diag *diag)
 	} else {
 		/* What is wrong with stdout is seen when it is flushed. */
 		report_print(f.table, &f.header, t->format);
-		putchar('\n');
+		if (t->format == TABLE_TEXT || t->iterations != 1)
+			putchar('\n');
 	}
 	top_frame_free(&f);
 	return r;

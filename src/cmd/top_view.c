@@ -75,7 +75,7 @@ static int describe(const struct top_view *v, const struct query *q, const struc
 static int tabulate(struct top_view *v, const struct query *q, const struct rank *k, size_t limit,
 		    struct top_frame *f, struct diag *diag)
 {
-	struct prof_table how = {.limit = limit};
+	struct prof_table how = {.limit = limit, .metrics = v->metrics, .events_may_lack = true};
 	int r = describe(v, q, k, f, diag);
 
 	if (r)

@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include "analyze/rank.h"
+#include "cmd/metrics.h"
 #include "db/reader.h"
 #include "image/find.h"
 #include "report/table.h"
@@ -16,6 +17,7 @@
  */
 struct top_view {
 	struct rank_options rank;
+	struct metrics metrics;
 	const char *sort; /* as prof_table's; NULL: by sort_at */
 	size_t sort_at;	  /* the event of that number; past the last event: by name */
 

@@ -16,7 +16,7 @@
 
 struct flame {
 	size_t event_count, events_added;
-	struct buf events; /* as JSON, like all of these but strings */
+	struct buf events, metrics; /* as JSON, like all of these but strings */
 	struct buf up, frame;
 	struct buf *self; /* for each event */
 	struct buf functions;
@@ -42,6 +42,7 @@ int flame_new(size_t event_count, struct flame **ret)
 		return -ENOMEM;
 	}
 	buf_init(&f->events, ARRAY_MAX_BYTES);
+	buf_init(&f->metrics, ARRAY_MAX_BYTES);
 	buf_init(&f->up, ARRAY_MAX_BYTES);
 	buf_init(&f->frame, ARRAY_MAX_BYTES);
 	buf_init(&f->functions, ARRAY_MAX_BYTES);
@@ -61,6 +62,7 @@ void flame_free(struct flame *f)
 		buf_free(&f->self[i]);
 	free(f->self);
 	buf_free(&f->events);
+	buf_free(&f->metrics);
 	buf_free(&f->up);
 	buf_free(&f->frame);
 	buf_free(&f->functions);
@@ -75,6 +77,13 @@ int flame_add_event(struct flame *f, const char *name, double sample_ns)
 	quote_json(&f->events, name);
 	buf_printf(&f->events, ",\"ns\":%.9g}", sample_ns);
 	return f->events.error;
+}
+
+int flame_add_metric(struct flame *f, const char *name, const char *steps)
+{
+	buf_printf(&f->metrics, "%s{\"name\":", f->metrics.size ? "," : "");
+	quote_json(&f->metrics, name);
+	return buf_printf(&f->metrics, ",\"steps\":%s}", steps);
 }
 
 static int add_string(struct flame *f, const char *text, uint32_t *ret)
@@ -182,6 +191,7 @@ int flame_write(const struct flame *f, const char *title, const char *summary,
 	quote_json(&b, summary);
 	put_header(&b, h);
 	put_array(&b, "events", &f->events);
+	put_array(&b, "metrics", &f->metrics);
 	put_strings(&b, f->strings);
 	put_array(&b, "functions", &f->functions);
 	put_array(&b, "up", &f->up);

@@ -48,6 +48,10 @@ int flame_new(size_t event_count, struct flame **ret);
 void flame_free(struct flame *f);
 /* sample_ns: the time that one sample stands for; 0: the event tells no time. 0 or -ENOMEM. */
 int flame_add_event(struct flame *f, const char *name, double sample_ns);
+/* A value that the page computes of a frame's samples. steps: JSON, an array in reverse Polish
+ * order of numbers, of [event, units of a sample] and of "+", "-", "*", "/", "neg", "min", "max".
+ */
+int flame_add_metric(struct flame *f, const char *name, const char *steps);
 /* Equal ones get the same number. 0, -ENOSPC, -ENOMEM. */
 int flame_add_function(struct flame *f, const struct flame_function *function, uint32_t *ret);
 /*

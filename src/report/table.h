@@ -48,6 +48,9 @@ int table_set_count(struct table *t, int column, uint64_t value);
 int table_set_real(struct table *t, int column, double value); /* PERCENT, REAL, VALUE */
 int table_set_address(struct table *t, int column, uint64_t value);
 
+/* A TABLE_VALUE as text: four digits, and all those before the point. */
+void table_format_value(double value, char *out, size_t room);
+
 /*
  * Prints header and rows; CSV has rows alone, see report_header_print. width: columns of the
  * terminal, 0 when it is none (nothing is cut). 0, -ENOMEM, or -EIO when out has an error.

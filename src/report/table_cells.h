@@ -44,9 +44,6 @@ int table_print_text(const struct table *t, FILE *out, int width);
 int table_print_json(const struct table *t, const struct report_header *h, FILE *out);
 int table_print_csv(const struct table *t, FILE *out);
 
-/* A number of any size: four digits, and all those before the point. */
-void table_format_value(double value, char *out, size_t room);
-
 /* The whole name escaped, in malloc'ed memory; NULL when out of memory. */
 char *table_escape(const char *name, size_t size);
 

@@ -9,6 +9,15 @@ run(async open => {
 	checkMatch('the title says which profile', await page.title(), /^m1, /);
 	checkMatch('the summary how good', await page.textContent('#summary'), /^8\d stacks, 9\d\.\d\d% of them complete$/);
 	checkMatch('80 stacks stand for 160 ms', await numbers(), /Total 100\.0% 80 · 160 ms/);
+	checkMatch('metrics are of the frame, both events together', await numbers(), /ratio 0\.0875 none none/);
+	await page.check('[name=direction][value=up]', {force: true});
+	checkMatch('the whole is the same from the other side', await numbers(), /ratio 0\.0875 /);
+	await page.focus('#graph');
+	await page.keyboard.press('ArrowUp');
+	checkEqual('leaf took most samples', await page.textContent('#function'), 'small');
+	checkMatch('and has all of the other event', await numbers(), /ratio 0\.1321 /);
+	await page.check('[name=direction][value=down]', {force: true});
+	await page.focus('#graph');
 	await page.keyboard.press('ArrowUp');
 	checkEqual('main is below everything', await page.textContent('#function'), 'main');
 	checkMatch('in its source file', await page.textContent('#where'), /app\.c/);

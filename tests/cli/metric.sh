@@ -112,6 +112,66 @@ check_match "of what goes through" out '1.364  main'
 check_status "calls --callers" 0 "$culprit" calls -i a.db --callers --metric "$ipc" --csv
 check_match "has columns" out 'metrics.ipc,self_metrics.ipc'
 
+# A block or an instruction has the counts of all events where it is, the one that is compared or not.
+for by in block instruction; do
+	check_status "diff by $by" 0 "$culprit" diff a.db b.db --by $by --metric "$mpki" --metric "$ipc" --json
+	check "has both sides of each" python 'top = rows[0]
+assert top["samples_a"] == 60 and top["metrics_a"]["mpki"] == 2.5 and top["metrics_b"]["mpki"] == 1.25, top
+assert abs(top["metrics_b"]["ipc"] - 2 / 3) < 1e-8
+last = [r for r in rows if r["samples_a"] == 10]
+assert len(last) == 1 and last[0]["metrics_a"] == {"mpki": None, "ipc": 0}, last
+assert [(m["of"], m["undefined"]) for m in j["metrics"] if m["name"] == "mpki"] == [("A", 2), ("B", 2)], j["metrics"]'
+done
+
+check_status "calls FUNCTION" 0 "$culprit" calls -i a.db hot --metric "$ipc" --json
+check "has it of callers and of itself" python 'assert {r["role"]: r["metrics"]["ipc"] for r in rows} == {"caller": 1.5, "total": 1.5, "self": 1.5}, rows'
+check_status "in CSV" 0 "$culprit" calls -i a.db main --metric "$ipc" --csv
+check "too" python3 -c 'import csv
+rows = {r["role"]: r["metrics.ipc"] for r in csv.DictReader(open("out", newline=""))}
+assert rows["self"] == "0" and rows["callee"] == "1.5" and rows["total"].startswith("1.36"), rows'
+check_status "calls --gprof" 0 "$culprit" calls -i a.db --gprof --metric "$ipc" --json
+check "has it of functions and arcs" python 'hot, main = by["hot"], by["main"]
+assert hot["metrics"]["ipc"] == hot["callers"][0]["metrics"]["ipc"] == 1.5, hot
+assert main["callees"][0]["metrics"]["ipc"] == 1.5 and abs(main["metrics"]["ipc"] - 60 / 44) < 1e-6, main'
+check_status "in text" 0 "$culprit" calls -i a.db --gprof --metric "$ipc"
+check_match "before the names" out '1.364 +main \[1\]'
+check_status "calls --html" 0 "$culprit" calls -i a.db --html page.html --metric "$ipc"
+check "has the steps to it" grep -qF '"metrics":[{"name":"ipc","steps":[[2,2000],[0,1000],"/"]}]' page.html
+
+# Functions, their blocks and instructions: each of its own samples, none a sum of others.
+check_status "calc" 0 "$culprit" calc -i a.db hot --blocks 0 --metric "$mpki" --metric "$ipc" --json
+check "of functions, blocks, instructions" python3 -c 'import json
+j = json.load(open("out")); f = j["functions"][0]
+assert f["metrics"]["mpki"] == 2.5 and abs(f["metrics"]["ipc"] - 2 / 7) < 1e-8, f["metrics"]
+blocks = [b["metrics"] for b in f["blocks"]]
+assert blocks[0]["mpki"] == 2.5 and abs(blocks[0]["ipc"] - 1 / 3) < 1e-8 and blocks[1] == {"mpki": None, "ipc": 0}, blocks
+ins = [i["metrics"]["mpki"] for i in f["instructions"]]
+assert ins[0] == 2.5 and set(ins[1:]) == {None}, ins
+assert [(m["name"], m["value"]) for m in j["metrics"]][0] == ("mpki", 5), j["metrics"]'
+check_status "calc in text" 0 "$culprit" calc -i a.db hot --metric "$mpki" --metric "$ipc"
+check_match "of the function" out '^\*\*\* mpki 2.5, ipc 0.2857$'
+check_match "of a block" out '^\*\*\* mpki none, ipc 0$'
+check_status "calc --csv" 0 "$culprit" calc -i a.db --brief --cutoff 100 --metric "$mpki" --csv
+check "has the column" python3 -c 'import csv
+assert {r["function"]: r["metrics.mpki"] for r in csv.DictReader(open("out", newline=""))} == {"hot": "2.5", "main": ""}'
+check_status "stalls" 0 "$culprit" stalls -i a.db --metric "$mpki" --metric "$ipc" --json
+check "of the block that stalls" python 'assert by["main"]["metrics"] == {"mpki": None, "ipc": 0}, rows
+assert rows[0]["function"] == "hot" and rows[0]["metrics"]["mpki"] == 2.5 and abs(rows[0]["metrics"]["ipc"] - 1 / 3) < 1e-8'
+check_status "summary" 0 "$culprit" summary -i a.db --metric "$mpki" --json
+check "of all that is summed up" python 'assert j["metrics"][0]["value"] == 5 and "metrics" not in rows[0]'
+cause=$(python3 -c 'import json; print(max(json.load(open("out"))["rows"], key=lambda r: (r["kind"] == "dynamic", r["percent"]))["cause"])')
+check_status "summary --cause" 0 "$culprit" summary -i a.db --cause "$cause" --metric "$mpki" --json
+check "of functions" python 'assert by["hot"]["metrics"]["mpki"] == 2.5 and by["main"]["metrics"]["mpki"] is None'
+check_status "cfg" 0 "$culprit" cfg -i a.db hot --metric "$mpki" --json
+check "of blocks, not of edges" python 'values = [r["metrics"]["mpki"] for r in rows if r["kind"] == "block"]
+assert values == [2.5, None, None] and all(r["metrics"]["mpki"] is None for r in rows if r["kind"] != "block"), rows
+assert j["metrics"][0]["undefined"] == 2'
+check_status "cfg drawn" 0 "$culprit" cfg -i a.db hot --metric "$mpki"
+check_match "in its blocks" out 'mpki 2\.5'
+# No event that tells time: what calc and stalls refuse, cfg draws.
+check_status "cfg without a clock" 0 "$culprit" cfg -i a.db hot --event 'c*-misses*' --metric 'm = cache-misses' --json
+check "has it" python 'assert rows[0]["metrics"]["m"] == 50, rows[0]'
+
 refuse() { # NAME STATUS REGEX ARGUMENT...
 	local name=$1 status=$2 regex=$3
 	shift 3
@@ -130,6 +190,14 @@ refuse "no such event in list" 1 "no event 'a'" list -i a.db hot --metric x=a
 refuse "no such event in diff" 1 "no event 'a'" diff a.db b.db --metric x=a
 refuse "no such event in a set" 1 "set 'b.db': .*no event 'a'" stats b.db a.db --metric x=a
 refuse "no such event in calls" 1 "no event 'a'" calls -i a.db --metric x=a
-refuse "by block" 2 'of functions, images' diff a.db b.db --by block --metric "$ipc"
-refuse "gprof's listing" 2 'of the tree' calls -i a.db --gprof --metric "$ipc"
+refuse "no such event in calls FUNCTION" 1 "no event 'a'" calls -i a.db hot --metric x=a
+refuse "no such event in calls --gprof" 1 "no event 'a'" calls -i a.db --gprof --metric x=a
+refuse "no such event on a page" 1 "no event 'a'" calls -i a.db --html - --metric x=a
+for report in "calc hot" stalls summary "cfg hot"; do
+	# shellcheck disable=SC2086
+	refuse "no such event in $report" 1 "no event 'a'" $report -i a.db --metric x=a
+	# shellcheck disable=SC2086
+	refuse "what does not parse in $report" 2 'position 5' $report -i a.db --metric 'x = * 2'
+done
+refuse "no such event in top" 1 "no event 'nope'; there are: cpu-clock" top -b -n 1 -e cpu-clock --metric x=nope
 tap_end

@@ -122,7 +122,8 @@ if [ -x "${CHROMIUM:-/usr/bin/chromium}" ] && [ -d "$browser/node_modules/speeds
 	status=$?
 	check "speedscope itself opens it, and pprof's" test $status = 0
 	sed -n '/^not ok/,/^ok/p' browser.out | sed 's/^/# /'
-	check_status "calls --html" 0 "$culprit" calls -i a.db --html calls.html
+	check_status "calls --html" 0 "$culprit" calls -i a.db --html calls.html \
+		--metric 'ratio = samples(cache-misses) / samples(cpu-clock)' --metric 'none = cpu-clock / (cpu-clock - cpu-clock)'
 	node "$browser/calls.mjs" calls.html >browser.out 2>&1
 	status=$?
 	check "is a page that a browser shows" test $status = 0

@@ -57,6 +57,27 @@ check "have a column each" [ "$(grep -Ec '^ *cpu-clock  .*  page-faults ' out)" 
 check_status "a process alone" 0 "$culprit" top --json -n 2 -d 1 -p $spin --by subject
 check "nothing else" json "all(r['subject'].startswith('comm=spin')
 	for t in tables for r in t['rows']) and tables[1]['rows']"
+check_status "CSV" 0 "$culprit" top --csv -n 1 -d 1 --limit 3
+check "can be read" python3 -c 'import csv
+rows = list(csv.DictReader(open("out", newline="")))
+assert 0 < len(rows) <= 3 and all(int(r["samples"]) > 0 and None not in r for r in rows), rows'
+check_match "its header is beside it" err '^lost [0-9]+'
+check_status "CSV, several" 0 "$culprit" top --csv -n 2 -d 0.5 --limit 3
+check "stand apart" python3 -c 'import csv
+tables = open("out", newline="").read().replace("\r\n", "\n").split("\n\n")
+assert len(tables) == 3 and not tables[2] and all(list(csv.DictReader(t.splitlines())) for t in tables[:2]), tables'
+check_status "two forms" 2 "$culprit" top --csv --json -n 1
+check_status "a metric" 0 "$culprit" top --json -n 2 -d 1 -e cpu-clock -e page-faults:1 --metric 'f = page-faults / samples(cpu-clock)' --sort f --limit 5
+check "is in each row, largest first" python3 -c 'import json
+for line in open("out"):
+    j = json.loads(line)
+    values = [r["metrics"]["f"] for r in j["rows"]]
+    known = [v for v in values if v is not None]
+    assert known == sorted(known, reverse=True) and values[:len(known)] == known, values
+    assert j["metrics"][0]["formula"] == "page-faults / samples(cpu-clock)"
+    for r in j["rows"]:
+        if r["events"].get("cpu-clock") and "page-faults" in r["events"]:
+            assert abs(r["metrics"]["f"] - r["events"]["page-faults"] / r["events"]["cpu-clock"]) < 1e-5 * r["metrics"]["f"] + 1e-6, r'
 check_status "a filter" 0 "$culprit" top --json -n 1 -d 1 --function '^spin_h'
 check "the others are left out" json "[r['function'] for r in tables[0]['rows']] == ['spin_here']"
 check_status "a filter that is wrong" 1 "$culprit" top -b -n 1 -d 1 --function '['

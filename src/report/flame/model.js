@@ -11,6 +11,8 @@ class Profile {
 		this.data = data;
 		this.strings = data.strings;
 		this.events = data.events;
+		this.metrics = data.metrics;
+		this.eventTotals = new Map();
 		this.functions = [];
 		for (let i = 0; i < data.functions.length; i += 5) {
 			const [name, image, file, line, kind] = data.functions.slice(i, i + 5);
@@ -41,17 +43,41 @@ class Profile {
 		}
 	}
 
+	/* Samples of an event in each context and in what it called; slot count has the whole. */
+	totalsOf(event) {
+		if (!this.eventTotals.has(event)) {
+			const totals = new Float64Array(this.count + 1);
+			totals.set(this.data.self[event]);
+			for (let i = this.count - 1; i >= 0; i--)
+				totals[this.parent[i] < 0 ? this.count : this.parent[i]] += totals[i];
+			this.eventTotals.set(event, totals);
+		}
+		return this.eventTotals.get(event);
+	}
+
 	chooseEvent(event) {
 		this.event = this.events[event];
 		this.self = Float64Array.from(this.data.self[event]);
-		this.totals = Float64Array.from(this.self);
-		this.total = 0;
-		for (let i = this.count - 1; i >= 0; i--) {
-			if (this.parent[i] < 0)
-				this.total += this.totals[i];
+		this.totals = this.totalsOf(event);
+		this.total = this.totals[this.count];
+	}
+
+	/* A metric's steps, in reverse Polish order, of samples of each event; null: it has no value. */
+	valueOf(metric, counts) {
+		const stack = [];
+		const apply = {'+': (a, b) => a + b, '-': (a, b) => a - b, '*': (a, b) => a * b,
+			'/': (a, b) => b ? a / b : NaN, min: Math.min, max: Math.max};
+		for (const step of metric.steps) {
+			if (typeof step === 'number')
+				stack.push(step);
+			else if (Array.isArray(step))
+				stack.push(counts[step[0]] * step[1]);
+			else if (step === 'neg')
+				stack.push(-stack.pop());
 			else
-				this.totals[this.parent[i]] += this.totals[i];
+				stack.push(apply[step](...stack.splice(-2)));
 		}
+		return Number.isFinite(stack[0]) ? stack[0] : null;
 	}
 
 	/* Samples with any of the marked functions on their stack. */
@@ -137,35 +163,43 @@ class TopDown extends Tree {
 	selfOf(node) {
 		return node.from ? node.from.reduce((sum, i) => sum + this.profile.self[i], 0) : 0;
 	}
+
+	/* Samples of each event in a node. */
+	countsOf(node) {
+		const p = this.profile;
+		return p.events.map((_, event) => (node.from || [p.count]).reduce((sum, i) =>
+			sum + p.totalsOf(event)[i], 0));
+	}
 }
 
 /* Where the samples were taken first, then who called. */
 class BottomUp extends Tree {
 	expand(node) {
 		const p = this.profile, groups = new Map();
-		const join = (at, weight) => {
+		/* leaf: where the samples were taken; at: the context on the way out from there. */
+		const join = (at, leaf) => {
 			const group = groups.get(p.frame[at]);
 			if (!group) {
-				groups.set(p.frame[at], [p.frame[at], weight, {at: [at], weight: [weight]}]);
+				groups.set(p.frame[at], [p.frame[at], p.self[leaf], {at: [at], leaf: [leaf]}]);
 			} else {
-				group[1] += weight;
+				group[1] += p.self[leaf];
 				group[2].at.push(at);
-				group[2].weight.push(weight);
+				group[2].leaf.push(leaf);
 			}
 		};
 		if (node.kids)
 			return node.kids;
 		if (!node.from) {
 			for (let i = 0; i < p.count; i++)
-				if (p.self[i])
-					join(i, p.self[i]);
+				if (p.self[i] || (p.metrics.length && p.data.self.some(self => self[i])))
+					join(i, i);
 		} else {
 			node.from.at.forEach((at, i) => {
 				if (p.parent[at] >= 0)
-					join(p.parent[at], node.from.weight[i]);
+					join(p.parent[at], node.from.leaf[i]);
 			});
 		}
-		return this.adopt(node, [...groups.values()]);
+		return this.adopt(node, [...groups.values()].filter(group => group[1] > 0));
 	}
 
 	/* Samples whose stack begins here. */
@@ -173,6 +207,12 @@ class BottomUp extends Tree {
 		if (!node.from)
 			return 0;
 		return node.from.at.reduce((sum, at, i) =>
-			sum + (this.profile.parent[at] < 0 ? node.from.weight[i] : 0), 0);
+			sum + (this.profile.parent[at] < 0 ? this.profile.self[node.from.leaf[i]] : 0), 0);
+	}
+
+	countsOf(node) {
+		const p = this.profile;
+		return p.data.self.map((self, event) => node.from ?
+			node.from.leaf.reduce((sum, i) => sum + self[i], 0) : p.totalsOf(event)[p.count]);
 	}
 }

@@ -143,6 +143,11 @@ class View {
 		if (node.parent && node.parent.frame >= 0)
 			rows.push([this.direction === 'down' ? 'Of its caller' : 'Of its callee',
 				formatShare(node.total, node.parent.total), '']);
+		const counts = p.metrics.length ? this.tree.countsOf(node) : [];
+		for (const metric of p.metrics) {
+			const value = p.valueOf(metric, counts);
+			rows.push([metric.name, value === null ? 'none' : String(Number(value.toPrecision(4))), '']);
+		}
 		if (f) {
 			const sums = this.sumsOf(f.id);
 			rows.push(['Everywhere: total', ...value(sums.total)]);
