@@ -111,12 +111,14 @@ static int take_extents(struct cfg_owned *o, const struct image_symbols *symbols
 	}
 	for (size_t i = 0; i < named; i++) {
 		const struct image_function *f = image_symbols_at(symbols, i);
-		if (!f->named) /* from the frames, or a region that is nothing else */
+		struct cfg_extent *e = &o->extents[n++];
+
+		*e = (struct cfg_extent){.start = f->start, .size = f->size};
+		if (!f->named) /* from a frame, which comes first, or seen in the code */
 			continue;
 		size_t size = strlen(f->name) + 1;
 		memcpy(o->names + at, f->name, size);
-		o->extents[n++] = (struct cfg_extent){
-			.start = f->start, .size = f->size, .name = o->names + at};
+		e->name = o->names + at;
 		at += size;
 	}
 	o->source.extents = o->extents;

@@ -12,6 +12,7 @@
 #include "cfg/open.h"
 #include "image/worker.h"
 #include "cfg_check.h"
+#include "workshop.h"
 
 extern const uint8_t shapes_code[], shapes_code_end[], shapes_data[], shapes_data_end[];
 
@@ -243,6 +244,35 @@ static void test_file(void **state)
 	assert_true(cfg_image_open_file("/dev/null", &image, &diag) < 0);
 }
 
+/* Functions that neither symbols nor frames tell of: the one that is only jumped to is one, too. */
+static void test_bare(void **state)
+{
+	struct cfg_image *image;
+	const struct cfg_function *f;
+	char path[128];
+	uint64_t second;
+
+	(void)state;
+	assert_int_equal(workshop_write("bare.s", ".globl _start\n"
+						  "_start: xor %edi, %edi; jmp second\n"
+						  " .p2align 4, 0xcc\n"
+						  "second: inc %edi; jnz second; ret\n"
+						  " .p2align 4, 0xcc\n"),
+			 0);
+	assert_int_equal(workshop_run("gcc -nostdlib -static -s bare.s -o bare"), 0);
+	snprintf(path, sizeof(path), "%s/bare", workshop_dir);
+	assert_int_equal(cfg_image_open_file(path, &image, NULL), 0);
+	assert_int_equal(cfg_image_count(image), 2);
+	second = cfg_image_entry(image, 1);
+	assert_int_equal(second, cfg_image_entry(image, 0) + 16);
+	assert_int_equal(cfg_image_function(image, second + 2, &f), 0);
+	assert_int_equal(f->entry, second);
+	assert_int_equal(f->block_count, 2);
+	assert_int_equal(cfg_image_function(image, second - 16, &f), 0);
+	assert_int_equal(f->block_count, 1);
+	cfg_image_free(image);
+}
+
 static int image_of(struct cfg_source *s, struct cfg_bytes *code, struct cfg_image **ret)
 {
 	*s = (struct cfg_source){.machine = EM_X86_64, .bits = 64, .code = code, .code_count = 1};
@@ -325,10 +355,11 @@ int main(int argc, char **argv)
 		cmocka_unit_test_setup_teardown(test_parts, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_walk, setup, teardown),
 		cmocka_unit_test(test_file),
+		cmocka_unit_test(test_bare),
 		cmocka_unit_test(test_large),
 		cmocka_unit_test(test_shared),
 	};
 	image_worker_dispatch(argc, argv);
 	cmocka_set_message_output(CM_OUTPUT_TAP);
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return cmocka_run_group_tests(tests, workshop_setup, workshop_teardown);
 }

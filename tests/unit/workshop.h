@@ -24,7 +24,7 @@ static int workshop_run(const char *command)
 	return n > 0 && (size_t)n < sizeof(line) ? system(line) : -1;
 }
 
-static int workshop_open(const char *name)
+static inline int workshop_open(const char *name)
 {
 	char path[256];
 	snprintf(path, sizeof(path), "%s/%s", workshop_dir, name);
