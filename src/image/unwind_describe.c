@@ -15,14 +15,12 @@
 struct piece {
 	uint64_t start, end;
 	uint32_t rule;
-	uint32_t rank; /* where two have the same code the lower one holds: .eh_frame's */
 };
 
 struct describe {
 	struct intern *rules; /* number 0: none */
 	struct piece *pieces;
 	size_t count, room;
-	uint32_t rank;
 	bool signal; /* of the FDE at hand */
 	uint64_t refused, overlaps, damaged;
 };
@@ -49,7 +47,7 @@ static int add_row(void *arg, const struct cfi_row *row)
 {
 	struct describe *d = arg;
 	struct wire_unwind_rule rule;
-	struct piece piece = {row->start, row->end, 0, d->rank};
+	struct piece piece = {row->start, row->end, 0};
 	int r = 0;
 
 	if (unwind_rule_from_row(row, d->signal, &rule))
@@ -75,13 +73,52 @@ static int add_entry(void *arg, const struct ehframe_entry *e)
 	return r;
 }
 
-static int compare_pieces(const void *a, const void *b)
-{
-	const struct piece *p = a, *q = b;
+#define DIGIT_BITS 11
 
-	if (p->start != q->start)
-		return p->start < q->start ? -1 : 1;
-	return p->rank < q->rank ? -1 : p->rank > q->rank;
+/* One step of a radix sort, which leaves the order of those alone that have the same digit. */
+static void sort_digit(const struct piece *from, struct piece *to, size_t count, uint64_t base,
+		       unsigned shift)
+{
+	size_t places[1 << DIGIT_BITS] = {0}, place = 0;
+
+	for (size_t i = 0; i < count; i++)
+		places[(from[i].start - base) >> shift & ((1 << DIGIT_BITS) - 1)]++;
+	for (size_t digit = 0; digit < 1 << DIGIT_BITS; digit++) {
+		size_t these = places[digit];
+
+		places[digit] = place;
+		place += these;
+	}
+	for (size_t i = 0; i < count; i++)
+		to[places[(from[i].start - base) >> shift & ((1 << DIGIT_BITS) - 1)]++] = from[i];
+}
+
+/* By start. What was added before comes before: of two with the same code .eh_frame's holds. */
+static int sort_pieces(struct describe *d)
+{
+	uint64_t least = UINT64_MAX, most = 0;
+	struct piece *other;
+	bool sorted = true;
+
+	for (size_t i = 0; i < d->count; i++) {
+		sorted &= !i || d->pieces[i - 1].start <= d->pieces[i].start;
+		least = d->pieces[i].start < least ? d->pieces[i].start : least;
+		most = d->pieces[i].start > most ? d->pieces[i].start : most;
+	}
+	if (sorted)
+		return 0;
+	other = reallocarray(NULL, d->room, sizeof(*other));
+	if (!other)
+		return -ENOMEM;
+	for (unsigned shift = 0; shift < 64 && (most - least) >> shift; shift += DIGIT_BITS) {
+		struct piece *unsorted = d->pieces;
+
+		sort_digit(unsorted, other, d->count, least, shift);
+		d->pieces = other;
+		other = unsorted;
+	}
+	free(other);
+	return 0;
 }
 
 /*
@@ -126,9 +163,8 @@ static int write_row(struct writer *w, uint64_t address, uint32_t rule)
 static int write_rows(struct describe *d, struct writer *w)
 {
 	uint64_t end = 0;
-	int r = 0;
+	int r = sort_pieces(d);
 
-	qsort(d->pieces, d->count, sizeof(*d->pieces), compare_pieces);
 	for (size_t i = 0; i < d->count && !r; i++) {
 		struct piece p = d->pieces[i];
 
@@ -194,12 +230,12 @@ static int add_debug_frame(struct describe *d, const struct elf_code *code)
 {
 	struct describe_debug debug = {d, d->count};
 	Elf_Data *data = elf_find_debug_frame(code);
+	int r;
 
 	if (!data || !data->d_buf)
 		return 0;
-	qsort(d->pieces, d->count, sizeof(*d->pieces), compare_pieces);
-	d->rank = 1;
-	return debugframe_each(data->d_buf, data->d_size, 8, add_debug_entry, &debug);
+	r = sort_pieces(d);
+	return r ? r : debugframe_each(data->d_buf, data->d_size, 8, add_debug_entry, &debug);
 }
 
 static int add_eh_frame(struct describe *d, const struct elf_code *code)

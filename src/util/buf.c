@@ -143,11 +143,6 @@ struct cursor cursor_over(const void *data, size_t size)
 	return (struct cursor){.at = data, .end = size ? (const uint8_t *)data + size : data};
 }
 
-size_t cursor_left(const struct cursor *c)
-{
-	return (size_t)(c->end - c->at);
-}
-
 int64_t cursor_signed(struct cursor *c)
 {
 	uint64_t v = 0;
@@ -189,11 +184,6 @@ static uint64_t cursor_little_endian(struct cursor *c, size_t size)
 	return v;
 }
 
-uint8_t cursor_u8(struct cursor *c)
-{
-	return (uint8_t)cursor_little_endian(c, 1);
-}
-
 uint32_t cursor_u32(struct cursor *c)
 {
 	return (uint32_t)cursor_little_endian(c, 4);
@@ -204,7 +194,7 @@ uint64_t cursor_u64(struct cursor *c)
 	return cursor_little_endian(c, 8);
 }
 
-uint64_t cursor_varint(struct cursor *c)
+uint64_t cursor_varint_long(struct cursor *c)
 {
 	uint64_t v = 0;
 

@@ -2,6 +2,7 @@
 #ifndef CULPRIT_UTIL_BUF_H
 #define CULPRIT_UTIL_BUF_H
 
+#include <errno.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -41,14 +42,34 @@ struct cursor {
 };
 
 struct cursor cursor_over(const void *data, size_t size);
-size_t cursor_left(const struct cursor *c);
-uint8_t cursor_u8(struct cursor *c);
 uint32_t cursor_u32(struct cursor *c);
 uint64_t cursor_u64(struct cursor *c);
-uint64_t cursor_varint(struct cursor *c); /* rejects encodings over 64 bits */
-int64_t cursor_signed(struct cursor *c);  /* DWARF's SLEB128; bits over 64 are dropped */
+uint64_t cursor_varint_long(struct cursor *c);
+int64_t cursor_signed(struct cursor *c); /* DWARF's SLEB128; bits over 64 are dropped */
 const void *cursor_bytes(struct cursor *c, size_t size); /* NULL on error */
 /* A varint size of at most max, then bytes, not terminated. NULL on error. */
 const char *cursor_string(struct cursor *c, size_t max, size_t *ret_size);
+
+static inline size_t cursor_left(const struct cursor *c)
+{
+	return (size_t)(c->end - c->at);
+}
+
+static inline uint8_t cursor_u8(struct cursor *c)
+{
+	if (c->error || c->at == c->end) {
+		c->error = -EBADMSG;
+		return 0;
+	}
+	return *c->at++;
+}
+
+/* Rejects encodings over 64 bits. */
+static inline uint64_t cursor_varint(struct cursor *c)
+{
+	if (!c->error && c->at < c->end && *c->at < 0x80)
+		return *c->at++;
+	return cursor_varint_long(c);
+}
 
 #endif

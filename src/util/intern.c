@@ -93,6 +93,20 @@ static int intern_grow(struct intern *t)
 	return 0;
 }
 
+static bool find_hashed(const struct intern *t, const void *data, size_t size, uint64_t hash,
+			uint32_t *ret_index)
+{
+	size_t at;
+
+	if (!t->slot_count)
+		return false;
+	at = intern_slot(t, data, size, hash);
+	if (!t->slots[at])
+		return false;
+	*ret_index = t->slots[at] - 1;
+	return true;
+}
+
 int intern_add(struct intern *t, const void *data, size_t size, uint32_t *ret_index)
 {
 	uint64_t hash = hash_bytes(data, size);
@@ -100,7 +114,7 @@ int intern_add(struct intern *t, const void *data, size_t size, uint32_t *ret_in
 	size_t at;
 	int r;
 
-	if (!intern_find(t, data, size, ret_index))
+	if (find_hashed(t, data, size, hash, ret_index))
 		return 0;
 	if (t->count >= t->max)
 		return -ENOSPC;
@@ -121,15 +135,7 @@ int intern_add(struct intern *t, const void *data, size_t size, uint32_t *ret_in
 
 int intern_find(const struct intern *t, const void *data, size_t size, uint32_t *ret_index)
 {
-	size_t at;
-
-	if (!t->slot_count)
-		return -ENOENT;
-	at = intern_slot(t, data, size, hash_bytes(data, size));
-	if (!t->slots[at])
-		return -ENOENT;
-	*ret_index = t->slots[at] - 1;
-	return 0;
+	return find_hashed(t, data, size, hash_bytes(data, size), ret_index) ? 0 : -ENOENT;
 }
 
 const void *intern_get(const struct intern *t, uint32_t index, size_t *ret_size)
