@@ -12,6 +12,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "collect/procfs.h"
@@ -28,6 +29,7 @@
 #define IMAGES_MAX    65536
 #define NICE	      5
 #define FINISH_NS     20000000000ull
+#define IDLE_NS	      10000000000ull /* then the helpers end: to start one takes some ms of CPU */
 #define JIT_MAX_BYTES (64u << 20)
 
 struct job {
@@ -181,13 +183,29 @@ static int keep_scripts(struct keeper *k, const struct job *job)
 	return first;
 }
 
+/* Until there is a job, or no more will come. False: neither within the time (0: without end). */
+static bool wait_for_job(struct keeper *k, uint64_t time_ns)
+{
+	uint64_t end_ns = clock_monotonic_ns() + time_ns;
+	struct timespec end = {.tv_sec = (time_t)(end_ns / 1000000000u),
+			       .tv_nsec = (long)(end_ns % 1000000000u)};
+	bool late = false, has;
+
+	pthread_mutex_lock(&k->lock);
+	while (!k->first && !k->stop && !late)
+		late = (time_ns ? pthread_cond_timedwait(&k->more, &k->lock, &end)
+				: pthread_cond_wait(&k->more, &k->lock)) == ETIMEDOUT;
+	has = k->first || k->stop;
+	pthread_mutex_unlock(&k->lock);
+	return has;
+}
+
+/* NULL: no more will come. */
 static struct job *next_job(struct keeper *k)
 {
 	struct job *job;
 
 	pthread_mutex_lock(&k->lock);
-	while (!k->first && !k->stop)
-		pthread_cond_wait(&k->more, &k->lock);
 	job = k->stop && clock_monotonic_ns() > k->end_ns ? NULL : k->first;
 	if (job) {
 		k->first = job->next;
@@ -230,15 +248,19 @@ static void do_jobs(struct keeper *k)
 
 	if (image_finder_new(k->db_path, k->machine, &finder))
 		finder = NULL;
-	while (worker && finder && (job = next_job(k))) {
-		do_job(k, finder, worker, job);
-		free_job(job);
-		/* Seconds or hours may pass until the next. */
-		if (!has_jobs(k)) {
+	while (worker && finder) {
+		/* Hours may pass until the next. */
+		if (!wait_for_job(k, IDLE_NS)) {
 			image_finder_idle(finder);
 			image_worker_idle(worker);
 			malloc_trim(0);
+			wait_for_job(k, 0);
 		}
+		job = next_job(k);
+		if (!job)
+			break;
+		do_job(k, finder, worker, job);
+		free_job(job);
 	}
 	image_finder_free(finder);
 	image_worker_free(worker);
@@ -255,13 +277,17 @@ static void *work(void *arg)
 struct keeper *keeper_new(const char *db_path, const char *machine)
 {
 	struct keeper *k = calloc(1, sizeof(*k));
+	pthread_condattr_t monotonic;
 
 	if (!k)
 		return NULL;
 	k->last = &k->first;
 	pthread_mutex_init(&k->lock, NULL);
 	pthread_mutex_init(&k->scripts_lock, NULL);
-	pthread_cond_init(&k->more, NULL);
+	pthread_condattr_init(&monotonic);
+	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+	pthread_cond_init(&k->more, &monotonic);
+	pthread_condattr_destroy(&monotonic);
 	k->db_path = strdup(db_path);
 	k->machine = strdup(machine);
 	k->asked = intern_new(IMAGES_MAX);

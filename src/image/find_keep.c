@@ -46,10 +46,33 @@ static int compare_addresses(const void *pa, const void *pb)
 	return a < b ? -1 : a > b;
 }
 
-/* One function of the image. -ENOSPC is counted and goes on. */
-static int keep_function(struct image_finder *f, struct found_image *im,
-			 const struct image_function *fn, struct diag *diag)
+#define RUN_BYTES   65536
+#define PADDING_MAX 64 /* between functions */
+
+/* The end of the run of functions that begins with the one at sorted[0]. */
+static uint64_t run_end(const struct image_symbols *symbols, const uint64_t *sorted, size_t count)
 {
+	const struct image_function *first = image_symbols_find(symbols, sorted[0]);
+	uint64_t end = first->start + first->size;
+	for (size_t i = 1; i < count; i++) {
+		const struct image_function *fn = image_symbols_find(symbols, sorted[i]);
+		if (!fn || fn->start + fn->size <= end)
+			continue;
+		if (fn->start > end + PADDING_MAX ||
+		    fn->start + fn->size - first->start > RUN_BYTES)
+			break;
+		end = fn->start + fn->size;
+	}
+	return end;
+}
+
+/* A function of the image, and those wanted next that adjoin it: asking for each alone takes longer
+ * than to read it. -ENOSPC is counted and goes on. */
+static int keep_run(struct image_finder *f, struct found_image *im,
+		    const struct image_symbols *symbols, const uint64_t *sorted, size_t count,
+		    struct diag *diag)
+{
+	const struct image_function *fn = image_symbols_find(symbols, sorted[0]);
 	uint8_t *code;
 	size_t size;
 	const struct code_piece *have = code_cache_find(&im->code, fn->start);
@@ -58,7 +81,9 @@ static int keep_function(struct image_finder *f, struct found_image *im,
 	int fd = finder_open_file(f, im, diag);
 	if (fd < 0)
 		return fd;
-	int err = image_worker_code(f->worker, fd, fn->start, fn->size, &code, &size, diag);
+	int err =
+		image_worker_code(f->worker, fd, fn->start,
+				  run_end(symbols, sorted, count) - fn->start, &code, &size, diag);
 	close(fd);
 	if (err < 0)
 		return err;
@@ -82,7 +107,7 @@ static int keep_functions(struct image_finder *f, struct found_image *im,
 		if (!fn || fn == last)
 			continue;
 		last = fn;
-		int err = keep_function(f, im, fn, diag);
+		int err = keep_run(f, im, symbols, sorted + i, count - i, diag);
 		if (err == -ENOSPC)
 			full = err;
 		else if (err < 0)
