@@ -84,7 +84,6 @@ ctl() {
 # start_daemon COMMAND...: in the background, until it answers. Its PID in $daemon, what it says in
 # the file log.
 start_daemon() {
-	unit_prepare
 	"$@" >log 2>&1 &
 	daemon=$!
 	started+=("$daemon")
@@ -146,8 +145,6 @@ header() {
 service_user=64123
 unit=$build/packaging/culprit.service
 unit_capabilities=$(sed -n 's/^AmbientCapabilities=//p' "$unit" | tr '[:upper:]' '[:lower:]' | sed 's/cap_//g')
-# What the unit does before.
-unit_prepare() { sh -c "$(sed -n "s|^ExecStartPre=-+/bin/sh -c '\(.*\)'\$|\1|p" "$unit")"; }
 exec_service() {
 	local set
 	# shellcheck disable=SC2086 # one word each

@@ -14,6 +14,7 @@
 #include "cmd/sampling.h"
 #include "cmd/signals.h"
 #include "collect/control.h"
+#include "collect/rights.h"
 #include "collect/session.h"
 #include "config.h"
 #include "util/clock.h"
@@ -272,6 +273,9 @@ static int run(struct daemon *d, struct diag *diag)
 		r = control_new(d->socket, &d->control, diag);
 	if (!r)
 		r = session_new(&config, &d->session, diag);
+	/* All events are open, and nothing of other users' has been looked at yet. */
+	if (!r)
+		r = rights_limit("", RIGHTS_TO_RUN, diag);
 	if (!r)
 		r = session_start(d->session, diag);
 	if (!r) {
@@ -307,7 +311,9 @@ int cmd_daemon(int argc, char **argv)
 	if (status < 0) {
 		/* What it writes is for its own group. */
 		umask(027);
-		r = sampling_choose_events(&d.sampling, &diag);
+		r = rights_limit("", RIGHTS_TO_OPEN, &diag);
+		if (!r)
+			r = sampling_choose_events(&d.sampling, &diag);
 		if (!r)
 			r = run(&d, &diag);
 		status = r ? cmd_fail(&diag) : CMD_OK;

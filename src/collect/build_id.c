@@ -7,8 +7,9 @@
 #include <stdint.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
 #include <unistd.h>
+
+#include "collect/rights.h"
 
 #define LISTENERS \
 	3 /* the one in the middle asks for build-ids: whatever the order, one is served after */
@@ -37,7 +38,7 @@ static bool listen_to_self(struct listener *l, bool build_id)
 	};
 	void *p;
 
-	l->fd = (int)syscall(SYS_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
+	l->fd = rights_open_event(&attr, 0, -1, -1);
 	if (l->fd < 0)
 		return false;
 	p = mmap(NULL, ring_bytes(), PROT_READ | PROT_WRITE, MAP_SHARED, l->fd, 0);

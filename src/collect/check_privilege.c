@@ -6,21 +6,7 @@
 #include <unistd.h>
 #include "collect/check.h"
 #include "collect/host.h"
-
-/* Names from outside libcap's header, which older systems lack. */
-enum { NUMBER_PERFMON = 38, NUMBER_BPF = 39, NUMBER_CHECKPOINT_RESTORE = 40 };
-
-static const struct {
-	int number;
-	const char *name, *use;
-} capabilities[] = {
-	{NUMBER_BPF, "cap_bpf", "load the in-kernel program"},
-	{NUMBER_PERFMON, "cap_perfmon", "sample all processes"},
-	{CAP_SYS_PTRACE, "cap_sys_ptrace", "read other users' mappings and files"},
-	{CAP_DAC_READ_SEARCH, "cap_dac_read_search", "read programs that only others may"},
-	{CAP_SYSLOG, "cap_syslog", "see addresses in kallsyms"},
-	{NUMBER_CHECKPOINT_RESTORE, "cap_checkpoint_restore", "read programs that are deleted"},
-};
+#include "collect/rights.h"
 
 static bool has_capability(cap_t set, int number)
 {
@@ -29,27 +15,25 @@ static bool has_capability(cap_t set, int number)
 	return set && !cap_get_flag(set, (cap_value_t)number, CAP_EFFECTIVE, &v) && v == CAP_SET;
 }
 
-/* Before 5.8 CAP_SYS_ADMIN was for everything, and it still includes what was split off. What their
- * absence means is tried in check_sampling, so here they are partial at worst. */
-static void check_capabilities(struct check_list *l)
+/* Before 5.8 CAP_SYS_ADMIN was for everything, and it still includes what was split off: the
+ * numbers after CAP_AUDIT_READ's. What their absence means is tried in check_sampling, so here they
+ * are partial at worst. */
+static void check_capabilities(struct check_list *l, cap_t set)
 {
-	cap_t set = cap_get_proc();
 	bool admin = has_capability(set, CAP_SYS_ADMIN);
 	char missing[160] = "", uses[256] = "", program[128];
 	size_t at = 0, used = 0;
 	struct check *c;
 
-	for (size_t i = 0; i < sizeof(capabilities) / sizeof(capabilities[0]); i++) {
-		if (has_capability(set, capabilities[i].number) ||
-		    (admin && capabilities[i].number >= NUMBER_PERFMON))
+	for (size_t i = 0; i < RIGHTS_LEAST; i++) {
+		if (has_capability(set, rights_least[i].number) ||
+		    (admin && rights_least[i].number > CAP_AUDIT_READ))
 			continue;
 		at += (size_t)snprintf(missing + at, sizeof(missing) - at, "%s%s", at ? "," : "",
-				       capabilities[i].name);
+				       rights_least[i].name);
 		used += (size_t)snprintf(uses + used, sizeof(uses) - used, "%s%s", used ? ", " : "",
-					 capabilities[i].use);
+					 rights_least[i].use);
 	}
-	if (set)
-		cap_free(set);
 	if (!missing[0]) {
 		check_add(l, "capabilities", CHECK_GOOD, "all that are of use");
 		return;
@@ -59,8 +43,21 @@ static void check_capabilities(struct check_list *l)
 		   host_program_path(program, sizeof(program)));
 }
 
+/* Mainline has no such level. It is no fault of a machine that strangers may not sample on it. */
+static void check_strict(struct check_list *l, const char *name, long long level, bool admin)
+{
+	static const char text[] =
+		"%lld: only root (CAP_SYS_ADMIN) may open events, CAP_PERFMON is not heeded";
+	struct check *c = check_add(l, name, admin ? CHECK_FACT : CHECK_PARTIAL, text, level);
+
+	if (!admin)
+		check_mend(c,
+			   "run with sudo, or as a service: sudo systemctl start culprit; or, for "
+			   "everyone on this machine: sudo sysctl kernel.perf_event_paranoid=2");
+}
+
 /* What these are worth depends on the capabilities; whoever reads the report wants to see them. */
-static void check_sysctls(struct check_list *l)
+static void check_sysctls(struct check_list *l, bool admin)
 {
 	static const char *const names[] = {
 		"perf_event_paranoid",	      "kptr_restrict",
@@ -69,21 +66,15 @@ static void check_sysctls(struct check_list *l)
 	};
 	char path[80];
 	long long v;
-	struct check *c;
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		snprintf(path, sizeof(path), "/proc/sys/kernel/%s", names[i]);
 		if (host_read_number(l->root, path, &v))
 			continue;
-		if (i > 0 || v <= 2) {
+		if (i == 0 && rights_want_admin(l->root))
+			check_strict(l, names[i], v, admin);
+		else
 			check_add(l, names[i], CHECK_FACT, "%lld", v);
-			continue;
-		}
-		/* Mainline has no such level. */
-		c = check_add(
-			l, names[i], CHECK_PARTIAL,
-			"%lld: only root (CAP_SYS_ADMIN) may sample, CAP_PERFMON is not heeded", v);
-		check_mend(c, "sudo sysctl kernel.perf_event_paranoid=2");
 	}
 }
 
@@ -148,9 +139,12 @@ static void check_limits(struct check_list *l)
 
 void check_privilege(struct check_list *l)
 {
+	cap_t set = cap_get_proc();
+
 	l->group = "privilege";
-	check_capabilities(l);
-	check_sysctls(l);
+	check_capabilities(l, set);
+	check_sysctls(l, has_capability(set, CAP_SYS_ADMIN));
+	cap_free(set);
 	check_lockdown(l);
 	check_limits(l);
 }

@@ -8,10 +8,10 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 #include "collect/event.h"
 #include "collect/host.h"
+#include "collect/rights.h"
 
 /* Long enough to cost nothing while an event is tried or waits for its real period. */
 #define SAFE_PERIOD_NS	   1000000
@@ -20,9 +20,8 @@
 static int open_attr(const struct perf_event_attr *attr, int pid, int cpu, int group_fd)
 {
 	struct perf_event_attr a = *attr;
-	long fd = syscall(SYS_perf_event_open, &a, pid, cpu, group_fd, PERF_FLAG_FD_CLOEXEC);
 
-	return fd < 0 ? -errno : (int)fd;
+	return rights_open_event(&a, pid, cpu, group_fd);
 }
 
 static int try_attr(const struct perf_event_attr *attr, int pid, int cpu)
@@ -116,12 +115,13 @@ static int explain_denied(const struct event *e, const struct perf_event_attr *a
 	if (r != -EINVAL && is_not_here(-r))
 		return explain_not_here(e, &own, 0, -1, -r, diag);
 	host_read_number("", "/proc/sys/kernel/perf_event_paranoid", &paranoid);
-	if (paranoid > 2) /* a level that distributions add: CAP_PERFMON is not heeded */
+	if (rights_want_admin("")) /* a level that distributions add: CAP_PERFMON is not heeded */
 		return diag_fail(
 			diag, EACCES,
 			"not allowed to sample '%s': kernel.perf_event_paranoid is %lld, at "
-			"which this kernel wants CAP_SYS_ADMIN: run as root, or: sudo sysctl "
-			"kernel.perf_event_paranoid=2, which leaves it to CAP_PERFMON",
+			"which this kernel wants CAP_SYS_ADMIN until the events are open: run as "
+			"root or as the service culprit; or, for everyone on this machine: sudo "
+			"sysctl kernel.perf_event_paranoid=2, which leaves it to CAP_PERFMON",
 			e->name, paranoid);
 	return diag_fail(diag, EACCES,
 			 "not allowed to sample '%s' on the whole machine "

@@ -7,12 +7,12 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "collect/build_id.h"
 #include "collect/cpus.h"
+#include "collect/rights.h"
 #include "util/buf.h"
 
 /* With its control page just what perf_event_mlock_kb grants by default (516 KiB a CPU). */
@@ -59,10 +59,10 @@ static int ring_open(struct ring *r, int cpu, bool build_ids, struct diag *diag)
 		.wakeup_watermark = RING_BYTES / 2,
 	};
 
-	r->fd = (int)syscall(SYS_perf_event_open, &attr, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
+	r->fd = rights_open_event(&attr, -1, cpu, -1);
 	if (r->fd < 0)
-		return diag_fail(diag, errno, "cannot follow the processes of CPU %d: %s", cpu,
-				 strerror(errno));
+		return diag_fail(diag, -r->fd, "cannot follow the processes of CPU %d: %s", cpu,
+				 strerror(-r->fd));
 	void *p = mmap(NULL, RING_BYTES + (size_t)sysconf(_SC_PAGESIZE), PROT_READ | PROT_WRITE,
 		       MAP_SHARED, r->fd, 0);
 	if (p == MAP_FAILED)

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#ifndef CULPRIT_COLLECT_RIGHTS_H
+#define CULPRIT_COLLECT_RIGHTS_H
+
+#include <linux/perf_event.h>
+#include <stdbool.h>
+#include <sys/types.h>
+#include "util/diag.h"
+
+/*
+ * The capabilities of a collector that runs for long. Some kernels (Debian's and Ubuntu's, with
+ * their kernel.perf_event_paranoid above 2) open no event without CAP_SYS_ADMIN, which is all but
+ * root; once the events are open nothing needs it. So a daemon may be started with it, and gives it
+ * away for good before it looks at anything that another user has made.
+ */
+
+/* What is of use all the time. */
+#define RIGHTS_LEAST 6
+struct rights_capability {
+	int number;
+	const char *name; /* "cap_bpf" */
+	const char *use;  /* "load the in-kernel program" */
+};
+extern const struct rights_capability rights_least[RIGHTS_LEAST];
+
+enum rights_stage {
+	RIGHTS_TO_OPEN, /* and CAP_SYS_ADMIN, for rights_open_event alone, if this kernel wants it */
+	RIGHTS_TO_RUN,	/* no more than rights_least */
+};
+
+/* Whether kernel.perf_event_paranoid is one at which events want CAP_SYS_ADMIN. root: host.h. */
+bool rights_want_admin(const char *root);
+
+/*
+ * Gives up every capability of this thread but those of the stage, in all sets: none stays
+ * inheritable or ambient, and where CAP_SETPCAP is held none in the bounding set. For the only
+ * thread, so that later ones have no more. Root stays as it is: what it gives up its files give
+ * back.
+ */
+int rights_limit(const char *root, enum rights_stage stage, struct diag *diag);
+
+/*
+ * perf_event_open, with CAP_SYS_ADMIN for the time of the call where it is refused without and
+ * rights_limit has kept it. The descriptor, closed by an exec, or a negative errno.
+ */
+int rights_open_event(struct perf_event_attr *attr, pid_t pid, int cpu, int group_fd);
+
+#endif
