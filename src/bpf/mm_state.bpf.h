@@ -22,6 +22,17 @@ struct mm_struct___sequence {
 	seqcount_t mm_lock_seq;
 } __attribute__((preserve_access_index));
 
+/* x86-64, any Linux: how often translations of addresses were made invalid. */
+struct mm_context___flushes {
+	struct {
+		__s64 counter;
+	} __attribute__((preserve_access_index)) tlb_gen;
+} __attribute__((preserve_access_index));
+
+struct mm_struct___flushes {
+	struct mm_context___flushes context;
+} __attribute__((preserve_access_index));
+
 struct mm_struct;
 
 /* False where the kernel does not tell. */
@@ -34,6 +45,22 @@ static __always_inline bool mm_state(const struct mm_struct *mm, __u32 *ret)
 	else
 		return false;
 	return true;
+}
+
+/*
+ * A number that has changed when an address at which code ran means something else: mm_state's, or
+ * that of the flushes, for where code ran there was a page, and no page goes without one. It does
+ * not change when something is mapped where nothing was, and changes for other reasons too. 0 where
+ * the kernel does not tell.
+ */
+static __always_inline __u32 mm_code_state(const struct mm_struct *mm)
+{
+	const struct mm_struct___flushes *m = (const struct mm_struct___flushes *)mm;
+	__u32 state = 0;
+
+	if (!mm_state(mm, &state) && bpf_core_field_exists(m->context.tlb_gen.counter))
+		state = m->context.tlb_gen.counter;
+	return state;
 }
 
 #endif

@@ -188,16 +188,15 @@ static __always_inline __u32 bucket_of(const struct wire_entry *e)
 }
 
 /*
- * Changes whenever the process maps or unmaps something, so that an entry never spans two libraries
- * that were at its address one after the other. Older kernels do not tell; there such libraries may
- * get each other's samples within a drain.
+ * Changes when the process unmaps code that ran, so that an entry never spans two libraries that
+ * were at its address one after the other. Where the kernel does not tell, such libraries may get
+ * each other's samples within a drain.
  */
 static __always_inline __u32 mapping_count(const struct task_struct *task)
 {
 	struct mm_struct *mm = task->mm;
-	__u32 count;
 
-	return mm && mm_state(mm, &count) ? count : 0;
+	return mm ? mm_code_state(mm) : 0;
 }
 
 /* One in so many samples is due, at random distances. */

@@ -67,8 +67,8 @@ struct wire_entry {
 	/* tgid, and above it a generation: differs between an exec or a reuse of the PID and the
 	 * next, so that their samples never share an entry. */
 	wire_u32 process;
-	/* See above. 0: an empty entry. The number of mappings changes with every change of a user
-	 * address space, where the kernel counts them; 0 for addresses in the kernel. */
+	/* See above. 0: an empty entry. The number of mappings changes when code goes out of a user
+	 * address space, where the kernel tells (mm_state.bpf.h); 0 for addresses in the kernel. */
 	wire_u32 tally;
 	/* When it was first hit: units of 1024 ns since the table's start_ns. */
 	wire_u32 first;
