@@ -155,6 +155,7 @@ static void answer_status(const struct daemon *d, struct buf *out)
 		{"files_unreadable", s.files_unreadable},
 		{"mappings_refused", s.mappings_refused},
 		{"records_lost", s.records_lost},
+		{"cpus_missed", s.cpus_missed},
 		{"windows", s.edges.windows},
 		{"window_outcomes", s.edges.outcomes},
 		{"windows_lost", s.edges.lost},

@@ -231,6 +231,7 @@ static void describe_troubles(struct report_header *h, const struct query *q)
 		{"scope.refused", "processes were not followed: too many at a time"},
 		{"mappings.refused", "mappings of code were not kept: too many"},
 		{"notices.lost", "moves between cgroups were missed"},
+		{"cpus.missed_s", "seconds of CPUs that came online later were not sampled"},
 	};
 
 	for (size_t i = 0; i < q->trouble_count; i++)

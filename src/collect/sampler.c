@@ -228,7 +228,8 @@ static int open_events(struct sampler *s, const struct sampler_config *config, s
 	s->periods = calloc(n, sizeof(*s->periods));
 	s->busy = calloc(s->cpus.count, sizeof(*s->busy));
 	s->taken = calloc(s->cpus.count, sizeof(*s->taken));
-	if (!s->fds || !s->links || !s->periods || !s->busy || !s->taken)
+	s->enabled_ns = calloc(s->cpus.count, sizeof(*s->enabled_ns));
+	if (!s->fds || !s->links || !s->periods || !s->busy || !s->taken || !s->enabled_ns)
 		return diag_fail(diag, ENOMEM, "out of memory");
 	memset(s->fds, 0xff, n * sizeof(*s->fds));
 	memset(s->links, 0xff, n * sizeof(*s->links));
@@ -288,6 +289,7 @@ void sampler_free(struct sampler *s)
 	free(s->periods);
 	free(s->busy);
 	free(s->taken);
+	free(s->enabled_ns);
 	ring_buffer__free(s->notices);
 	if (s->state)
 		munmap(s->state, s->state_bytes);

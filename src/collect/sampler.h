@@ -91,12 +91,20 @@ uint64_t sampler_oldest_ns(const struct sampler *s);
 void sampler_cgroup_changes(struct sampler *s,
 			    void (*changed)(void *arg, pid_t tgid, uint64_t time_ns), void *arg);
 
+/*
+ * How many CPUs are online and not sampled, since they came online after sampler_new: a CPU's
+ * events end for good when it goes. For a running sampler, now and then: counts the time since the
+ * last call. now_ns: CLOCK_MONOTONIC.
+ */
+unsigned sampler_watch_cpus(struct sampler *s, uint64_t now_ns);
+
 struct sampler_counters {
 	uint64_t samples, hits, inserts, evictions;
 	uint64_t lost_spill;	/* samples lost to a full spill */
 	uint64_t outside;	/* interrupts outside the scope */
 	uint64_t scope_refused; /* processes not followed: scope map full */
 	uint64_t notices_lost;	/* cgroup changes not noticed */
+	uint64_t missed_ns;	/* of CPUs, as sampler_watch_cpus found them */
 };
 void sampler_read_counters(const struct sampler *s, struct sampler_counters *ret);
 

@@ -25,8 +25,10 @@ struct sampler {
 	struct period *periods;
 	double width; /* of the range of periods; 0: fixed */
 	uint64_t seed, next_redraw_ns;
-	uint64_t *busy;	 /* by slot: samples of other than the idle task, at the last redraw */
-	uint64_t *taken; /* by slot: samples at the last sampler_busiest */
+	uint64_t *busy;	      /* by slot: samples of other than the idle task, at the last redraw */
+	uint64_t *taken;      /* by slot: samples at the last sampler_busiest */
+	uint64_t *enabled_ns; /* by slot: of an event, at the last sampler_watch_cpus */
+	uint64_t watched_ns, missed_ns; /* the last sampler_watch_cpus, and what all of them saw */
 	bool tracepoint[WIRE_EVENTS], clock[WIRE_EVENTS];
 	void (*changed)(void *arg, pid_t tgid, uint64_t time_ns);
 	void *changed_arg;

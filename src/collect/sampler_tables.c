@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <linux/membarrier.h>
 #include <sched.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -176,6 +177,7 @@ void sampler_read_counters(const struct sampler *s, struct sampler_counters *ret
 	c.inserts = c.samples > c.hits ? c.samples - c.hits : 0;
 	c.scope_refused = s->bpf->bss->scope_refused;
 	c.notices_lost = s->bpf->bss->notices_lost;
+	c.missed_ns = s->missed_ns;
 	*ret = c;
 }
 
@@ -196,4 +198,41 @@ int sampler_read_event(const struct sampler *s, size_t event, struct sampler_eve
 	}
 	*ret = sum;
 	return 0;
+}
+
+/* Whether the events of a CPU that is online go on. One that never had any has none to miss. */
+static bool counts(struct sampler *s, unsigned slot)
+{
+	for (size_t e = 0; e < s->event_count; e++) {
+		int fd = s->fds[slot * s->event_count + e];
+		uint64_t v[3], before = s->enabled_ns[slot];
+
+		if (fd < 0 || read(fd, v, sizeof(v)) != sizeof(v))
+			continue;
+		s->enabled_ns[slot] = v[1];
+		return v[1] != before;
+	}
+	return true;
+}
+
+unsigned sampler_watch_cpus(struct sampler *s, uint64_t now_ns)
+{
+	struct cpu_list *online = malloc(sizeof(*online));
+	unsigned missed = 0, slot = 0;
+
+	if (!online || cpus_read_online(online, NULL)) {
+		free(online);
+		return 0;
+	}
+	for (unsigned i = 0; i < online->count; i++) {
+		while (slot < s->cpus.count && s->cpus.number[slot] < online->number[i])
+			slot++;
+		missed += slot == s->cpus.count || s->cpus.number[slot] != online->number[i] ||
+			  !counts(s, slot);
+	}
+	free(online);
+	if (s->watched_ns)
+		s->missed_ns += missed * (now_ns - s->watched_ns);
+	s->watched_ns = now_ns;
+	return missed;
 }

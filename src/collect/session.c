@@ -123,10 +123,23 @@ static void keep_jit(void *arg, struct process *life)
 	keeper_want_jit(s->keeper, &id, life);
 }
 
+/* The rights to open their events may be given up by now. */
+static void watch_cpus(struct session *s, uint64_t now)
+{
+	unsigned missed = sampler_watch_cpus(s->sampler, now);
+
+	if (missed > s->cpus_missed)
+		log_warning("%u of the CPUs came online after the events were opened and are not "
+			    "sampled until this is started again",
+			    missed);
+	s->cpus_missed = missed;
+}
+
 static void collect_garbage(struct session *s, uint64_t now)
 {
 	processes_collect(s->processes, sampler_oldest_ns(s->sampler), keep_jit, s);
 	files_collect(s->files, now > FILE_IDLE_NS ? now - FILE_IDLE_NS : 0);
+	watch_cpus(s, now);
 	s->next_collect_ns = now + COLLECT_NS;
 }
 
@@ -406,6 +419,7 @@ void session_read_status(const struct session *s, struct session_status *ret)
 		.files_unreadable = f.unreadable,
 		.records_lost = p.records_lost,
 		.cpus = sampler_cpus(s->sampler),
+		.cpus_missed = s->cpus_missed,
 		.epoch = s->writer ? db_writer_epoch(s->writer) : NULL,
 		.edges_why = s->edges ? "" : s->edges_why.text,
 		.stacks_why = s->stacks ? "" : s->stacks_why.text,

@@ -85,11 +85,11 @@ struct session_status {
 	uint64_t started_ns, samples, outside, lost, unknown, rows, flushed;
 	uint64_t hits, evictions; /* of the in-kernel tables */
 	uint64_t processes, files, mappings_refused, files_unreadable, records_lost;
-	unsigned cpus;
-	const char *epoch;	   /* valid until the next call on the session */
-	const char *edges_why;	   /* why samples are not followed, "" if they are */
-	struct edges_status edges; /* all 0 if they are not */
-	const char *stacks_why;	   /* why no stacks are taken, "" if they are */
+	unsigned cpus, cpus_missed; /* missed: came online later, not sampled */
+	const char *epoch;	    /* valid until the next call on the session */
+	const char *edges_why;	    /* why samples are not followed, "" if they are */
+	struct edges_status edges;  /* all 0 if they are not */
+	const char *stacks_why;	    /* why no stacks are taken, "" if they are */
 	struct stacks_status stacks;
 };
 void session_read_status(const struct session *s, struct session_status *ret);

@@ -56,6 +56,7 @@ struct session {
 	uint64_t next_tick_ns, next_collect_ns, drained_slots;
 	uint64_t last_tick_ns;
 	uint64_t batch_start_ns, started_ns, flushed;
+	unsigned cpus_missed; /* at the last look */
 	bool running;
 	struct diag trouble; /* why the last flush that nobody asked for failed */
 };

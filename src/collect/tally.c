@@ -134,6 +134,7 @@ void tally_flush(struct tally *t, struct db_batch *batch, const struct sampler *
 	add(batch, DB_EVENT_NONE, "outside", s.outside, &t->sampler.outside);
 	add(batch, DB_EVENT_NONE, "scope.refused", s.scope_refused, &t->sampler.scope_refused);
 	add(batch, DB_EVENT_NONE, "notices.lost", s.notices_lost, &t->sampler.notices_lost);
+	add(batch, DB_EVENT_NONE, "cpus.missed_s", s.missed_ns / 1000000000, &t->missed_s);
 	add(batch, DB_EVENT_NONE, "records.lost", p.records_lost, &t->records_lost);
 	add(batch, DB_EVENT_NONE, "records.malformed", sideband_malformed(sideband), &t->malformed);
 	add(batch, DB_EVENT_NONE, "mappings.refused", p.mappings_refused, &t->mappings_refused);

@@ -25,7 +25,7 @@ struct tally {
 	struct sampler_event_times times[WIRE_EVENTS];
 	struct sampler_counters sampler;
 	const struct skid_facts *skid; /* of each event; empty where it is not known */
-	uint64_t records_lost, malformed, mappings_refused;
+	uint64_t records_lost, malformed, mappings_refused, missed_s;
 };
 
 /* config, rate and skid are borrowed. */

@@ -170,6 +170,30 @@ static void test_event_times(void **state)
 	sampler_free(s);
 }
 
+/* CPUs whose events do not go on; stopping all of them stands for the loss of a CPU. */
+static void test_missed_cpus(void **state)
+{
+	struct sampler *s = start(false, 1000000);
+	struct sampler_counters c;
+	struct diag diag;
+
+	(void)state;
+	assert_int_equal(sampler_start(s, &diag), 0);
+	spin_ns(2000000);
+	assert_int_equal(sampler_watch_cpus(s, 1000), 0);
+	spin_ns(2000000);
+	assert_int_equal(sampler_watch_cpus(s, 2000), 0);
+	sampler_stop(s);
+	sampler_watch_cpus(s, 3000);
+	sampler_read_counters(s, &c);
+	assert_int_equal(c.missed_ns, 0);
+	assert_int_equal(sampler_watch_cpus(s, 4000), sampler_cpus(s));
+	assert_int_equal(sampler_watch_cpus(s, 6000), sampler_cpus(s));
+	sampler_read_counters(s, &c);
+	assert_int_equal(c.missed_ns, 3000 * sampler_cpus(s));
+	sampler_free(s);
+}
+
 static int parse_clock(void **state)
 {
 	struct diag diag;
@@ -191,6 +215,7 @@ int main(void)
 		cmocka_unit_test(test_every_sample_is_drained_once),
 		cmocka_unit_test(test_scope_holds_only_its_processes),
 		cmocka_unit_test(test_event_times),
+		cmocka_unit_test(test_missed_cpus),
 	};
 
 	return cmocka_run_group_tests(tests, parse_clock, free_clock);
