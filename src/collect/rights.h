@@ -24,7 +24,8 @@ struct rights_capability {
 extern const struct rights_capability rights_least[RIGHTS_LEAST];
 
 enum rights_stage {
-	RIGHTS_TO_OPEN, /* and CAP_SYS_ADMIN, for rights_open_event alone, if this kernel wants it */
+	RIGHTS_TO_OPEN, /* and CAP_SYS_ADMIN, for rights_open_event alone, if this kernel wants it
+			 */
 	RIGHTS_TO_RUN,	/* no more than rights_least */
 };
 
