@@ -8,13 +8,17 @@
 #include "cmd/cmd.h"
 #include "collect/control.h"
 #include "config.h"
+#include "report/table.h"
 #include "util/text.h"
 
 /* A flush waits for the disk. */
 #define PATIENCE_MS 120000
 
+enum { CTL_CSV = CMD_LONG };
+
 static const struct cmd_option options[] = {
 	{"json", 'j', NULL, "prints the daemon's answer as it is"},
+	{"csv", CTL_CSV, NULL, "status: comma-separated values"},
 	{"socket", 's', "PATH", "of the control socket (default " CULPRIT_RUN_DIR "/control)"},
 	{NULL},
 };
@@ -30,18 +34,20 @@ static const struct cmd_spec spec = {
 
 struct request {
 	const char *socket;
-	bool as_json;
+	enum table_format format;
 };
 
 static int take_option(void *arg, int value, const char *text, struct diag *diag)
 {
 	struct request *r = arg;
 
-	(void)diag;
-	if (value == 'j')
-		r->as_json = true;
-	else
+	if (value == 's') {
 		r->socket = text;
+		return 0;
+	}
+	if (r->format != TABLE_TEXT)
+		return diag_fail(diag, EINVAL, "one of --json and --csv, once");
+	r->format = value == 'j' ? TABLE_JSON : TABLE_CSV;
 	return 0;
 }
 
@@ -68,39 +74,81 @@ static int make_request(int count, char **words, char *out, size_t room, struct 
 	return 0;
 }
 
-static void print_value(const char *key, const json_t *value)
+/* False: it has no text of one line. */
+static bool format_value(const json_t *value, char *out, size_t room)
 {
-	char name[512];
-
-	if (json_is_string(value)) {
-		text_escape(name, sizeof(name), json_string_value(value),
-			    json_string_length(value));
-		printf("%-18s %s\n", key, name);
-	} else if (json_is_integer(value)) {
-		printf("%-18s %" JSON_INTEGER_FORMAT "\n", key, json_integer_value(value));
-	} else if (json_is_real(value)) {
-		printf("%-18s %.6g\n", key, json_real_value(value));
-	}
+	if (json_is_string(value))
+		snprintf(out, room, "%s", json_string_value(value));
+	else if (json_is_integer(value))
+		snprintf(out, room, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
+	else if (json_is_real(value))
+		snprintf(out, room, "%.6g", json_real_value(value));
+	return json_is_string(value) || json_is_number(value);
 }
 
-static void print_status(const json_t *answer)
+/* Calls print(arg, key, value) for each thing that the daemon says; an event's value is its period.
+ */
+static void each_value(const json_t *answer,
+		       void (*print)(void *arg, const char *key, const char *event,
+				     const char *value),
+		       void *arg)
 {
+	char text[512], name[512];
 	const char *key;
 	json_t *value, *event;
 	size_t i;
 
 	json_object_foreach((json_t *)answer, key, value)
 	{
-		if (!json_is_array(value))
-			print_value(key, value);
-		json_array_foreach(value, i, event)
-			printf("%-18s %s, period %" JSON_INTEGER_FORMAT "\n", i ? "" : "events",
-			       json_string_value(json_object_get(event, "name")) ?: "?",
-			       json_integer_value(json_object_get(event, "period")));
+		if (format_value(value, text, sizeof(text)))
+			print(arg, key, NULL, text);
+		json_array_foreach(value, i,
+				   event) if (format_value(json_object_get(event, "name"), name,
+							   sizeof(name)) &&
+					      format_value(json_object_get(event, "period"), text,
+							   sizeof(text)))
+			print(arg, key, name, text);
 	}
 }
 
-static int show(const char *text, bool as_json, bool whole, struct diag *diag)
+static void print_text(void *arg, const char *key, const char *event, const char *value)
+{
+	char text[2100];
+
+	(void)arg;
+	text_escape(text, sizeof(text), event ? event : value, strlen(event ? event : value));
+	if (event)
+		printf("%-18s %s, period %s\n", key, text, value);
+	else
+		printf("%-18s %s\n", key, text);
+}
+
+static void add_row(void *arg, const char *key, const char *event, const char *value)
+{
+	struct table *t = arg;
+	char name[600];
+
+	snprintf(name, sizeof(name), "%s%s%s", key, event ? "." : "", event ? event : "");
+	if (!table_add_row(t) && !table_set_name(t, 0, name, strlen(name)))
+		table_set_name(t, 1, value, strlen(value));
+}
+
+static int print_csv(const json_t *answer)
+{
+	struct table *t = table_new("status");
+	int r;
+
+	if (!t)
+		return -ENOMEM;
+	table_add_column(t, TABLE_NAME, "key", NULL);
+	table_add_column(t, TABLE_NAME, "value", NULL);
+	each_value(answer, add_row, t);
+	r = table_print(t, NULL, TABLE_CSV, stdout, 0);
+	table_free(t);
+	return r == -ENOMEM ? r : 0; /* whoever flushes the output tells of the rest */
+}
+
+static int show(const char *text, enum table_format format, bool whole, struct diag *diag)
 {
 	json_t *answer = json_loads(text, 0, NULL);
 	int r = 0;
@@ -110,10 +158,13 @@ static int show(const char *text, bool as_json, bool whole, struct diag *diag)
 	} else if (!json_is_true(json_object_get(answer, "ok"))) {
 		r = diag_fail(diag, EREMOTEIO, "the daemon says: %s",
 			      json_string_value(json_object_get(answer, "error")) ?: "no");
-	} else if (as_json) {
+	} else if (format == TABLE_JSON) {
 		puts(text);
+	} else if (whole && format == TABLE_CSV) {
+		if (print_csv(answer))
+			r = diag_fail(diag, ENOMEM, "out of memory");
 	} else if (whole) {
-		print_status(answer);
+		each_value(answer, print_text, NULL);
 	}
 	json_decref(answer);
 	return r;
@@ -130,9 +181,13 @@ int cmd_ctl(int argc, char **argv)
 		return status;
 	if (make_request(argc - operand, argv + operand, line, sizeof(line), &diag))
 		return cmd_fail_usage("ctl", &diag);
+	if (request.format == TABLE_CSV && strcmp(line, "status") != 0) {
+		diag_fail(&diag, EINVAL, "--csv is of status: the others have no table");
+		return cmd_fail_usage("ctl", &diag);
+	}
 	r = control_ask(request.socket, line, PATIENCE_MS, &text, &diag);
 	if (!r)
-		r = show(text, request.as_json, !strcmp(line, "status"), &diag);
+		r = show(text, request.format, !strcmp(line, "status"), &diag);
 	free(text);
 	return r ? cmd_fail(&diag) : CMD_OK;
 }

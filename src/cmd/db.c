@@ -14,6 +14,7 @@ static const struct cmd_option options[] = {
 	REPORT_DB_OPTION,
 	{"epoch", REPORT_EPOCH, "EPOCHS", "compact: all (default), last, NAME, FROM..TO"},
 	{"json", REPORT_JSON, NULL, "verify: one JSON object"},
+	{"csv", REPORT_CSV, NULL, "verify: what is damaged, a row each; totals go to stderr"},
 	{NULL},
 };
 
@@ -65,32 +66,66 @@ static int print_json(const struct db_verify_totals *t, json_t *rows)
 	return r;
 }
 
+static void tabulate_finding(void *arg, const char *what)
+{
+	struct table *t = arg;
+
+	if (!table_add_row(t))
+		table_set_name(t, 0, what, strlen(what));
+}
+
+static void print_totals(const struct db_verify_totals *t, FILE *out)
+{
+	fprintf(out,
+		"%" PRIu64 " epochs, %" PRIu64 " files, %" PRIu64 " chunks, %" PRIu64
+		" rows, %" PRIu64 " samples, %" PRIu64 " edges, %" PRIu64 " passes, %" PRIu64
+		" stacks, %" PRIu64 " bytes: %" PRIu64 " damaged\n",
+		t->epochs, t->files, t->chunks, t->rows, t->samples, t->edges, t->passes, t->stacks,
+		t->bytes, t->damaged);
+}
+
+/* As text what is damaged is told when it is found, which may take long. */
+static int find_damage(enum table_format format, const char *path, json_t *rows,
+		       struct table *table, struct db_verify_totals *t, struct diag *diag)
+{
+	int r;
+
+	if (format == TABLE_JSON)
+		r = db_verify(path, &io_system, add_finding, rows, t, diag);
+	else if (format == TABLE_CSV)
+		r = db_verify(path, &io_system, tabulate_finding, table, t, diag);
+	else
+		r = db_verify(path, &io_system, print_finding, NULL, t, diag);
+	if (!r && !t->epochs)
+		r = diag_fail(diag, ENOENT, "there are no epochs in %s: is it a database?", path);
+	return r;
+}
+
 static int verify(const struct report_options *o, const char *path)
 {
 	struct db_verify_totals t = {0};
 	struct diag diag = {""};
 	json_t *rows = json_array();
-	int r;
+	struct table *table = table_new("verify");
+	int r = -ENOMEM;
 
-	if (o->format == TABLE_JSON)
-		r = db_verify(path, &io_system, add_finding, rows, &t, &diag);
-	else
-		r = db_verify(path, &io_system, print_finding, NULL, &t, &diag);
-	if (!r && !t.epochs)
-		r = diag_fail(&diag, ENOENT, "there are no epochs in %s: is it a database?", path);
-	if (r < 0 && r != -EBADMSG) {
-		json_decref(rows);
-		return cmd_fail(&diag);
+	if (rows && table) {
+		table_add_column(table, TABLE_NAME, "what", NULL);
+		r = find_damage(o->format, path, rows, table, &t, &diag);
+	} else {
+		diag_fail(&diag, ENOMEM, "out of memory");
 	}
-	if (o->format != TABLE_JSON)
-		printf("%" PRIu64 " epochs, %" PRIu64 " files, %" PRIu64 " chunks, %" PRIu64
-		       " rows, %" PRIu64 " samples, %" PRIu64 " edges, %" PRIu64 " passes, %" PRIu64
-		       " stacks, %" PRIu64 " bytes: %" PRIu64 " damaged\n",
-		       t.epochs, t.files, t.chunks, t.rows, t.samples, t.edges, t.passes, t.stacks,
-		       t.bytes, t.damaged);
-	else if (print_json(&t, rows) < 0)
-		r = diag_fail(&diag, ENOMEM, "out of memory for the report");
+	if (!r || r == -EBADMSG) {
+		if (o->format == TABLE_JSON ? print_json(&t, rows) < 0
+		    : o->format == TABLE_CSV
+			    ? table_print(table, NULL, TABLE_CSV, stdout, 0) == -ENOMEM
+			    : 0)
+			r = diag_fail(&diag, ENOMEM, "out of memory for the report");
+		else if (o->format != TABLE_JSON)
+			print_totals(&t, o->format == TABLE_CSV ? stderr : stdout);
+	}
 	json_decref(rows);
+	table_free(table);
 	return r < 0 ? cmd_fail(&diag) : CMD_OK;
 }
 

@@ -7,13 +7,15 @@
 #include "cmd/cmd.h"
 #include "collect/check.h"
 #include "collect/event.h"
+#include "report/table.h"
 #include "util/num.h"
 #include "util/text.h"
 
-enum { OPTION_JSON = CMD_LONG, OPTION_MEASURE, OPTION_BUDGET, OPTION_EVENTS };
+enum { OPTION_JSON = CMD_LONG, OPTION_CSV, OPTION_MEASURE, OPTION_BUDGET, OPTION_EVENTS };
 
 struct doctor {
-	bool json, measure, events;
+	enum table_format format;
+	bool measure, events;
 	double budget_percent;
 	bool usable;
 	char verdict[512];
@@ -21,6 +23,7 @@ struct doctor {
 
 static const struct cmd_option options[] = {
 	{"json", OPTION_JSON, NULL, "print JSON"},
+	{"csv", OPTION_CSV, NULL, "comma-separated values; the verdict goes to stderr"},
 	{"measure", OPTION_MEASURE, NULL,
 	 "also measure what a sample costs and where it lands (1 s)"},
 	{"events", OPTION_EVENTS, NULL, "list every event name, and whether it works here"},
@@ -43,7 +46,10 @@ static int take_option(void *arg, int value, const char *text, struct diag *diag
 
 	switch (value) {
 	case OPTION_JSON:
-		d->json = true;
+	case OPTION_CSV:
+		if (d->format != TABLE_TEXT)
+			return diag_fail(diag, EINVAL, "one of --json and --csv, once");
+		d->format = value == OPTION_JSON ? TABLE_JSON : TABLE_CSV;
 		return 0;
 	case OPTION_MEASURE:
 		d->measure = true;
@@ -155,6 +161,41 @@ static int print_json(const struct check_list *l, const struct doctor *d)
 	return r;
 }
 
+static int set_text(struct table *t, int column, const char *text)
+{
+	return table_set_name(t, column, text, strlen(text));
+}
+
+/* Prints it and lets it go. */
+static int finish_csv(struct table *t, int r)
+{
+	if (!r)
+		r = table_print(t, NULL, TABLE_CSV, stdout, 0);
+	table_free(t);
+	return r == -ENOMEM ? r : 0; /* whoever flushes the output tells of the rest */
+}
+
+static int print_csv(const struct check_list *l, const struct doctor *d)
+{
+	static const char *const keys[] = {"group", "name", "state", "value", "mend"};
+	struct table *t = table_new("doctor");
+	int r = t ? 0 : -ENOMEM;
+
+	for (int k = 0; k < 5 && t; k++)
+		table_add_column(t, TABLE_NAME, keys[k], NULL);
+	for (size_t i = 0; i < l->count && !r; i++) {
+		const struct check *c = &l->rows[i];
+		const char *const cells[] = {c->group, c->name, check_state_name(c->state),
+					     c->value, c->mend};
+
+		r = table_add_row(t);
+		for (int k = 0; k < 5 && !r; k++)
+			r = set_text(t, k, cells[k]);
+	}
+	fprintf(stderr, "culprit %s.\n", d->verdict);
+	return finish_csv(t, r);
+}
+
 static int fail_memory(void)
 {
 	struct diag diag;
@@ -178,12 +219,36 @@ static void add_event(void *arg, const char *kind, const char *name, bool usable
 					     "usable", (int)usable));
 }
 
+static void tabulate_event(void *arg, const char *kind, const char *name, bool usable)
+{
+	struct table *t = arg;
+
+	if (table_add_row(t) || set_text(t, 0, kind) || set_text(t, 1, name))
+		return; /* a cell is missing then, as in JSON */
+	table_set_count(t, 2, usable);
+}
+
+static int list_events_csv(void)
+{
+	struct table *t = table_new("events");
+
+	if (!t)
+		return -ENOMEM;
+	table_add_column(t, TABLE_NAME, "kind", NULL);
+	table_add_column(t, TABLE_NAME, "name", NULL);
+	table_add_column(t, TABLE_COUNT, "usable", NULL);
+	event_each_name(tabulate_event, t);
+	return finish_csv(t, 0);
+}
+
 static int list_events(const struct doctor *d)
 {
 	json_t *rows, *all;
 	int r = 0;
 
-	if (!d->json) {
+	if (d->format == TABLE_CSV)
+		return list_events_csv();
+	if (d->format == TABLE_TEXT) {
 		event_each_name(print_event, NULL);
 		return 0;
 	}
@@ -216,10 +281,9 @@ int cmd_doctor(int argc, char **argv)
 	if (d.measure)
 		check_cost(&list, d.budget_percent);
 	write_verdict(&list, &d);
-	if (!d.json) {
+	if (d.format == TABLE_TEXT)
 		print_text(&list, &d);
-	} else if (print_json(&list, &d)) {
+	else if (d.format == TABLE_CSV ? print_csv(&list, &d) : print_json(&list, &d))
 		return fail_memory();
-	}
 	return d.usable ? CMD_OK : CMD_FAILURE;
 }

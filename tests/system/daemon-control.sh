@@ -39,6 +39,10 @@ check "as JSON" python3 -c '
 import json, sys
 d = json.loads(sys.argv[1])
 assert d["ok"] and d["database"] and d["events"][0]["name"] and d["lost"] == 0, d' "$(ctl status --json)"
+check "as CSV" python3 -c '
+import csv, sys
+rows = {r["key"]: r["value"] for r in csv.DictReader(sys.argv[1].splitlines())}
+assert rows["database"] and int(rows["samples"]) >= 0 and any(k.startswith("events.") for k in rows), rows' "$(ctl status --csv)"
 check_status "a label that is none" 2 ctl label nonsense
 check_status "an unknown request" 2 ctl frobnicate
 check_status "a key that is not allowed" 1 ctl label =x
