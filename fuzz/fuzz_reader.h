@@ -12,7 +12,8 @@
  * One input through a reader of foreign profiles: whatever it makes of it, its harvest must be one
  * that the other side takes.
  */
-static int fuzz_reader(reader *read_form, const uint8_t *data, size_t size)
+static int fuzz_reader_with(reader *read_form, const struct reading_host *host, const uint8_t *data,
+			    size_t size)
 {
 	static int fd = -1;
 	char cut[READING_CUT_MAX] = "";
@@ -27,8 +28,10 @@ static int fuzz_reader(reader *read_form, const uint8_t *data, size_t size)
 		abort();
 	lseek(fd, 0, SEEK_SET);
 	buf_init(&bytes, 256u << 20);
-	if (!read_form(&(struct reading){.fd = fd, .cut = cut, .program = "/none/program"}, h,
-		       &diag)) {
+	if (!read_form(
+		    &(struct reading){
+			    .fd = fd, .cut = cut, .program = "/none/program", .host = host},
+		    h, &diag)) {
 		harvest_save(h, &bytes);
 		if (!bytes.error && store_load(&s, bytes.data, bytes.size, &diag))
 			abort();
@@ -39,6 +42,11 @@ static int fuzz_reader(reader *read_form, const uint8_t *data, size_t size)
 	buf_free(&bytes);
 	harvest_free(h);
 	return 0;
+}
+
+static inline int fuzz_reader(reader *read_form, const uint8_t *data, size_t size)
+{
+	return fuzz_reader_with(read_form, NULL, data, size);
 }
 
 #endif

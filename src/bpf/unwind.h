@@ -4,8 +4,8 @@
 
 /*
  * From a frame to its caller's, by a rule or by the frame pointer. The same source runs in the
- * kernel (unwind.bpf.c) and in user space, where stacks are finished whose tables came too late
- * (collect/stack_rest.c) and in tests.
+ * kernel (unwind.bpf.c) and in user space, by copies of stacks
+ * (image/unwind_walk.h), and in tests.
  *
  * The includer is the host. Before including this it defines UNWIND_FUNCTION (static inline of its
  * kind; without it there are no functions) and

@@ -114,6 +114,11 @@ static void tell(const struct importing *i, const struct import_result *r)
 	fprintf(stderr, "culprit: %llu stacks, %llu branches; lost %llu, unknown %llu\n",
 		(unsigned long long)r->stacks, (unsigned long long)r->edges,
 		(unsigned long long)r->lost, (unsigned long long)r->unknown);
+	if (r->copies)
+		fprintf(stderr,
+			"culprit: %llu stacks were unwound from copies, %llu of them to their "
+			"thread's start\n",
+			(unsigned long long)r->copies, (unsigned long long)r->copies_whole);
 	if (r->not_kept[0]) {
 		text_escape(kept, sizeof(kept), r->not_kept, strlen(r->not_kept));
 		fprintf(stderr, "culprit: not kept: %s\n", kept);
@@ -127,7 +132,8 @@ static int import(struct importing *i, struct diag *diag)
 	char cut[IMPORT_CUT_MAX] = "", path[PATH_MAX];
 	/* Reports will look for it from elsewhere. */
 	const char *found = i->program ? realpath(i->program, path) : NULL;
-	struct import_source source = {.format = i->format, .program = found ? found : i->program};
+	struct import_source source = {
+		.format = i->format, .program = found ? found : i->program, .root = i->target.root};
 	struct import_result result;
 	struct diag why = {""};
 	struct buf bytes;
@@ -135,6 +141,7 @@ static int import(struct importing *i, struct diag *diag)
 
 	if (r)
 		return r;
+	source.end_ns = i->target.end_ns;
 	buf_init(&bytes, HARVEST_BYTES_MAX);
 	r = import_read(&source, &bytes, cut, &why);
 	if (!r)

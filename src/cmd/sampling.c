@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collect/stack_store.h"
+#include "image/unwind_walk.h"
 #include "util/clock.h"
 #include "util/log.h"
 #include "util/num.h"
@@ -228,8 +228,8 @@ static void summarize_stacks(const struct stacks_status *s, uint64_t lasted_ns, 
 	fprintf(stderr, "culprit: %llu stacks, %.4g%% of them to their thread's start",
 		(unsigned long long)s->stacks, 100.0 * (double)s->complete / all);
 	for (unsigned i = 0; i < WIRE_STACK_ENDS; i++)
-		if (stack_end_text(i) && s->ends[i]) {
-			fprintf(stderr, "%s%s %llu", open, stack_end_text(i),
+		if (unwind_end_text(i) && s->ends[i]) {
+			fprintf(stderr, "%s%s %llu", open, unwind_end_text(i),
 				(unsigned long long)s->ends[i]);
 			open = ", ";
 		}

@@ -1,19 +1,16 @@
 /* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
 #include "collect/stack_files.h"
 
-#include <elf.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/auxv.h>
-#include <sys/mman.h>
 #include <unistd.h>
 #include "collect/files.h"
 #include "collect/python.h"
 #include "collect/unwind_tables.h"
+#include "image/vdso.h"
 
-#define RULES	 65536
-#define VDSO_MAX (1u << 20)
+#define RULES 65536
 
 struct stack_files {
 	struct stack_files_config config;
@@ -111,31 +108,10 @@ static int add_slot(struct stack_files *f, const struct stack_file *like, uint32
 	return 0;
 }
 
-/* A copy of the vDSO that the worker can read; -1: there is none. */
-static int copy_vdso(void)
-{
-	const uint8_t *base = (const uint8_t *)getauxval(AT_SYSINFO_EHDR);
-	Elf64_Ehdr header;
-	uint64_t size;
-	int fd;
-
-	if (!base)
-		return -1;
-	memcpy(&header, base, sizeof(header));
-	size = header.e_shoff + (uint64_t)header.e_shnum * header.e_shentsize;
-	if (memcmp(header.e_ident, ELFMAG, SELFMAG) || size > VDSO_MAX)
-		return -1;
-	fd = memfd_create("vdso", MFD_CLOEXEC);
-	if (fd >= 0 && write(fd, base, size) != (ssize_t)size) {
-		close(fd);
-		return -1;
-	}
-	return fd;
-}
-
 static void add_vdso(struct stack_files *f)
 {
-	struct stack_file file = {.path = (char *)"[vdso]", .path_size = 6, .fd = copy_vdso()};
+	struct stack_file file = {
+		.path = (char *)"[vdso]", .path_size = 6, .fd = image_vdso_copy()};
 	struct image_facts facts;
 
 	if (file.fd < 0)

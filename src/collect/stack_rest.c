@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdbool.h>
 #include <string.h>
+#include "image/unwind_walk.h"
 
 /* Where a frame is. */
 struct spot {
@@ -18,14 +19,9 @@ struct rest {
 	struct spot spot; /* of the last address that was looked for */
 	bool past;	  /* the end of the copy was met */
 	bool is_other;	  /* where the kernel stopped there is another file by now */
+	bool is_new;	  /* the frame that comes has no place in *stack yet */
+	struct wire_stack *stack;
 };
-
-static struct rest *host; /* of the stack that is followed */
-
-static int host_read(void *to, wire_u32 size, wire_u64 address);
-
-#define UNWIND_FUNCTION static inline
-#include "bpf/unwind.h"
 
 /* Into r->spot: what has an address of the process. False: not known. */
 static bool find_spot(struct rest *r, uint64_t address)
@@ -59,9 +55,10 @@ static uint64_t file_offset(const struct rest *r, uint64_t address)
 }
 
 /* Of the stack from the copy, of code from its file. */
-static int host_read(void *to, wire_u32 size, wire_u64 address)
+static int read_memory(void *arg, void *to, uint32_t size, uint64_t address)
 {
-	const struct wire_snapshot *s = host->snapshot;
+	struct rest *r = arg;
+	const struct wire_snapshot *s = r->snapshot;
 	uint64_t at = address - s->begin;
 
 	if (at < sizeof(s->page)) {
@@ -69,56 +66,50 @@ static int host_read(void *to, wire_u32 size, wire_u64 address)
 			memcpy(to, s->page[0] + at, size);
 			return 0;
 		}
-		host->past |= at + size > sizeof(s->page);
+		r->past |= at + size > sizeof(s->page);
 		return -EFAULT;
 	}
-	if (find_spot(host, address) && host->spot.slot)
-		return stack_files_read(host->files, host->spot.slot, file_offset(host, address),
-					to, size);
-	host->past |= address > s->begin && !host->spot.mapping;
+	if (find_spot(r, address) && r->spot.slot)
+		return stack_files_read(r->files, r->spot.slot, file_offset(r, address), to, size);
+	r->past |= address > s->begin && !r->spot.mapping;
 	return -EFAULT;
 }
 
-/* One frame, and the way to the next; -1: there is one. is_new: it has no place in *ret yet. */
-static int follow(struct rest *r, struct wire_unwind_state *state, bool is_new,
-		  struct wire_stack *ret)
+static int enter(void *arg, uint64_t pc, const struct wire_unwind_rule **ret)
 {
-	uint64_t pc = state->pc - !state->exact, offset;
-	const struct wire_unwind_rule *rule;
+	struct rest *r = arg;
+	struct wire_stack *stack = r->stack;
+	bool is_new = r->is_new;
+	uint64_t offset;
 
+	r->is_new = true;
 	if (!find_spot(r, pc))
 		return is_new ? WIRE_STACK_NOT_CODE : WIRE_STACK_NO_TABLE;
-	ret->followed += is_new;
+	stack->followed += is_new;
 	offset = file_offset(r, pc);
 	if (!r->spot.slot || offset > UINT32_MAX) {
-		ret->frame[WIRE_STACK_PLACE(ret->followed - 1)] = WIRE_FRAME_ADDRESS | pc;
-		return unwind_follow_frame_pointer(state);
+		stack->frame[WIRE_STACK_PLACE(stack->followed - 1)] = WIRE_FRAME_ADDRESS | pc;
+		return -1;
 	}
-	ret->frame[WIRE_STACK_PLACE(ret->followed - 1)] = (uint64_t)r->spot.slot << 32 | offset;
-	rule = stack_files_rule(r->files, r->spot.slot, (uint32_t)offset);
-	if (!rule)
-		return WIRE_STACK_NO_TABLE;
-	return rule->cfa == WIRE_CFA_NONE && rule->ra == WIRE_LOCATION_UNDEFINED
-		       ? unwind_follow_frame_pointer(state)
-		       : unwind_follow_rule(state, rule);
+	stack->frame[WIRE_STACK_PLACE(stack->followed - 1)] = (uint64_t)r->spot.slot << 32 | offset;
+	*ret = stack_files_rule(r->files, r->spot.slot, (uint32_t)offset);
+	return *ret ? -1 : WIRE_STACK_NO_TABLE;
 }
 
 void stack_rest(struct resolver *resolver, struct stack_files *files,
 		const struct wire_snapshot *snapshot, struct wire_stack *ret)
 {
-	struct rest r = {.resolver = resolver, .files = files, .snapshot = snapshot};
+	struct rest r = {.resolver = resolver, .files = files, .snapshot = snapshot, .stack = ret};
+	struct unwind_walk walk = {.read = read_memory, .enter = enter, .arg = &r};
 	struct wire_unwind_state state = snapshot->state;
-	int end = -1;
+	int end;
 
-	host = &r;
 	*ret = snapshot->stack;
-	for (bool is_new = false; end < 0 && ret->followed < WIRE_STACK_DEPTH; is_new = true)
-		end = follow(&r, &state, is_new, ret);
+	end = unwind_walk(&walk, &state, WIRE_STACK_DEPTH - ret->followed + 1);
 	/* Better no frame than one of the file that is there now. */
 	if (r.is_other && ret->followed == snapshot->stack.followed && ret->followed)
 		ret->followed--;
 	if (end == WIRE_STACK_NOT_RESIDENT && r.past)
 		end = WIRE_STACK_NO_TABLE;
-	ret->end = (uint8_t)(end < 0 ? WIRE_STACK_TOO_DEEP : end);
-	host = NULL;
+	ret->end = (uint8_t)end;
 }

@@ -4,30 +4,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-
-static const struct {
-	const char *name, *text; /* text: NULL of complete ones */
-} ends[WIRE_STACK_ENDS] = {
-	[WIRE_STACK_COMPLETE] = {"complete", NULL},
-	[WIRE_STACK_NO_TABLE] = {"no_table", "unwind table not loaded yet"},
-	[WIRE_STACK_NO_RULE] = {"no_rule", "no unwind rule"},
-	[WIRE_STACK_BAD_ADDRESS] = {"bad_address", "bad frame address"},
-	[WIRE_STACK_NOT_CODE] = {"not_code", "return address outside code"},
-	[WIRE_STACK_NOT_RESIDENT] = {"not_resident", "stack page not resident"},
-	[WIRE_STACK_TOO_DEEP] = {"too_deep", "too deep"},
-	[WIRE_STACK_NO_USER] = {"kernel_thread", NULL},
-	[WIRE_STACK_32_BIT] = {"32_bit", "32-bit program"},
-};
-
-const char *stack_end_name(unsigned end)
-{
-	return end < WIRE_STACK_ENDS ? ends[end].name : "unknown";
-}
-
-const char *stack_end_text(unsigned end)
-{
-	return end < WIRE_STACK_ENDS ? ends[end].text : "unknown reason";
-}
+#include "image/unwind_walk.h"
 
 static int slot_frame(struct stack_store *s, uint64_t frame, struct db_frame *ret)
 {
@@ -96,7 +73,7 @@ static int end_frame(struct stack_store *s, unsigned end, struct db_frame *ret)
 {
 	char text[64];
 
-	snprintf(text, sizeof(text), "[truncated: %s]", stack_end_text(end));
+	snprintf(text, sizeof(text), "[truncated: %s]", unwind_end_text(end));
 	return note_frame(s, text, (uint8_t)end, ret);
 }
 
@@ -113,7 +90,7 @@ static int make_frames(struct stack_store *s, const struct wire_stack *stack, st
 	int r = 0;
 
 	m->count = 0;
-	if (stack_end_text(stack->end))
+	if (unwind_end_text(stack->end))
 		r = end_frame(s, stack->end, &m->frames[m->count++]);
 	for (uint32_t i = followed; i > WIRE_STACK_INNER && i + WIRE_STACK_OUTER > followed && !r;
 	     i--)

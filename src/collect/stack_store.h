@@ -22,11 +22,6 @@ struct stack_store {
 	uint32_t batch_number; /* to be raised after each db_batch_clear */
 };
 
-/* The name of an end in the database's counters ("stacks.end.NAME"). */
-const char *stack_end_name(unsigned end);
-/* What it means, for people; NULL of a complete stack. */
-const char *stack_end_text(unsigned end);
-
 /* 0, or an error of the batch (-ENOSPC: it is full). */
 int stack_store(struct stack_store *s, const struct wire_stack *stack, uint64_t count);
 

@@ -13,6 +13,7 @@
 #include "collect/stack_rest.h"
 #include "collect/stack_store.h"
 #include "collect/unwinder.h"
+#include "image/unwind_walk.h"
 #include "util/clock.h"
 
 #define LOOKS_A_DRAIN 64
@@ -405,7 +406,7 @@ void stacks_flush(struct stacks *s)
 	add(s, "stacks.finished", now.finished, &before->finished);
 	add(s, "stacks.spent_ns", now.spent_ns, &before->spent_ns);
 	for (unsigned i = 0; i < WIRE_STACK_ENDS; i++) {
-		snprintf(name, sizeof(name), "stacks.end.%s", stack_end_name(i));
+		snprintf(name, sizeof(name), "stacks.end.%s", unwind_end_name(i));
 		add(s, name, now.ends[i], &before->ends[i]);
 	}
 	add(s, "stacks.python.frames", now.python_frames, &before->python_frames);

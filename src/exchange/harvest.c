@@ -112,6 +112,22 @@ int harvest_image(struct harvest *h, const struct harvest_image *image, uint32_t
 			  ret);
 }
 
+void harvest_image_get(const struct harvest *h, uint32_t number, struct harvest_image *ret)
+{
+	size_t size;
+	const struct image_key *key = intern_get(h->images, number, &size);
+
+	*ret = (struct harvest_image){
+		.kind = key->kind,
+		.inode = key->inode,
+		.key = key->key,
+		.build_id_size = key->build_id_size,
+		.path = key->path,
+		.path_size = size - offsetof(struct image_key, path),
+	};
+	memcpy(ret->build_id, key->build_id, key->build_id_size);
+}
+
 int harvest_event(struct harvest *h, const char *name, size_t size, uint32_t *ret)
 {
 	return size > NAME_MAX_ ? -EINVAL : intern_add(h->events, name, size, ret);

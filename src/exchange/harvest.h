@@ -46,6 +46,8 @@ void harvest_free(struct harvest *h);
 
 /* Numbers of equal things are equal. 0, -ENOSPC (a limit), -ENOMEM, -EINVAL (a name too long). */
 int harvest_image(struct harvest *h, const struct harvest_image *image, uint32_t *ret);
+/* An image that there is; its path is good until the next one is added. */
+void harvest_image_get(const struct harvest *h, uint32_t number, struct harvest_image *ret);
 /* Events are told apart by name. */
 int harvest_event(struct harvest *h, const char *name, size_t size, uint32_t *ret);
 /* The mean distance between samples, and DB_EVENT_... flags. */

@@ -19,15 +19,26 @@ void import_dispatch(int argc, char **argv);
 
 #define IMPORT_CUT_MAX 200
 
+/* Is told every so often what is done. What it returns, when that is not 0, ends the import. */
+struct import_watch {
+	/* of: 0 when it is not known how much there is. */
+	int (*tell)(void *arg, const char *doing, uint64_t done, uint64_t of);
+	void *arg;
+};
+
 struct import_source {
 	int fd;
 	const char *format;  /* "perf", "pprof", "folded", "script", "gmon"; NULL: by its content */
 	const char *program; /* of formats that do not name it: its path, or NULL */
 	uint64_t memory_bytes; /* that the child may take; 0: 4 GiB */
+	/* Of the images whose code it takes to unwind copied stacks, as in struct import_target. */
+	const char *root;
+	uint64_t end_ns;
+	struct import_watch watch;
 };
 
 /* Reads it: the bytes of a harvest are appended to out. cut: why it is not all of the file, or "".
- * -EBADMSG and others with the sentence in diag. */
+ * -EBADMSG and others with the sentence in diag; what the watch returned. */
 int import_read(const struct import_source *source, struct buf *out, char cut[IMPORT_CUT_MAX],
 		struct diag *diag);
 
@@ -39,11 +50,13 @@ struct import_target {
 	const char *labels[IMPORT_LABELS_MAX]; /* "key=value" */
 	size_t label_count;
 	uint64_t end_ns; /* when it was recorded, where the file does not say: ns since 1970 */
+	struct import_watch watch;
 };
 
 struct import_result {
 	char epoch[64], machine[256];
 	uint64_t samples, stacks, edges, lost, unknown;
+	uint64_t copies, copies_whole; /* copied stacks; unwound to their thread's start */
 	char not_kept[512]; /* what the file holds that a database has no place for, or "" */
 	uint32_t images, images_found; /* with samples; of these, whose file is at hand */
 	struct {

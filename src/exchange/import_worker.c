@@ -2,33 +2,23 @@
 #include "exchange/import.h"
 
 #include <errno.h>
-#include <signal.h>
-#include <spawn.h>
-#include <stdio.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
+#include "exchange/import_talk.h"
 #include "exchange/readers.h"
 #include "image/worker_jail.h"
 #include "util/hash.h"
 #include "util/io.h"
 #include "util/num.h"
 
-#define NAME		     "culprit-import-worker"
-#define MEMORY_BYTES_DEFAULT (UINT64_C(4) << 30)
-#define HARVEST_BYTES_MAX    (UINT64_C(2) << 30)
-#define INPUT		     0
-
-/* Then the text, the reason it is not all, and the harvest. */
-struct reply {
-	int32_t status;
-	uint32_t text_size, cut_size;
-	uint64_t size;
-};
+#define HARVEST_BYTES_MAX (UINT64_C(2) << 30)
+#define TABLE_BYTES_MAX	  (UINT64_C(1) << 30)
+#define INPUT		  0
 
 /* What the input begins with; of a pipe nothing can be put back, so in keeps it. */
 static ssize_t look(struct reading *in, uint8_t start[READER_START_BYTES], struct diag *diag)
@@ -52,10 +42,108 @@ static ssize_t look(struct reading *in, uint8_t start[READER_START_BYTES], struc
 	return n;
 }
 
+/* All of it from the parent, with the descriptor that comes with it, -1: none. */
+static bool receive(void *out, size_t size, int *ret_fd)
+{
+	union {
+		struct cmsghdr header;
+		char bytes[CMSG_SPACE(sizeof(int))];
+	} control;
+
+	for (size_t done = 0; done < size;) {
+		struct iovec iov = {(char *)out + done, size - done};
+		struct msghdr message = {.msg_iov = &iov, .msg_iovlen = 1};
+		struct cmsghdr *c;
+		ssize_t n;
+
+		if (ret_fd) {
+			message.msg_control = control.bytes;
+			message.msg_controllen = sizeof(control);
+		}
+		n = recvmsg(WORKER_SOCKET, &message, MSG_CMSG_CLOEXEC);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return false;
+		c = ret_fd ? CMSG_FIRSTHDR(&message) : NULL;
+		if (c && c->cmsg_type == SCM_RIGHTS)
+			memcpy(ret_fd, CMSG_DATA(c), sizeof(int));
+		done += (size_t)n;
+	}
+	return true;
+}
+
+/* Into what the reader may look at it as. */
+static int take_code(const struct import_table *table, int fd, struct reading_code *ret)
+{
+	size_t segments = table->segment_count * sizeof(*ret->segments);
+	struct stat st;
+	struct buf bytes;
+	int r = 0;
+
+	if (table->segment_count > IMAGE_SEGMENTS_MAX || table->size > TABLE_BYTES_MAX)
+		return -EBADMSG;
+	buf_init(&bytes, TABLE_BYTES_MAX);
+	ret->segments = malloc(segments + 1);
+	ret->segment_count = table->segment_count;
+	if (!ret->segments || !buf_reserve(&bytes, table->size + 1))
+		r = -ENOMEM;
+	else if (!receive(ret->segments, segments, NULL) || !receive(bytes.data, table->size, NULL))
+		r = -EPIPE;
+	else if (table->size)
+		r = image_unwind_load(bytes.data, table->size, &ret->unwind);
+	if (!r && fd >= 0 && !fstat(fd, &st) && st.st_size > 0) {
+		void *file = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE | MAP_NORESERVE,
+				  fd, 0);
+
+		ret->file = file == MAP_FAILED ? NULL : file;
+		ret->file_size = file == MAP_FAILED ? 0 : (size_t)st.st_size;
+	}
+	buf_free(&bytes);
+	return r;
+}
+
+static int find_code(void *arg, const struct harvest_image *image, struct reading_code *ret)
+{
+	struct import_message message = {.kind = IMPORT_UNWIND};
+	struct import_wanted wanted = {
+		.kind = image->kind,
+		.path_size = (uint32_t)image->path_size,
+		.inode = image->inode,
+		.build_id_size = image->build_id_size,
+	};
+	struct import_table table;
+	int fd = -1, r;
+
+	(void)arg;
+	memcpy(wanted.build_id, image->build_id, image->build_id_size);
+	memcpy(wanted.path, image->path, image->path_size);
+	if (!worker_jail_send(&message, sizeof(message)) ||
+	    !worker_jail_send(&wanted, sizeof(wanted)) || !receive(&table, sizeof(table), &fd))
+		return -EPIPE;
+	*ret = (struct reading_code){0};
+	r = table.status ? table.status : take_code(&table, fd, ret);
+	if (fd >= 0)
+		close(fd);
+	if (r)
+		reading_code_free(ret);
+	return r;
+}
+
+static void tell_progress(void *arg, uint64_t done, uint64_t of)
+{
+	struct import_message message = {.kind = IMPORT_PROGRESS, .done = done, .of = of};
+
+	(void)arg;
+	worker_jail_send(&message, sizeof(message));
+}
+
 static int read_input(const char *format, const char *program, struct harvest *h, char *cut,
 		      struct diag *diag)
 {
-	struct reading in = {.fd = INPUT, .cut = cut, .program = *program ? program : NULL};
+	static const struct reading_host host = {.find_code = find_code, .progress = tell_progress};
+	struct reading in = {
+		.fd = INPUT, .cut = cut, .program = *program ? program : NULL, .host = &host};
 	uint8_t start[READER_START_BYTES];
 	reader *read_form;
 	ssize_t size = look(&in, start, diag);
@@ -71,7 +159,7 @@ static int serve(const char *format, const char *program)
 	char cut[READING_CUT_MAX] = "";
 	struct diag diag = {""};
 	struct harvest *h = harvest_new();
-	struct reply reply = {0};
+	struct import_message reply = {.kind = IMPORT_DONE};
 	struct buf bytes;
 
 	buf_init(&bytes, HARVEST_BYTES_MAX);
@@ -95,119 +183,8 @@ void import_dispatch(int argc, char **argv)
 	uint64_t memory;
 	int step;
 
-	if (argc != 4 || strcmp(argv[0], NAME) || num_parse_u64(argv[1], &memory))
+	if (argc != 4 || strcmp(argv[0], IMPORT_WORKER_NAME) || num_parse_u64(argv[1], &memory))
 		return;
 	step = worker_jail_enter(memory);
 	_exit(step ? WORKER_EXIT_UNSAFE + step : serve(argv[2], argv[3]));
-}
-
-static int spawn(int input, int socket, const struct import_source *source, pid_t *ret)
-{
-	char memory[24];
-	char *argv[] = {(char *)NAME, memory, (char *)(source->format ? source->format : ""),
-			(char *)(source->program ? source->program : ""), NULL};
-	char *envp[] = {(char *)"LC_ALL=C", (char *)"ASAN_OPTIONS=detect_leaks=0", NULL};
-	posix_spawn_file_actions_t files;
-	int r;
-
-	snprintf(memory, sizeof(memory), "%llu",
-		 (unsigned long long)(source->memory_bytes ? source->memory_bytes
-							   : MEMORY_BYTES_DEFAULT));
-	posix_spawn_file_actions_init(&files);
-	/* input has a number above all that are given here. */
-	r = posix_spawn_file_actions_adddup2(&files, input, INPUT);
-	if (!r)
-		r = posix_spawn_file_actions_adddup2(&files, socket, WORKER_SOCKET);
-	for (int fd = INPUT + 1; !r && fd < WORKER_SOCKET; fd++)
-		r = posix_spawn_file_actions_addopen(&files, fd, "/dev/null", O_RDWR, 0);
-	if (!r)
-		r = posix_spawn(ret, "/proc/self/exe", &files, NULL, argv, envp);
-	posix_spawn_file_actions_destroy(&files);
-	return -r;
-}
-
-static int receive(int socket, void *out, size_t size)
-{
-	for (size_t done = 0; done < size;) {
-		ssize_t n = recv(socket, (char *)out + done, size - done, 0);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return -EPIPE;
-		done += (size_t)n;
-	}
-	return 0;
-}
-
-static int receive_harvest(int socket, uint64_t size, struct buf *out)
-{
-	while (size) {
-		size_t piece = size < (1u << 20) ? (size_t)size : 1u << 20;
-		void *room = buf_reserve(out, piece);
-
-		if (!room)
-			return out->error;
-		if (receive(socket, room, piece))
-			return -EPIPE;
-		out->size += piece;
-		size -= piece;
-	}
-	return 0;
-}
-
-static int take_reply(int socket, struct buf *out, char cut[IMPORT_CUT_MAX], struct diag *diag)
-{
-	struct reply reply;
-	char text[sizeof(diag->text)];
-
-	if (receive(socket, &reply, sizeof(reply)))
-		return -EPIPE;
-	if (reply.text_size >= sizeof(text) || reply.cut_size >= IMPORT_CUT_MAX || reply.status > 0)
-		return -EPIPE;
-	if (receive(socket, text, reply.text_size) || receive(socket, cut, reply.cut_size))
-		return -EPIPE;
-	text[reply.text_size] = cut[reply.cut_size] = 0;
-	if (reply.status)
-		return diag_fail(diag, -reply.status, "%s", text[0] ? text : "out of memory");
-	return receive_harvest(socket, reply.size, out);
-}
-
-static int explain_end(int status, struct diag *diag)
-{
-	if (WIFEXITED(status) && WEXITSTATUS(status) > WORKER_EXIT_UNSAFE)
-		return diag_fail(diag, EPERM,
-				 "the process that reads the file cannot be confined (step %d)",
-				 WEXITSTATUS(status) - WORKER_EXIT_UNSAFE);
-	if (WIFSIGNALED(status))
-		return diag_fail(diag, EBADMSG, "reading it ended by signal %d (%s)",
-				 WTERMSIG(status), strsignal(WTERMSIG(status)));
-	return diag_fail(diag, EBADMSG, "the process that reads it answered nonsense");
-}
-
-int import_read(const struct import_source *source, struct buf *out, char cut[IMPORT_CUT_MAX],
-		struct diag *diag)
-{
-	int pair[2], input, status = 0, r;
-	pid_t pid;
-
-	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair))
-		return diag_fail(diag, errno, "cannot start reading: %s", strerror(errno));
-	/* Out of the way of the numbers that the child gives them. */
-	input = fcntl(source->fd, F_DUPFD_CLOEXEC, 10);
-	r = input < 0 ? -errno : spawn(input, pair[1], source, &pid);
-	close(pair[1]);
-	if (input >= 0)
-		close(input);
-	if (r) {
-		close(pair[0]);
-		return diag_fail(diag, -r, "cannot start reading: %s", strerror(-r));
-	}
-	r = take_reply(pair[0], out, cut, diag);
-	close(pair[0]);
-	if (r)
-		kill(pid, SIGKILL);
-	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
-		;
-	return r == -EPIPE ? explain_end(status, diag) : r;
 }

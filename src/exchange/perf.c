@@ -2,10 +2,12 @@
 #include "exchange/perf.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "db/batch.h"
 #include "exchange/readers.h"
+#include "image/unwind_walk.h"
 
 #define IDS_MAX	     (1u << 20)
 #define LINK_X86_64  0xffffffff81000000ull
@@ -43,13 +45,23 @@ static void tell_counters(struct perf *p)
 	count(p, "lost.ring", c->lost);
 	count(p, "lost.kernel", c->lost_samples);
 	count(p, "lost.unknown_event", c->unknown_id);
+	count(p, "lost.malformed", c->lost_malformed);
 	count(p, "records.malformed", c->malformed);
 	count(p, "records.late", c->late);
 	count(p, "records.unordered", c->unordered);
 	count(p, "records.not_known", c->unknown_records);
 	count(p, "throttled", c->throttled);
 	count(p, "stacks.truncated", c->stacks_cut);
-	count(p, "stacks.copies_not_unwound", c->user_stacks);
+	count(p, "stacks.copies", c->copies);
+	count(p, "stacks.copies_not_unwound", c->copies_not_unwound);
+	count(p, "stacks.end.copy_ended", c->copies_cut);
+	count(p, "stacks.end.no_file", c->copies_no_file);
+	for (unsigned i = 0; i < WIRE_STACK_ENDS; i++) {
+		char name[64];
+
+		snprintf(name, sizeof(name), "stacks.end.%s", unwind_end_name(i));
+		count(p, name, c->ends[i]);
+	}
 	count(p, "branches.stacks", c->branch_stacks);
 	count(p, "branches.taken", c->branches);
 	count(p, "branches.unplaced", c->branches_unplaced);
@@ -86,6 +98,7 @@ static int open_perf(struct perf *p)
 static void close_perf(struct perf *p)
 {
 	perf_stream_free(p);
+	perf_stack_free(p);
 	perf_world_free(p->world);
 	map64_free(p->ids);
 	map64_free(p->build_ids);
@@ -103,6 +116,7 @@ int read_perf_data(const struct reading *in, struct harvest *harvest, struct dia
 	if (!r) {
 		p->harvest = harvest;
 		p->file_key = in->key;
+		p->in = in;
 		r = perf_read(p, in, diag);
 	}
 	if (r == -ENOMEM)

@@ -5,7 +5,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include "bpf/wire_stacks.h"
 #include "exchange/harvest.h"
+#include "exchange/perf_space.h"
 #include "exchange/readers.h"
 #include "util/buf.h"
 #include "util/diag.h"
@@ -20,6 +22,7 @@
  *   perf_order.c	records in order of time
  *   perf_world.c	processes and what is mapped where: from an address to a place
  *   perf_sample.c	a sample, taken apart and counted
+ *   perf_stack.c	the way out of a stack whose copy came with a sample
  *   perf_record.c	every other record
  */
 
@@ -43,7 +46,8 @@ enum perf_user_record { /* what perf itself writes between the kernel's records 
 struct perf_attr {
 	uint32_t type, precise;
 	uint64_t config, period, sample_type, read_format, branch_type;
-	unsigned regs_user, regs_intr; /* registers in a dump */
+	uint64_t regs_user; /* which registers are in a dump */
+	unsigned regs_intr; /* how many are in the other one */
 	unsigned max_stack;
 	bool freq, id_all, no_user, no_kernel;
 	/* Bytes from the start of a sample's body, and back from any other record's end; -1: none.
@@ -83,8 +87,10 @@ struct perf_world;
 /* What the file has that the database has no place for, and what went wrong. */
 struct perf_counters {
 	uint64_t records, late, unordered, malformed, unknown_id;
-	uint64_t lost, lost_samples, throttled, aux_bytes, raw, raw_bytes, addresses, reads;
-	uint64_t user_stacks, stacks_cut, transactions, phys_addresses, unknown_records;
+	uint64_t lost, lost_samples, lost_malformed, throttled, aux_bytes, raw, raw_bytes,
+		addresses, reads;
+	uint64_t copies, copies_not_unwound, copies_cut, copies_no_file, ends[WIRE_STACK_ENDS];
+	uint64_t stacks_cut, transactions, phys_addresses, unknown_records;
 	uint64_t branch_stacks, branches, branches_unplaced, text_pokes;
 };
 
@@ -106,6 +112,10 @@ struct perf {
 	uint64_t clock_offset;
 	uint64_t kernel_link; /* where the linker puts the kernel's _text */
 	uint64_t file_key;    /* tells this recording from another */
+	bool is_other_arch;   /* than x86-64 */
+	const struct reading *in;
+	struct perf_code *code; /* by the number of an image: what stacks are followed by */
+	size_t code_count;
 	struct perf_zstd *zstd;
 	char cut[200]; /* the file ends too early, or from here on makes no sense: why */
 	int error;     /* no memory: everything stops */
@@ -148,6 +158,21 @@ void perf_record_take(struct perf *p, const uint8_t *record, size_t size);
 /* perf_sample.c */
 void perf_sample_take(struct perf *p, const uint8_t *record, size_t size);
 
+/* perf_stack.c */
+struct perf_copy { /* of the registers and the stack of a process */
+	uint64_t abi;
+	const uint8_t *registers, *stack;
+	uint64_t asked, bytes; /* of the stack: that were asked for, and that were there */
+};
+struct places_stack;
+/* Adds the frames of the process, the innermost of which is at first where that is not
+ * HARVEST_NONE. *ret_note: the place of what stands for those that are not there, or as it was. 0
+ * or an error of the harvest. */
+int perf_stack_follow(struct perf *p, const struct perf_attr *a, uint32_t pid,
+		      const struct perf_copy *copy, uint32_t first, struct places_stack *ret,
+		      uint32_t *ret_note);
+void perf_stack_free(struct perf *p);
+
 /* perf_world.c */
 enum perf_mode { PERF_UNKNOWN_MODE, PERF_KERNEL, PERF_USER, PERF_GUEST };
 
@@ -178,6 +203,8 @@ enum perf_found { PERF_FOUND, PERF_NO_PROCESS, PERF_NO_MAPPING, PERF_NO_KERNEL }
 /* The place of an address. Always gives one: where nothing is known, in the unknown image. */
 int perf_world_place(struct perf *p, uint32_t pid, enum perf_mode mode, uint64_t address,
 		     uint32_t *ret, enum perf_found *ret_found);
+/* What a process has mapped there, NULL: nothing that is known. */
+const struct perf_range *perf_world_range(const struct perf *p, uint32_t pid, uint64_t address);
 
 static inline uint64_t perf_u64(const uint8_t *at)
 {

@@ -85,7 +85,7 @@ static struct perf_attr *add_attr(struct perf *p, const uint8_t *data, size_t si
 		.sample_type = raw.sample_type,
 		.read_format = raw.read_format,
 		.branch_type = raw.branch_sample_type,
-		.regs_user = (unsigned)__builtin_popcountll(raw.sample_regs_user),
+		.regs_user = raw.sample_regs_user,
 		.regs_intr = (unsigned)__builtin_popcountll(raw.sample_regs_intr),
 		.max_stack = raw.sample_max_stack,
 		.freq = raw.freq,
@@ -359,6 +359,7 @@ void perf_header_feature(struct perf *p, unsigned feature, const uint8_t *data, 
 	case FEATURE_ARCH:
 		if (size > 4 + 7 && !memcmp(data + 4, "aarch64", 7))
 			p->kernel_link = 0xffff800080000000ull;
+		p->is_other_arch = size < 4 + 6 || memcmp(data + 4, "x86_64", 6) != 0;
 		take_fact(p, "arch", &c);
 		break;
 	case FEATURE_NRCPUS:

@@ -18,7 +18,7 @@ struct sample {
 	uint32_t pid, tid;
 	const uint8_t *chain, *branches;
 	uint64_t chain_count, branch_count;
-	bool user_stack; /* a copy of it came with the sample */
+	struct perf_copy copy;
 	enum perf_mode mode;
 };
 
@@ -54,31 +54,37 @@ static void take_branches(struct cursor *c, const struct perf_attr *a, struct sa
 		take_list(c, 8, s->branch_count);
 }
 
-static void skip_registers(struct cursor *c, unsigned count)
+/* Returns which ABI they are of; 0: there are none. */
+static uint64_t take_registers(struct cursor *c, unsigned count, const uint8_t **ret)
 {
-	if (cursor_u64(c)) /* which ABI; 0: there are none */
-		cursor_bytes(c, 8 * (size_t)count);
+	uint64_t abi = cursor_u64(c);
+
+	*ret = abi ? cursor_bytes(c, 8 * (size_t)count) : NULL;
+	return abi;
 }
 
-static void take_user_stack(struct cursor *c, struct sample *s)
+static void take_user_stack(struct cursor *c, struct perf_copy *copy)
 {
-	uint64_t size = cursor_u64(c);
-
-	if (!size)
+	copy->asked = cursor_u64(c);
+	if (!copy->asked)
 		return;
-	take_list(c, 1, size);
-	s->user_stack = cursor_u64(c) > 0;
+	copy->stack = take_list(c, 1, copy->asked);
+	copy->bytes = cursor_u64(c);
+	if (copy->bytes > copy->asked)
+		c->error = -EBADMSG;
 }
 
 /* What stands behind the branches, in the order in which the kernel writes it. */
 static void take_rest(struct perf *p, struct cursor *c, const struct perf_attr *a, struct sample *s)
 {
 	uint64_t t = a->sample_type;
+	const uint8_t *other;
 
 	if (t & PERF_SAMPLE_REGS_USER)
-		skip_registers(c, a->regs_user);
+		s->copy.abi = take_registers(c, (unsigned)__builtin_popcountll(a->regs_user),
+					     &s->copy.registers);
 	if (t & PERF_SAMPLE_STACK_USER)
-		take_user_stack(c, s);
+		take_user_stack(c, &s->copy);
 	if (t & WEIGHTS) {
 		s->weight = cursor_u64(c);
 		/* As a structure the latency is its low half. */
@@ -90,7 +96,7 @@ static void take_rest(struct perf *p, struct cursor *c, const struct perf_attr *
 	if (t & PERF_SAMPLE_TRANSACTION)
 		p->counters.transactions += cursor_u64(c) != 0;
 	if (t & PERF_SAMPLE_REGS_INTR)
-		skip_registers(c, a->regs_intr);
+		take_registers(c, a->regs_intr, &other);
 	if (t & PERF_SAMPLE_PHYS_ADDR)
 		p->counters.phys_addresses += cursor_u64(c) != 0;
 	if (t & PERF_SAMPLE_CGROUP)
@@ -173,9 +179,12 @@ static enum perf_mode mode_of_context(uint64_t mark)
 	}
 }
 
-/* Callers stand in a chain as the address that they are returned to. */
+/*
+ * Callers stand in a chain as the address that they are returned to. *ret_user: it has frames of
+ * the process.
+ */
 static int follow_chain(struct perf *p, const struct sample *s, uint32_t place,
-			struct places_stack *c)
+			struct places_stack *c, bool *ret_user)
 {
 	enum perf_mode mode = s->mode;
 	enum perf_found found;
@@ -183,6 +192,7 @@ static int follow_chain(struct perf *p, const struct sample *s, uint32_t place,
 	bool first = true;
 	int r = 0;
 
+	*ret_user = false;
 	for (uint64_t i = 0; i < s->chain_count && !r; i++) {
 		uint64_t address = perf_u64(s->chain + 8 * i);
 
@@ -196,30 +206,44 @@ static int follow_chain(struct perf *p, const struct sample *s, uint32_t place,
 			r = perf_world_place(p, s->pid, mode, first ? address : address - 1,
 					     &caller, &found);
 		places_push(c, c->frames ? caller : place);
+		*ret_user |= mode == PERF_USER;
 		first = false;
 	}
-	if (!r && !c->count)
-		places_push(c, place);
 	return r;
 }
 
-static int add_stack(struct perf *p, const struct perf_attr *a, const struct sample *s,
-		     uint32_t subject, const struct places_stack *c)
+/* Frames of the process by the copy of its stack, where the chain has none. */
+static int follow_copy(struct perf *p, const struct perf_attr *a, const struct sample *s,
+		       uint32_t place, struct places_stack *c, uint32_t *ret_note)
 {
-	static const char not_unwound[] = "[truncated: the copied stack was not unwound]",
-			  deeper[] = "[truncated: deeper than was recorded]";
-	unsigned deepest = a->max_stack ? a->max_stack : MAX_STACK_DEFAULT;
-	uint32_t note = HARVEST_NONE;
-	int r = 0;
+	if (!s->copy.bytes || !s->copy.abi || s->mode == PERF_GUEST)
+		return 0;
+	/* Of a sample in the kernel the innermost frame is there already. */
+	return perf_stack_follow(p, a, s->pid, &s->copy, c->frames ? HARVEST_NONE : place, c,
+				 ret_note);
+}
 
-	if (s->user_stack) {
-		p->counters.user_stacks++;
-		r = places_note(p->harvest, 201, not_unwound, strlen(not_unwound), &note);
-	} else if (c->frames >= deepest || c->frames > c->count) {
+static int add_stack(struct perf *p, const struct perf_attr *a, const struct sample *s,
+		     uint32_t subject, uint32_t place)
+{
+	static const char deeper[] = "[truncated: deeper than was recorded]";
+	unsigned deepest = a->max_stack ? a->max_stack : MAX_STACK_DEFAULT;
+	struct places_stack c;
+	uint32_t note = HARVEST_NONE;
+	bool has_user;
+	int r;
+
+	c.count = c.frames = 0;
+	r = follow_chain(p, s, place, &c, &has_user);
+	if (!r && (c.frames >= deepest || c.frames > c.count)) {
 		p->counters.stacks_cut++;
 		r = places_note(p->harvest, 202, deeper, strlen(deeper), &note);
+	} else if (!r && !has_user) {
+		r = follow_copy(p, a, s, place, &c, &note);
 	}
-	return r ? r : places_add_stack(p->harvest, a->event, subject, c, note, 1);
+	if (!r && !c.count)
+		places_push(&c, place);
+	return r ? r : places_add_stack(p->harvest, a->event, subject, &c, note, 1);
 }
 
 static void count_found(struct perf_attr *a, const struct sample *s, enum perf_found found)
@@ -305,7 +329,6 @@ static int add_sample(struct perf *p, struct perf_attr *a, const struct sample *
 {
 	uint32_t subject, place;
 	enum perf_found found;
-	struct places_stack chain;
 	int r = perf_header_name(p, a);
 
 	if (!r)
@@ -327,12 +350,8 @@ static int add_sample(struct perf *p, struct perf_attr *a, const struct sample *
 		count_memory(p, a, s);
 	if (s->branch_count)
 		r = add_branches(p, a, s, place);
-	if (!r && a->sample_type & PERF_SAMPLE_CALLCHAIN) {
-		chain.count = chain.frames = 0;
-		r = follow_chain(p, s, place, &chain);
-		if (!r)
-			r = add_stack(p, a, s, subject, &chain);
-	}
+	if (!r && a->sample_type & (PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_STACK_USER))
+		r = add_stack(p, a, s, subject, place);
 	return r;
 }
 
@@ -348,7 +367,7 @@ void perf_sample_take(struct perf *p, const uint8_t *record, size_t size)
 		return;
 	}
 	if (take_apart(p, &c, a, &s)) {
-		p->counters.malformed++;
+		p->counters.lost_malformed++;
 		return;
 	}
 	r = add_sample(p, a, &s);

@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "exchange/perf_space.h"
 #include "exchange/places.h"
 
 #define THREADS_MAX (1u << 20)
@@ -366,6 +365,13 @@ int perf_world_subject(struct perf *p, uint32_t pid, uint32_t tid, uint64_t cgro
 	t->cgroup = cgroup;
 	*ret = t->subject;
 	return 0;
+}
+
+const struct perf_range *perf_world_range(const struct perf *p, uint32_t pid, uint64_t address)
+{
+	const struct process *process = process_known(p->world, pid);
+
+	return process ? perf_space_find(process->space, address) : NULL;
 }
 
 int perf_world_place(struct perf *p, uint32_t pid, enum perf_mode mode, uint64_t address,

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include "exchange/script.h"
 #include "util/buf.h"
 #include "util/io.h"
@@ -91,6 +92,15 @@ int reading_load(const struct reading *in, uint8_t **ret, size_t *ret_size, stru
 	buf_free(&all);
 	return n == -EFBIG ? diag_fail(diag, EFBIG, "it is larger than 1 GiB")
 			   : diag_fail(diag, (int)-n, "cannot read: %s", strerror((int)-n));
+}
+
+void reading_code_free(struct reading_code *code)
+{
+	image_unwind_free(code->unwind);
+	free(code->segments);
+	if (code->file)
+		munmap((void *)code->file, code->file_size);
+	*code = (struct reading_code){0};
 }
 
 int reading_end(int error, struct diag *diag)

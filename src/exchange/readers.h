@@ -5,12 +5,31 @@
 #include <stddef.h>
 #include <stdint.h>
 #include "exchange/harvest.h"
+#include "image/facts.h"
+#include "image/unwind.h"
 #include "util/diag.h"
 
 /*
  * The readers of foreign profiles. They trust nothing, look at nothing but their input, and are run
  * by a process without privileges (import.h); only tests call them directly.
  */
+struct reading_code { /* of an image */
+	struct image_segment *segments;
+	uint32_t segment_count;
+	struct image_unwind *unwind; /* NULL: it has no table */
+	const uint8_t *file;	     /* as it is mapped; NULL: not at hand */
+	size_t file_size;
+};
+
+/* Who a reader may ask, as it cannot look at anything itself. */
+struct reading_host {
+	/* The code of an image: 0 and *ret is the caller's to free; or its file is not at hand. */
+	int (*find_code)(void *arg, const struct harvest_image *image, struct reading_code *ret);
+	/* How far it has come; of: 0 when that is not known. */
+	void (*progress)(void *arg, uint64_t done, uint64_t of);
+	void *arg;
+};
+
 struct reading {
 	int fd;	      /* a regular file, or a pipe */
 	uint64_t key; /* tells this input from others */
@@ -19,6 +38,7 @@ struct reading {
 	/* What was read of a pipe to find out what it is; comes before what fd gives. */
 	const uint8_t *start;
 	size_t start_size;
+	const struct reading_host *host; /* NULL: there is nobody */
 };
 
 #define READING_CUT_MAX 200
@@ -43,6 +63,7 @@ int reader_choose(const char *name, const uint8_t *start, size_t size, reader **
 
 /* All of the input, malloc'ed. -EFBIG past 1 GiB, and others, with the sentence in diag. */
 int reading_load(const struct reading *in, uint8_t **ret, size_t *ret_size, struct diag *diag);
+void reading_code_free(struct reading_code *code); /* its members */
 /* Says what an error of the harvest means, where nothing was said yet. Returns it. */
 int reading_end(int error, struct diag *diag);
 

@@ -209,6 +209,7 @@ static int add_counters(struct filling *f)
 	int r = 0;
 
 	result->lost = result->unknown = result->event_count = 0;
+	result->copies = result->copies_whole = 0;
 	result->not_kept[0] = 0;
 	for (size_t i = 0; i < f->s->counter_count && !r; i++) {
 		const struct store_counter *c = &f->s->counters[i];
@@ -220,6 +221,8 @@ static int add_counters(struct filling *f)
 			r = db_batch_count(f->batch, event, c->name, c->value);
 		result->lost += !strncmp(c->name, "lost.", 5) ? c->value : 0;
 		result->unknown += !strncmp(c->name, "unknown.", 8) ? c->value : 0;
+		result->copies += !strcmp(c->name, "stacks.copies") ? c->value : 0;
+		result->copies_whole += !strcmp(c->name, "stacks.end.complete") ? c->value : 0;
 		if (!strncmp(c->name, "not_kept.", 9))
 			tell_not_kept(result, c->name + 9, c->value);
 		if (c->event == HARVEST_NONE || strcmp(c->name, "samples") ||

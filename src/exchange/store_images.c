@@ -2,23 +2,17 @@
 #include "exchange/store.h"
 
 #include <errno.h>
-#include <limits.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/utsname.h>
 #include <unistd.h>
+#include "exchange/import_files.h"
 #include "image/id_hash.h"
 #include "image/kernel.h"
 #include "image/worker.h"
-#include "util/foreign.h"
-#include "util/hash.h"
 
 struct search {
 	struct store *store;
-	const struct import_target *target;
 	struct import_result *result;
-	struct image_worker *worker;
+	struct import_files files;
 	struct image_kernel *kernel; /* NULL: not looked at yet, or not the same */
 	bool kernel_tried;
 };
@@ -55,80 +49,47 @@ static void set_id_or_hash(struct store_image *image, enum image_kind kind)
 		image->id = image_id_hash(kind, image->path.at, image->path.size);
 }
 
-/* Whether a file that was found may be the one that was recorded. */
-static bool is_same(const struct search *q, const struct store_image *image,
-		    const struct image_facts *facts, const struct stat *st)
+static int take_file(struct search *q, struct store_image *image, const struct import_file *file)
 {
-	if (image->build_id.size)
-		return facts->id.size >= image->build_id.size &&
-		       !memcmp(facts->id.bytes, image->build_id.at, image->build_id.size);
-	if (image->inode && image->inode != st->st_ino)
-		return false;
-	return q->target->end_ns == 0 ||
-	       (uint64_t)st->st_mtim.tv_sec * 1000000000 <= q->target->end_ns;
-}
+	const struct image_facts *facts = &file->facts;
 
-static int try_path(struct search *q, struct store_image *image, const char *path)
-{
-	struct image_facts facts;
-	struct diag diag;
-	struct stat st;
-	int fd = foreign_open(path, &st), r;
-
-	if (fd < 0)
-		return fd;
-	r = image_worker_facts(q->worker, fd, &facts, &diag);
-	close(fd);
-	if (r || !is_same(q, image, &facts, &st))
-		return r ? r : -ESTALE;
-	image->segment_count = facts.segment_count;
+	image->segment_count = facts->segment_count;
 	if (image->kind == HARVEST_FILE) {
-		image->segments = arena_alloc(q->store->memory,
-					      (facts.segment_count + 1) * sizeof(*image->segments));
+		image->segments = arena_alloc(q->store->memory, (facts->segment_count + 1) *
+									sizeof(*image->segments));
 		if (!image->segments)
 			return -ENOMEM;
-		memcpy(image->segments, facts.segments,
-		       facts.segment_count * sizeof(*image->segments));
+		memcpy(image->segments, facts->segments,
+		       facts->segment_count * sizeof(*image->segments));
 	}
-	image->name = arena_strndup(q->store->memory, path, strlen(path));
-	image->id = facts.id;
+	image->name = arena_strndup(q->store->memory, file->path, strlen(file->path));
+	image->id = facts->id;
 	return image->name ? 0 : -ENOMEM;
-}
-
-/* What perf keeps of the files that it recorded. */
-static int try_perf_cache(struct search *q, struct store_image *image)
-{
-	char path[PATH_MAX], hex[2 * IMAGE_ID_MAX + 1];
-	const char *home = getenv("HOME");
-
-	if (image->build_id.size < 2 || !home || strlen(home) > PATH_MAX / 2)
-		return -ENOENT;
-	for (size_t i = 0; i < image->build_id.size; i++)
-		snprintf(hex + 2 * i, 3, "%02x", (uint8_t)image->build_id.at[i]);
-	snprintf(path, sizeof(path), "%s/.debug/.build-id/%.2s/%s/elf", home, hex, hex + 2);
-	return try_path(q, image, path);
 }
 
 static int find_file(struct search *q, struct store_image *image)
 {
-	char path[2 * PATH_MAX];
-	int r = -ENOENT;
+	struct harvest_image wanted = {
+		.kind = image->kind,
+		.path = image->path.at,
+		.path_size = image->path.size,
+		.inode = image->inode,
+		.build_id_size = (uint8_t)image->build_id.size,
+	};
+	struct import_file file;
+	int r;
 
+	memcpy(wanted.build_id, image->build_id.at, image->build_id.size);
 	q->result->images++;
-	if (q->target->root && strlen(q->target->root) < PATH_MAX) {
-		snprintf(path, sizeof(path), "%s/%s", q->target->root, image->name);
-		r = try_path(q, image, path);
+	r = import_files_open(&q->files, &wanted, &file);
+	if (!r) {
+		close(file.fd);
+		q->result->images_found++;
+		return take_file(q, image, &file);
 	}
-	if (r && r != -ENOMEM)
-		r = try_path(q, image, image->name);
-	if (r && r != -ENOMEM)
-		r = try_perf_cache(q, image);
 	if (r == -ENOMEM)
 		return r;
-	q->result->images_found += r == 0;
-	if (r)
-		set_id_or_hash(image,
-			       image->kind == HARVEST_FILE ? IMAGE_FILE_OFFSET : IMAGE_BUILD_ID);
+	set_id_or_hash(image, image->kind == HARVEST_FILE ? IMAGE_FILE_OFFSET : IMAGE_BUILD_ID);
 	return 0;
 }
 
@@ -208,11 +169,14 @@ static int find_image(struct search *q, struct store_image *image)
 int store_find_images(struct store *s, const struct import_target *target,
 		      struct import_result *result, struct diag *diag)
 {
-	struct search q = {.store = s, .target = target, .result = result};
+	struct search q = {.store = s,
+			   .result = result,
+			   .files = {.root = target->root,
+				     .end_ns = target->end_ns,
+				     .worker = image_worker_new(NULL)}};
 	int r = 0;
 
-	q.worker = image_worker_new(NULL);
-	if (!q.worker)
+	if (!q.files.worker)
 		r = -ENOMEM;
 	for (size_t i = 0; i < s->image_count && !r; i++) {
 		struct store_image *image = &s->images[i];
@@ -224,6 +188,6 @@ int store_find_images(struct store *s, const struct import_target *target,
 			r = find_image(&q, image);
 	}
 	image_kernel_free(q.kernel);
-	image_worker_free(q.worker);
+	image_worker_free(q.files.worker);
 	return r ? diag_fail(diag, -r, "cannot find images: %s", strerror(-r)) : 0;
 }

@@ -4,15 +4,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/auxv.h>
-#include <sys/mman.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 #include "image/finder.h"
-#include "util/io.h"
-
-/* A vDSO is a few pages. */
-#define VDSO_MAX_BYTES (1u << 20)
+#include "image/vdso.h"
 
 static struct image_kernel *finder_kernel(struct image_finder *f)
 {
@@ -93,37 +88,9 @@ int finder_each_vmlinux(const char *debug_root, int (*f)(void *arg, const char *
 	return err;
 }
 
-/* The end of the mapping that starts at start, from /proc/self/maps. */
-static uint64_t mapping_end(uint64_t start)
-{
-	char line[512];
-	uint64_t end = 0;
-	FILE *maps = fopen("/proc/self/maps", "re");
-	while (maps && !end && fgets(line, sizeof(line), maps)) {
-		unsigned long long from, to;
-		if (sscanf(line, "%llx-%llx", &from, &to) == 2 && from == start)
-			end = to;
-	}
-	if (maps)
-		fclose(maps);
-	return end;
-}
-
 int finder_vdso(struct image_finder *f)
 {
-	if (f->vdso_fd >= 0)
-		return f->vdso_fd;
-	uint64_t start = getauxval(AT_SYSINFO_EHDR), end = start ? mapping_end(start) : 0;
-	if (end <= start || end - start > VDSO_MAX_BYTES)
-		return -ENOENT;
-	int fd = memfd_create("vdso", MFD_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	int err = io_write_all(&io_system, fd, (const void *)(uintptr_t)start, end - start);
-	if (err < 0) {
-		close(fd);
-		return err;
-	}
-	f->vdso_fd = fd;
-	return fd;
+	if (f->vdso_fd < 0)
+		f->vdso_fd = image_vdso_copy();
+	return f->vdso_fd < 0 ? -ENOENT : f->vdso_fd;
 }

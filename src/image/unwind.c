@@ -83,6 +83,23 @@ int image_unwind_load(const void *description, size_t size, struct image_unwind 
 	return 0;
 }
 
+int image_unwind_save(const struct image_unwind *u, struct buf *out)
+{
+	struct unwind_wire head = {
+		.base = u->base,
+		.rule_count = u->rule_count,
+		.row_count = u->row_count,
+		.refused = u->refused,
+		.overlaps = u->overlaps,
+		.damaged = u->damaged,
+	};
+
+	buf_append(out, &head, sizeof(head));
+	buf_append(out, u->rules, u->rule_count * sizeof(*u->rules));
+	buf_append(out, u->rows, u->row_count * sizeof(*u->rows));
+	return out->error;
+}
+
 const struct wire_unwind_rule *image_unwind_find(const struct image_unwind *u, uint64_t address)
 {
 	size_t low = 0, high = u->row_count;

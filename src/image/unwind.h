@@ -39,6 +39,8 @@ void image_unwind_free(struct image_unwind *u);
  */
 int image_unwind_describe(int fd, struct buf *out, struct diag *diag);
 int image_unwind_load(const void *description, size_t size, struct image_unwind **ret);
+/* The description again. An error of out. */
+int image_unwind_save(const struct image_unwind *u, struct buf *out);
 
 /* The rule for an address, NULL where there is none. */
 const struct wire_unwind_rule *image_unwind_find(const struct image_unwind *u, uint64_t address);

@@ -86,6 +86,74 @@ check_status "an unknown format" 1 import --format xyz ordered.data
 same "labels and the machine can be given" "other" "$(ls l.db)"
 check_match "labels are there" <("$culprit" prof -i l.db --by subject) 'build=one'
 
+# Copies of stacks: a program with a table of its own, and copies of every kind.
+cat >calls.S <<'E2'
+	.globl	_start, middle, leaf
+_start:	.cfi_startproc
+	.cfi_undefined rip
+	call	middle
+in_start: nop
+	.cfi_endproc
+middle:	.cfi_startproc
+	sub	$40, %rsp
+	.cfi_adjust_cfa_offset 40
+	call	leaf
+in_middle: add	$40, %rsp
+	.cfi_adjust_cfa_offset -40
+	ret
+	.cfi_endproc
+leaf:	.cfi_startproc
+	push	%rbx
+	.cfi_adjust_cfa_offset 8
+in_leaf: nop
+	pop	%rbx
+	.cfi_adjust_cfa_offset -8
+	ret
+	.cfi_endproc
+	.section .note.GNU-stack, "", @progbits
+E2
+# Its code is at offset 0x1000 of the file and address 0x401000, as the records say.
+cc -nostdlib -static -no-pie -Wl,--build-id,-z,separate-code,-Ttext-segment=0x400000 -o calls calls.S
+at() { nm calls | sed -n "s/ . $1\$//p"; }
+copied() { # KIND
+	make_perf "$1" "$1.data" calls "$(at in_leaf)" "$(at in_middle)" "$(at in_start)"
+	check_status "copied stacks, $1" 0 import "$1.data"
+	"$culprit" export -i p.db --folded "$1.folded"
+}
+stack() { sed -n "s/^$2;\(.*\) 1\$/\1/p" "$1.folded"; }
+becomes() { # KIND WANTED NAME...
+	local kind=$1 wanted=$2
+	shift 2
+	for name; do
+		same "$kind: of '$name' comes ${wanted##*;}" "$wanted" "$(stack "$kind" "$name")"
+	done
+}
+truncated() { echo "[truncated: $1]"; }
+copied copied
+becomes copied "_start;middle;leaf" whole
+check_match "copies that lie of their size cost their samples" err '; lost 2, unknown 1$'
+check_match "says how many there were, and how many are whole" err '^culprit: 11 stacks were unwound from copies, 2 of them to their thread'
+becomes copied "$(truncated 'the copy of the stack ended');middle;leaf" cut
+becomes copied "$(truncated 'stack page not resident');middle;leaf" short
+becomes copied "$(truncated 'stack page not resident');leaf" one-byte
+becomes copied "$(truncated 'bad frame address');leaf" top-of-memory
+becomes copied "$(truncated 'return address outside code');leaf" stray
+becomes copied "$(truncated 'the copy of the stack ended');leaf;leaf;leaf;leaf;leaf;leaf;leaf;leaf" loop
+becomes copied "$(truncated '32-bit program');leaf" compat
+becomes copied "$(truncated 'the copied stack was not unwound');leaf" strange-abi
+becomes copied "leaf" no-registers no-copy
+becomes copied "" lies-of-size lies-of-bytes
+becomes copied "$(truncated "the image's file is not at hand");[unknown]" no-address
+copied few
+becomes few "_start;middle;leaf" whole
+copied wide
+becomes wide "$(truncated 'the copied stack was not unwound');leaf" whole
+copied blind
+becomes blind "$(truncated 'the copied stack was not unwound');leaf" whole
+copied other
+same "of another build of the program nothing is made" 1 \
+	"$(grep -c "^whole;$(truncated "the image's file is not at hand" | sed 's/[][]/\\&/g');" other.folded)"
+
 if [ "$(id -u)" = 0 ]; then
 	# The reader is nobody: it may not even see the file's directory.
 	mkdir -m 700 closed && cp ordered.data closed/

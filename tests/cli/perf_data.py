@@ -2,15 +2,16 @@
 # SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
 """Writes small perf.data files of what this machine's perf cannot record.
 
-    perf_data.py KIND FILE
+    perf_data.py KIND FILE [PROGRAM LEAF MIDDLE START]
 
 The format is that of tools/perf/Documentation/perf.data-file-format.txt."""
+import os
 import struct
 import subprocess
 import sys
 
-IP, TID, TIME, ADDR, CALLCHAIN, ID, PERIOD, RAW, BRANCHES, WEIGHT, DATA_SRC, IDENTIFIER = (
-    1 << n for n in (0, 1, 2, 3, 5, 6, 8, 10, 11, 14, 15, 16))
+IP, TID, TIME, ADDR, CALLCHAIN, ID, PERIOD, RAW, BRANCHES, REGS, STACK, WEIGHT, DATA_SRC, IDENTIFIER = (
+    1 << n for n in (0, 1, 2, 3, 5, 6, 8, 10, 11, 12, 13, 14, 15, 16))
 KERNEL, USER = 1, 2
 MMAP, LOST, COMM, EXIT, FORK, SAMPLE, MMAP2 = 1, 2, 3, 4, 7, 9, 10
 ATTR, FINISHED_ROUND, AUXTRACE, EVENT_UPDATE, FEATURE, COMPRESSED = 64, 68, 71, 78, 80, 81
@@ -34,11 +35,11 @@ class Recording:
 
     def __init__(self, names, sample_type, period=1000):
         self.names, self.type, self.period = names, sample_type | IDENTIFIER | TIME | TID | IP, period
-        self.records = []
+        self.records, self.registers = [], 0
 
     def attr(self, number):
-        return struct.pack("<IIQQQQQ", 0, 128, number, self.period, self.type, 0, 1 << 18).ljust(
-            128, b"\0")
+        head = struct.pack("<IIQQQQQ", 0, 128, number, self.period, self.type, 0, 1 << 18)
+        return (head.ljust(80, b"\0") + struct.pack("<Q", self.registers)).ljust(128, b"\0")
 
     @staticmethod
     def ident(number):
@@ -55,7 +56,8 @@ class Recording:
             place = struct.pack("<BBH20s", len(build_id), 0, 0, build_id)
             misc |= 1 << 14
         else:
-            place = struct.pack("<IIQQ", 0, 0, 77, 0)
+            inode = os.stat(path).st_ino if os.path.exists(path) else 77
+            place = struct.pack("<IIQQ", 0, 0, inode, 0)
         self.add(MMAP2, struct.pack("<IIQQQ", pid, pid, start, size, offset) + place
                  + struct.pack("<II", 5, 2) + text(path) + self.trailer(pid, time), misc)
 
@@ -86,6 +88,15 @@ class Recording:
             branches = more.get("branches", [])
             body += struct.pack("<Q", len(branches))
             body += b"".join(struct.pack("<QQQ", f, t, 0) for f, t in branches)
+        if self.type & REGS:
+            abi, known = more["abi"], more["registers"]
+            values = [known.get(n, 0) for n in range(64) if self.registers >> n & 1]
+            body += struct.pack("<Q", abi)
+            body += struct.pack(f"<{len(values)}Q", *values) if abi else b""
+        if self.type & STACK:
+            copy = more["copy"]
+            body += struct.pack("<Q", more.get("size", len(copy))) + copy
+            body += struct.pack("<Q", more.get("valid", len(copy))) if copy else b""
         if self.type & WEIGHT:
             body += struct.pack("<Q", more.get("weight", 0))
         if self.type & DATA_SRC:
@@ -200,11 +211,59 @@ def hardware():
     return r
 
 
+BP, SP, PC = 6, 7, 8
+ALL = 0xff0fff  # what perf asks for on x86-64
+TOP = 0x7ffd00001000
+
+
+def copied(registers, program="/none/copied", leaf=0x401010, middle=0x401020, start=0x401030,
+           build_id=None):
+    """Copies of stacks of a program whose _start calls middle, which has 40 bytes of stack and calls
+    leaf, which has pushed a register. A process each: what becomes of it is its name."""
+    r = Recording(["cpu-clock"], CALLCHAIN | REGS | STACK)
+    r.registers = registers
+    page = leaf & ~0xfff
+    whole = struct.pack("<QQ", 7, middle) + b"m" * 40 + struct.pack("<QQQ", start, 1, 0)
+    cases = {
+        "whole": {"copy": whole},
+        "cut": {"copy": whole[:24]},
+        "short": {"copy": whole, "valid": 24},
+        "one-byte": {"copy": whole[:8], "valid": 1},
+        "stray": {"copy": struct.pack("<QQ", 7, 0x1234567) + whole[16:]},
+        "loop": {"copy": struct.pack("<8Q", 7, *[leaf] * 7)},
+        "compat": {"copy": whole, "abi": 1},
+        "strange-abi": {"copy": whole, "abi": 77},
+        "no-registers": {"copy": b"", "abi": 0},
+        "no-copy": {"copy": b""},
+        "lies-of-size": {"copy": whole, "size": 1 << 40},
+        "lies-of-bytes": {"copy": whole, "valid": 1 << 40},
+        "no-address": {"copy": whole, "at": 0x10},
+        "top-of-memory": {"copy": whole, "stack": 2 ** 64 - 16},
+    }
+    for pid, (name, case) in enumerate(cases.items(), 30):
+        known = {SP: case.pop("stack", TOP), PC: case.pop("at", leaf), BP: 0x1000}
+        r.comm(pid, name, 1)
+        r.mmap(pid, page, 0x1000, 0x1000, program, 2, build_id=build_id)
+        r.sample(pid, known[PC], 100 + pid, registers=known, **{"abi": 2, **case})
+    # In the kernel, called from the leaf.
+    r.comm(60, "system-call", 1)
+    r.mmap(60, page, 0x1000, 0x1000, program, 2, build_id=build_id)
+    r.kernel()
+    r.sample(60, TEXT + 0x1234, 300, misc=KERNEL, chain=[CONTEXT_KERNEL, TEXT + 0x1234],
+             registers={SP: TOP, PC: leaf}, abi=2, copy=whole)
+    return r
+
+
 def main():
-    kind, path = sys.argv[1:]  # NAME[-packed][-pipe]
-    makers = {"ordered": ordered, "hardware": hardware}
+    kind, path = sys.argv[1:3]  # NAME[-packed][-pipe]
+    makers = {"ordered": ordered, "hardware": hardware, "copied": lambda *a: copied(ALL, *a),
+              "few": lambda *a: copied(1 << SP | 1 << PC, *a),
+              "wide": lambda *a: copied(ALL | 1 << 40, *a),
+              "blind": lambda *a: copied(1 << BP, *a),
+              "other": lambda *a: copied(ALL, *a, BUILD_ID)}
     form = "pipe" if kind.endswith("-pipe") else "file"
-    recording = makers[kind.split("-")[0]]()
+    given = [os.path.realpath(sys.argv[3]), *(int(a, 16) for a in sys.argv[4:])] if sys.argv[3:] else []
+    recording = makers[kind.split("-")[0]](*given)
     if "-packed" in kind:
         recording.pack(3)
     with open(path, "wb") as out:

@@ -127,6 +127,23 @@ int main(void)
 	}
 }
 E2
+# Stacks that perf copied: by address, frame by frame, as perf unwinds them. perf gives some up.
+cc -g -O2 -fomit-frame-pointer -o work work.c
+timeout 100 perf record -o copied.data -F 2000 --call-graph dwarf -- ./work >/dev/null 2>&1
+check_status "copied stacks: import" 0 "$culprit" import copied.data -o copied.db
+python3 "$root/tests/system/perf_stacks.py" "$culprit" "$root/src/exchange/pprof.proto" copied.data copied.db 2 >stacks.txt
+# shellcheck disable=SC2034
+read -r _ perf _ ours _ equal _ prefix _ longer _ perf_whole _ whole <stacks.txt
+if [ "$perf" = "$ours" ] && [ "$ours" -gt 100 ] && [ $((equal + longer)) -ge $((perf * 95 / 100)) ]; then
+	pass "copied stacks: $equal of $perf as perf unwinds them in every frame, $longer longer"
+else
+	fail "copied stacks: as perf unwinds them" "$(cat stacks.txt)"
+fi
+if [ "$whole" -ge "$perf_whole" ] && [ "$whole" -ge $((ours * 95 / 100)) ]; then
+	pass "copied stacks: $whole of $ours to their thread's start, of perf's $perf_whole"
+else
+	fail "copied stacks: to their thread's start" "$(cat stacks.txt)"
+fi
 table() { "$culprit" prof -i "$1" --image '*work' | sed '1,/^$/d'; }
 tree() { "$culprit" calls -i "$1" | sed '1,/^$/d'; }
 cc -g -O0 -o work work.c

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#ifndef CULPRIT_IMAGE_UNWIND_WALK_H
+#define CULPRIT_IMAGE_UNWIND_WALK_H
+
+#include <stdint.h>
+#include "bpf/wire_stacks.h"
+
+/*
+ * Follows a stack in user space, by what was copied of it, with the steps of the in-kernel program
+ * (bpf/unwind.h): stacks that the collector finishes, and those of recordings that have copies.
+ */
+struct unwind_walk {
+	/* Memory of the process, its code too: 0, or it cannot be had. */
+	int (*read)(void *arg, void *to, uint32_t size, uint64_t address);
+	/*
+	 * Takes down a frame: pc is in the instruction that was interrupted, or that called. Gives
+	 * its rule, NULL where only the frame pointer may help. -1, or the reason to end there.
+	 */
+	int (*enter)(void *arg, uint64_t pc, const struct wire_unwind_rule **ret);
+	void *arg;
+};
+
+/* From the frame of state out, frames_max at most. The end: an enum wire_stack_end, or what enter
+ * gave. */
+int unwind_walk(const struct unwind_walk *walk, struct wire_unwind_state *state,
+		uint32_t frames_max);
+
+/* The name of an end in the database's counters ("stacks.end.NAME"). */
+const char *unwind_end_name(unsigned end);
+/* What it means, for people; NULL of a complete stack. */
+const char *unwind_end_text(unsigned end);
+
+#endif
