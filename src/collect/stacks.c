@@ -29,9 +29,11 @@
 #define NAME_CPU_BYTES	   (128u << 10)
 #define RING_BYTES_MAX	   (16u << 20)
 #define CODES_MAX	   (PYTHON_CODES_MAX / 2) /* of Python, that the program knows at a time */
-/* Of the time, at most, for stacks whose tables are lacking. */
-#define WAITING_SHARE 20
-#define WAITING_NS    1000000ull
+/* Of the time, at most, for stacks whose tables are lacking; but so much at once, for the many
+ * tables of a program that begins. */
+#define WAITING_SHARE	 20
+#define WAITING_BURST_NS 3000000000ull
+#define WAITING_NS	 1000000ull
 
 struct stacks {
 	struct stacks_config config;
@@ -47,6 +49,8 @@ struct stacks {
 	struct wire_stack *early[EARLY_MAX];
 	unsigned early_count;
 	uint64_t next_ns, next_waiting_ns;
+	/* What snapshots took, less what their share was since, by then. */
+	uint64_t waiting_ns, waited_ns;
 	uint64_t ends[WIRE_STACK_ENDS]; /* of those that were finished here */
 	uint64_t finished, stored, lost_storage;
 	uint64_t codes_taken; /* since they were last forgotten */
@@ -314,14 +318,20 @@ static void clear_all(struct stacks *s)
 void stacks_take_waiting(struct stacks *s)
 {
 	uint64_t begin_ns = clock_monotonic_ns(), now_ns;
+	uint64_t paid_ns = (begin_ns - s->waited_ns) / WAITING_SHARE;
 	struct unwinder_taker t;
 
+	s->waiting_ns -= paid_ns < s->waiting_ns ? paid_ns : s->waiting_ns;
+	s->waited_ns = begin_ns;
 	file_slots_begin(s->names, LOOKS_A_DRAIN);
 	unwinder_take_snapshots(s->kernel, taker(s, &t));
 	if (file_slots_full(s->names))
 		clear_all(s);
 	now_ns = clock_monotonic_ns();
-	s->next_waiting_ns = now_ns + WAITING_NS + (now_ns - begin_ns) * WAITING_SHARE;
+	s->waiting_ns += now_ns - begin_ns;
+	s->next_waiting_ns = now_ns + WAITING_NS;
+	if (s->waiting_ns > WAITING_BURST_NS)
+		s->next_waiting_ns += (s->waiting_ns - WAITING_BURST_NS) * WAITING_SHARE;
 }
 
 void stacks_drain(struct stacks *s, uint64_t now_ns)
@@ -378,6 +388,8 @@ void stacks_read_status(const struct stacks *s, struct stacks_status *ret)
 		.memory_bytes = s->config.memory_bytes,
 		.evicted = files.evicted,
 		.without_table = files.without,
+		.derived_rows = files.derived_rows,
+		.skipped_bytes = files.skipped_bytes,
 		.period = s->pace.period,
 	};
 	for (unsigned end = 0; end < WIRE_STACK_ENDS; end++)
@@ -415,4 +427,6 @@ void stacks_flush(struct stacks *s)
 	add(s, "stacks.python.broken", now.python_broken, &before->python_broken);
 	add(s, "stacks.tables.evicted", now.evicted, &before->evicted);
 	add(s, "stacks.tables.without", now.without_table, &before->without_table);
+	add(s, "stacks.tables.derived_rows", now.derived_rows, &before->derived_rows);
+	add(s, "stacks.tables.skipped_bytes", now.skipped_bytes, &before->skipped_bytes);
 }
