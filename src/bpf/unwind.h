@@ -80,6 +80,18 @@ UNWIND_FUNCTION int unwind_find_place(const struct wire_unwind_state *u, wire_u6
 	}
 }
 
+/* Whether the instruction before this one is a call, as far as its bytes say. */
+UNWIND_FUNCTION bool unwind_is_after_call(wire_u64 pc)
+{
+	wire_u8 b[8] = {0};
+
+	if (host_read(b, 7, pc - 7))
+		return false;
+	return b[2] == 0xe8 || (b[5] == 0xff && (b[6] & 0x38) == 0x10) ||
+	       (b[4] == 0xff && (b[5] & 0x38) == 0x10) || (b[3] == 0xff && (b[4] & 0x38) == 0x10) ||
+	       (b[1] == 0xff && (b[2] & 0x38) == 0x10) || (b[0] == 0xff && (b[1] & 0x38) == 0x10);
+}
+
 /* To the caller's frame. -1: there is one; or the reason to end. */
 UNWIND_FUNCTION int unwind_follow_rule(struct wire_unwind_state *u,
 				       const struct wire_unwind_rule *r)
@@ -95,6 +107,8 @@ UNWIND_FUNCTION int unwind_follow_rule(struct wire_unwind_state *u,
 		end = unwind_find_place(u, cfa, r->ra, r->ra_reg, r->ra_offset, &ra);
 	if (end)
 		return end;
+	if ((r->flags & WIRE_UNWIND_DERIVED) && ra && !unwind_is_after_call(ra))
+		return WIRE_STACK_NO_RULE;
 	fp_known = unwind_find_place(u, cfa, r->fp, r->fp_reg, r->fp_offset, &fp) == 0 &&
 		   (r->fp != WIRE_LOCATION_SAME || u->fp_known);
 	/* Signal handlers may have a stack of their own. */
@@ -107,18 +121,6 @@ UNWIND_FUNCTION int unwind_follow_rule(struct wire_unwind_state *u,
 	u->first = 0;
 	u->exact = r->flags & WIRE_UNWIND_SIGNAL;
 	return ra == 0 ? WIRE_STACK_COMPLETE : -1;
-}
-
-/* Whether the instruction before this one is a call, as far as its bytes say. */
-UNWIND_FUNCTION bool unwind_is_after_call(wire_u64 pc)
-{
-	wire_u8 b[8] = {0};
-
-	if (host_read(b, 7, pc - 7))
-		return false;
-	return b[2] == 0xe8 || (b[5] == 0xff && (b[6] & 0x38) == 0x10) ||
-	       (b[4] == 0xff && (b[5] & 0x38) == 0x10) || (b[1] == 0xff && (b[2] & 0x38) == 0x10) ||
-	       (b[0] == 0xff && (b[1] & 0x38) == 0x10);
 }
 
 /* Where Go's goroutines begin: behind the nop of runtime.goexit, which did not call them. */

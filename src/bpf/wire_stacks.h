@@ -61,6 +61,7 @@ enum wire_location {
 #define WIRE_UNWIND_REGISTERS 16
 #define WIRE_UNWIND_SIGNAL \
 	1 /* the caller was interrupted where its address says, not after a call */
+#define WIRE_UNWIND_DERIVED 2 /* the code told it, no table: its caller must be at a call */
 
 struct wire_unwind_rule {
 	wire_u8 cfa, cfa_reg;

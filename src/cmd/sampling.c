@@ -238,11 +238,11 @@ static void summarize_stacks(const struct stacks_status *s, uint64_t lasted_ns, 
 		100.0 * (double)s->spent_ns / (double)lasted_ns / cpus);
 	fprintf(stderr,
 		"culprit: %llu unwind tables of %llu kB (%llu MB at most, %llu made room), %llu "
-		"stacks "
-		"waited for one, %llu lost\n",
+		"stacks waited for one, %llu lost; %llu rows from code that has no table\n",
 		(unsigned long long)s->tables, (unsigned long long)(s->table_bytes >> 10),
 		(unsigned long long)(s->memory_bytes >> 20), (unsigned long long)s->evicted,
-		(unsigned long long)s->finished, (unsigned long long)s->lost);
+		(unsigned long long)s->finished, (unsigned long long)s->lost,
+		(unsigned long long)s->derived_rows);
 }
 
 void sampling_summarize(const struct session *s, const char *db)

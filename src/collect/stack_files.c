@@ -20,6 +20,7 @@ struct stack_files {
 	uint32_t vdso;	       /* the vDSO's, 0: it has none */
 	uint32_t python_count; /* interpreters: 1 to this */
 	uint64_t without;
+	uint64_t derived_rows, skipped_bytes;
 };
 
 static int put_table(void *arg, uint32_t slot, const struct wire_unwind_table *table)
@@ -53,6 +54,10 @@ static void load_table(struct stack_files *f, uint32_t slot)
 
 	if (file->fd < 0 || image_worker_unwind(f->config.worker, file->fd, &u, NULL))
 		f->without++;
+	if (u) {
+		f->derived_rows += u->derived;
+		f->skipped_bytes += u->skipped_bytes;
+	}
 	/* One that is larger than all the memory is as good as none. */
 	if (unwind_tables_put(f->tables, slot, u, file->segments, file->segment_count) == -ENOSPC) {
 		f->without++;
@@ -240,5 +245,7 @@ void stack_files_count(const struct stack_files *f, struct stack_files_counters 
 		.evicted = t.evicted,
 		.refused = t.refused,
 		.without = f->without,
+		.derived_rows = f->derived_rows,
+		.skipped_bytes = f->skipped_bytes,
 	};
 }

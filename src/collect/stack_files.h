@@ -68,8 +68,10 @@ void stack_files_clear(struct stack_files *f);
 
 struct stack_files_counters {
 	uint64_t tables, table_bytes, evicted;
-	uint64_t without; /* files that no table could be made of */
-	uint64_t refused; /* rows whose rule found no number */
+	uint64_t without;	/* files that no table could be made of */
+	uint64_t derived_rows;	/* of all tables that were made: those that the code told */
+	uint64_t skipped_bytes; /* of code that no table has, past the limit of a file */
+	uint64_t refused;	/* rows whose rule found no number */
 };
 void stack_files_count(const struct stack_files *f, struct stack_files_counters *ret);
 

@@ -72,6 +72,9 @@ int image_unwind_load(const void *description, size_t size, struct image_unwind 
 		.refused = head.refused,
 		.overlaps = head.overlaps,
 		.damaged = head.damaged,
+		.derived = head.derived,
+		.derived_bytes = head.derived_bytes,
+		.skipped_bytes = head.skipped_bytes,
 	};
 	u->rules = take_list(&c, head.rule_count, sizeof(*u->rules));
 	u->rows = take_list(&c, head.row_count, sizeof(*u->rows));

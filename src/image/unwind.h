@@ -10,8 +10,9 @@
 
 /*
  * The unwind table of an image: for each piece of its code the rule that finds the caller's frame,
- * from .eh_frame or, where there is none, .debug_frame. Few rules are distinct (about ten thousand
- * on a whole desktop), so that a row is an address and the number of a rule.
+ * from .eh_frame or, where there is none, .debug_frame, else from the code itself. Few rules are
+ * distinct (about ten thousand on a whole desktop), so that a row is an address and the number of a
+ * rule.
  */
 struct image_unwind_row {
 	uint32_t offset; /* from base; valid up to the next row's */
@@ -26,6 +27,8 @@ struct image_unwind {
 	uint64_t refused;  /* rows with a rule that the in-kernel program cannot follow: none */
 	uint64_t overlaps; /* rows cut off because another FDE has that code too */
 	uint64_t damaged;  /* FDEs that are broken; what is before the damage counts */
+	uint64_t derived;  /* rows that the code told (code_frames.h), before joining */
+	uint64_t derived_bytes, skipped_bytes; /* of code that they are for; past a limit */
 };
 
 #define IMAGE_UNWIND_ROWS_MAX (1u << 24)

@@ -5,6 +5,7 @@
 #include "image/ehframe.h"
 #include "image/elf_symbols.h"
 #include "image/unwind.h"
+#include "image/unwind_code.h"
 #include "image/unwind_rule.h"
 #include "image/unwind_wire.h"
 #include "util/hash.h"
@@ -23,6 +24,8 @@ struct describe {
 	size_t count, room;
 	bool signal; /* of the FDE at hand */
 	uint64_t refused, overlaps, damaged;
+	uint64_t derived; /* rows */
+	struct code_frames_counters code;
 };
 
 static int add_piece(struct describe *d, struct piece piece)
@@ -200,6 +203,9 @@ static int append_table(struct describe *d, struct buf *out)
 	head.refused = d->refused;
 	head.overlaps = d->overlaps;
 	head.damaged = d->damaged;
+	head.derived = d->derived;
+	head.derived_bytes = d->code.bytes;
+	head.skipped_bytes = d->code.skipped;
 	if (!r)
 		r = buf_append(out, &head, sizeof(head));
 	for (uint32_t i = 0; i < head.rule_count && !r; i++) {
@@ -248,6 +254,50 @@ static int add_eh_frame(struct describe *d, const struct elf_code *code)
 	return ehframe_each(data->d_buf, data->d_size, address, 8, add_entry, d);
 }
 
+static int add_derived(void *arg, uint64_t start, uint64_t end, const struct wire_unwind_rule *rule)
+{
+	struct describe *d = arg;
+	struct piece piece = {.start = start, .end = end};
+	int r = intern_add(d->rules, rule, sizeof(*rule), &piece.rule);
+
+	if (r)
+		return r == -ENOMEM ? r : 0;
+	d->derived++;
+	return add_piece(d, piece);
+}
+
+/* The ranges that the pieces cover, which this brings into order. */
+static struct elf_region *list_covered(struct describe *d, size_t *ret_count)
+{
+	struct elf_region *list = sort_pieces(d) ? NULL : malloc((d->count + 1) * sizeof(*list));
+	size_t count = 0;
+
+	for (size_t i = 0; list && i < d->count; i++) {
+		const struct piece *p = &d->pieces[i];
+
+		if (count && p->start <= list[count - 1].end) {
+			if (p->end > list[count - 1].end)
+				list[count - 1].end = p->end;
+			continue;
+		}
+		list[count++] = (struct elf_region){p->start, p->end};
+	}
+	*ret_count = count;
+	return list;
+}
+
+/* What no table has is found in the code itself. */
+static int add_code(struct describe *d, const struct elf_code *code)
+{
+	size_t count = 0;
+	struct elf_region *covered = list_covered(d, &count);
+	int r = covered ? unwind_code_each(code, covered, count, add_derived, d, &d->code)
+			: -ENOMEM;
+
+	free(covered);
+	return r;
+}
+
 static int describe_elf(struct describe *d, const struct elf_code *code, struct buf *out)
 {
 	static const struct wire_unwind_rule none;
@@ -265,6 +315,8 @@ static int describe_elf(struct describe *d, const struct elf_code *code, struct 
 			r = 0;
 		}
 	}
+	if (!r)
+		r = add_code(d, code);
 	if (!r && !d->count)
 		r = -ENOENT;
 	return r ? r : append_table(d, out);
@@ -289,7 +341,7 @@ int image_unwind_describe(int fd, struct buf *out, struct diag *diag)
 	intern_free(d.rules);
 	free(d.pieces);
 	if (r == -ENOENT)
-		return diag_fail(diag, ENOENT, "there is neither .eh_frame nor .debug_frame");
+		return diag_fail(diag, ENOENT, "there is no table, and the code does not tell");
 	if (r == -EOPNOTSUPP)
 		return diag_fail(diag, EOPNOTSUPP, "stacks are followed on x86-64 only");
 	return r ? diag_fail(diag, -r, "the unwind table of an ELF file: %s", strerror(-r)) : 0;

@@ -8,6 +8,7 @@
 struct unwind_wire {
 	uint64_t base, rule_count, row_count;
 	uint64_t refused, overlaps, damaged;
+	uint64_t derived, derived_bytes, skipped_bytes;
 };
 
 #endif

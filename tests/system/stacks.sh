@@ -111,6 +111,12 @@ complete 'recursion' 98 "$programs/stacks" recursion 20
 complete 'handler' 98 "$programs/stacks-omit" handler 20
 complete 'kernel' 98 "$programs/stacks" kernel 20
 complete 'static' 98 "$programs/stacks-static" linkage 20
+# Mostly assembly without tables. Copies of the stack end early in frames of more than 32 KiB.
+encode() {
+	complete "ffmpeg, $1" "$2" ffmpeg -v error -f lavfi -i testsrc2=size=640x360:duration=60 -c:v "$1" -f null -
+}
+encode libx264 85
+encode libx265 85
 # Where a handler's frame is put in place no table can say the way back; elfutils finds none either.
 complete 'exceptions' 94 "$programs/thrown" 20
 tap_end

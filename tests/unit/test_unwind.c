@@ -116,7 +116,10 @@ static void agrees_with_elfutils(void **state)
 					free(frame);
 				continue;
 			}
-			assert_int_equal(found, 0);
+			/* What the code told is what it has nothing of. */
+			assert_int_equal(found != 0, (rule->flags & WIRE_UNWIND_DERIVED) != 0);
+			if (found)
+				continue;
 			check_cfa(frame, rule);
 			check_place(frame, RBP, rule->fp, rule->fp_reg, rule->fp_offset);
 			check_place(frame, RA, rule->ra, rule->ra_reg, rule->ra_offset);

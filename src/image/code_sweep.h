@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#ifndef CULPRIT_IMAGE_CODE_SWEEP_H
+#define CULPRIT_IMAGE_CODE_SWEEP_H
+
+#include "image/code_frames.h"
+#include "image/code_state.h"
+
+#define CODE_NO_STATE UINT32_MAX
+
+enum {
+	CODE_START = 1,	     /* of a function: code calls it, or a symbol or a pointer says so */
+	CODE_RESUMED = 2,    /* what is before does not go on to here: a function, or part of one */
+	CODE_MAYBE_CALL = 4, /* before is a call that perhaps never returns, then padding */
+};
+
+/*
+ * A state that code may begin with, for code_frames.c: that of a call that perhaps returns, or of a
+ * computed jump. It was found when the code at the join by was taken to begin with the state with,
+ * which is believed if the offer is.
+ */
+struct code_offer {
+	uint32_t state;
+	uint32_t by, with;
+};
+
+/* Where flow comes together, or may begin. */
+struct code_join {
+	uint32_t at;
+	uint32_t first_step; /* at or after it */
+	uint32_t state;	     /* number of the one before it; for code_frames.c */
+	struct code_offer offer;
+	uint8_t flags;
+	bool proven;
+};
+
+/* A piece of code as far as it matters to frames; kept from one to the next for its memory. */
+struct code_sweep {
+	struct code_step *steps; /* rising; without those that do nothing to frames */
+	struct code_join *joins; /* rising */
+	uint8_t *begins;	 /* a bit a byte: an instruction begins there */
+	size_t step_count, step_room, join_count, join_room, begin_room;
+	uint64_t instructions; /* of all pieces */
+	size_t end;	       /* of what was looked at */
+};
+
+/* A computed jump's to. */
+#define CODE_COMPUTED 1
+
+/* Up to so many instructions of all pieces. 0, -ENOMEM. */
+int code_sweep_read(struct code_sweep *s, const struct isa_decoder *d,
+		    const struct code_piece *piece, uint64_t max_instructions);
+void code_sweep_free(struct code_sweep *s);
+
+#endif

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#ifndef CULPRIT_IMAGE_UNWIND_CODE_H
+#define CULPRIT_IMAGE_UNWIND_CODE_H
+
+#include "image/code_frames.h"
+#include "image/elf_symbols.h"
+
+/*
+ * The rules of a file's code that has no table, by code_frames.h. covered: rising ranges that have
+ * one. f gets them in rising order of each range. 0, -ENOMEM, or what f returned.
+ */
+int unwind_code_each(const struct elf_code *code, const struct elf_region *covered, size_t count,
+		     code_frames_taker *f, void *arg, struct code_frames_counters *ret);
+
+#endif
