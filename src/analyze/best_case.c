@@ -276,9 +276,9 @@ int best_case_new(const struct best_case_request *q, struct best_case **ret)
 		w.result->block_cycles = calloc(f->block_count + 1, sizeof(double));
 	}
 	w.done = calloc(f->block_count + 1, 1);
-	w.list = calloc(PATH_INSTRUCTIONS_MAX, sizeof(*w.list));
-	w.heads = calloc(PATH_INSTRUCTIONS_MAX, sizeof(*w.heads));
-	w.numbers = calloc(PATH_INSTRUCTIONS_MAX, sizeof(*w.numbers));
+	w.list = malloc(PATH_INSTRUCTIONS_MAX * sizeof(*w.list));
+	w.heads = malloc(PATH_INSTRUCTIONS_MAX * sizeof(*w.heads));
+	w.numbers = malloc(PATH_INSTRUCTIONS_MAX * sizeof(*w.numbers));
 	if (w.result && w.result->prepared && w.result->heads && w.result->expected &&
 	    w.result->block_cycles && w.done && w.list && w.heads && w.numbers) {
 		prepare(&w);

@@ -298,9 +298,8 @@ static void account_ports(const struct culprit_view *v, const struct cfg_block *
 		for (unsigned u = 0; u < uses_of(cost); u++) {
 			double share = (double)cost->uses[u].cycles /
 				       __builtin_popcountll(cost->uses[u].ports | 1);
-			for (unsigned p = 0; p < MACHINE_PORTS_MAX; p++)
-				if (cost->uses[u].ports >> p & 1)
-					ports[p] += share;
+			for (uint64_t left = cost->uses[u].ports; left; left &= left - 1)
+				ports[__builtin_ctzll(left)] += share;
 		}
 	}
 	for (unsigned p = 0; p < MACHINE_PORTS_MAX; p++)
@@ -350,9 +349,11 @@ static struct block_account account_block(const struct culprit_view *v,
 {
 	struct block_account a = {.scale = find_scale(v, block), .slowest = CULPRIT_NOBODY};
 	double most = 0, over;
+	bool sampled = false;
 	for (uint32_t k = 0; k < block->instruction_count; k++) {
 		uint32_t i = block->first_instruction + k;
 		over = v->sites[i].cycles - a.scale * v->expected[i];
+		sampled |= v->sites[i].cycles > 0;
 		if (over > 0)
 			a.above += over;
 		else
@@ -362,8 +363,10 @@ static struct block_account account_block(const struct culprit_view *v,
 			a.slowest = i;
 		}
 	}
-	account_ports(v, block, &a);
-	account_evenness(v, block, &a);
+	if (sampled) { /* else nobody asks for the pressure */
+		account_ports(v, block, &a);
+		account_evenness(v, block, &a);
+	}
 	return a;
 }
 

@@ -86,23 +86,17 @@ static void decode(struct work *w)
 static void place_samples(struct work *w)
 {
 	const struct insight_image *image = w->image;
-	for (size_t i = 0; i < image->sample_count; i++) {
-		uint64_t offset = image->samples[i].offset;
-		uint32_t at;
-		if (offset < w->f->low || offset >= w->f->high)
-			continue;
-		bool inside = false;
-		for (uint32_t r = 0; r < w->f->range_count && !inside; r++)
-			inside = offset - w->f->ranges[r].start <
-				 w->f->ranges[r].end - w->f->ranges[r].start;
-		if (!inside)
-			continue;
-		w->result->samples += image->samples[i].count;
-		at = cfg_function_instruction_at(w->f, offset);
-		if (at == CFG_OUTSIDE)
-			w->result->samples_outside += image->samples[i].count;
-		else
-			w->samples[at] += image->samples[i].count;
+	for (uint32_t r = 0; r < w->f->range_count; r++) {
+		uint64_t end = w->f->ranges[r].end;
+		for (size_t i = insight_first_sample(image, w->f->ranges[r].start);
+		     i < image->sample_count && image->samples[i].offset < end; i++) {
+			uint32_t at = cfg_function_instruction_at(w->f, image->samples[i].offset);
+			w->result->samples += image->samples[i].count;
+			if (at == CFG_OUTSIDE)
+				w->result->samples_outside += image->samples[i].count;
+			else
+				w->samples[at] += image->samples[i].count;
+		}
 	}
 }
 

@@ -13,7 +13,7 @@ const uint8_t *insight_code_at(void *image, uint64_t address)
 	return cfg_code_at(i->cfg, address, &size);
 }
 
-static size_t first_sample(const struct insight_image *image, uint64_t address)
+size_t insight_first_sample(const struct insight_image *image, uint64_t address)
 {
 	size_t low = 0, high = image->sample_count;
 	while (low < high) {
@@ -29,7 +29,7 @@ static size_t first_sample(const struct insight_image *image, uint64_t address)
 uint64_t insight_samples_between(const struct insight_image *image, uint64_t start, uint64_t end)
 {
 	uint64_t sum = 0;
-	for (size_t i = first_sample(image, start);
+	for (size_t i = insight_first_sample(image, start);
 	     i < image->sample_count && image->samples[i].offset < end; i++)
 		sum += image->samples[i].count;
 	return sum;

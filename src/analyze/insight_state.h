@@ -73,6 +73,8 @@ struct insights {
 /* insight_function.c: the bytes at an address of an image's code; NULL: not there. A struct
  * insight_image as its argument. */
 const uint8_t *insight_code_at(void *image, uint64_t address);
+/* The first of the image's samples of time at an address or behind it. */
+size_t insight_first_sample(const struct insight_image *image, uint64_t address);
 /* Samples of time between two addresses. */
 uint64_t insight_samples_between(const struct insight_image *image, uint64_t start, uint64_t end);
 

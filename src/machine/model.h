@@ -6,6 +6,8 @@
 #include "machine/llvm_load.h"
 #include "util/hash.h"
 
+#define MACHINE_MNEMONICS_MAX 8192
+
 /* Inside a model; for the files of this folder. */
 struct machine_model {
 	const struct machine_core *core;
@@ -24,6 +26,9 @@ struct machine_model {
 	 * others say; cycles that a load of a general and of a vector register takes there. */
 	uint64_t load_units, store_units, idle_units;
 	uint16_t load_cycles, vector_load_cycles;
+
+	uint16_t
+		words[MACHINE_MNEMONICS_MAX]; /* what prepare.c knows of mnemonics by their names */
 
 	struct map64 *forms; /* hash of a form -> number of its cost */
 	struct machine_cost *costs;

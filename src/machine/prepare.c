@@ -97,6 +97,47 @@ static bool is_vector(const struct isa_operand *o)
 	return o->kind == ISA_OPERAND_REGISTER && o->reg >= ISA_REG_VECTOR && o->reg < ISA_REG_MASK;
 }
 
+/* Mnemonics whose names mean something here, as bits. */
+enum {
+	WORD_KNOWN = 1 << 0,
+	WORD_DIVIDES = 1 << 1,
+	WORD_LFENCE = 1 << 2,
+	WORD_PUSH = 1 << 3,
+	WORD_POP = 1 << 4,
+	WORD_ADD = 1 << 5,
+	WORD_SUB = 1 << 6,
+	WORD_INC = 1 << 7,
+	WORD_DEC = 1 << 8,
+	WORD_LEA = 1 << 9,
+};
+
+static unsigned word_of_name(const char *name)
+{
+	static const struct {
+		const char *name;
+		unsigned word;
+	} words[] = {
+		{"lfence", WORD_LFENCE}, {"push", WORD_PUSH}, {"pop", WORD_POP}, {"add", WORD_ADD},
+		{"sub", WORD_SUB},	 {"inc", WORD_INC},   {"dec", WORD_DEC}, {"lea", WORD_LEA},
+	};
+	unsigned word = machine_name_divides(name) ? WORD_DIVIDES : 0;
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		if (!strcmp(name, words[i].name))
+			word |= words[i].word;
+	return word;
+}
+
+static unsigned word_of(struct machine_model *m, unsigned mnemonic)
+{
+	if (mnemonic >= MACHINE_MNEMONICS_MAX)
+		return word_of_name(isa_mnemonic_name(m->decoder, mnemonic));
+	if (!m->words[mnemonic])
+		m->words[mnemonic] =
+			(uint16_t)(WORD_KNOWN |
+				   word_of_name(isa_mnemonic_name(m->decoder, mnemonic)));
+	return m->words[mnemonic];
+}
+
 /* What an instruction does to memory. */
 static unsigned memory_traits(const struct isa_operands *o)
 {
@@ -120,12 +161,10 @@ static unsigned memory_traits(const struct isa_operands *o)
 }
 
 /* push, pop, call, ret: memory at the stack pointer that the text does not show. */
-static bool moves_stack(const struct isa_instruction *in, const struct isa_operands *o,
-			const char *name)
+static bool moves_stack(const struct isa_instruction *in, unsigned word)
 {
-	(void)o;
 	return in->branch == ISA_BRANCH_CALL || in->branch == ISA_BRANCH_RETURN ||
-	       !strcmp(name, "push") || !strcmp(name, "pop");
+	       (word & (WORD_PUSH | WORD_POP));
 }
 
 static bool eliminates(const struct machine_core *core, const struct isa_operands *o)
@@ -136,27 +175,25 @@ static bool eliminates(const struct machine_core *core, const struct isa_operand
 }
 
 /* add and sub of a small immediate and the like, which renaming does on some cores. */
-static bool adds_small(const struct machine_core *core, const struct isa_operands *o,
-		       const char *name)
+static bool adds_small(const struct machine_core *core, const struct isa_operands *o, unsigned word)
 {
 	const struct isa_operand *a = &o->list[0], *b = &o->list[1];
 	if (!core->eliminates_add_immediate || !o->shown || a->kind != ISA_OPERAND_REGISTER ||
 	    a->size_bits < 64)
 		return false;
-	if (!strcmp(name, "inc") || !strcmp(name, "dec"))
+	if (word & (WORD_INC | WORD_DEC))
 		return true;
-	return o->shown == 2 && (!strcmp(name, "add") || !strcmp(name, "sub")) &&
+	return o->shown == 2 && (word & (WORD_ADD | WORD_SUB)) &&
 	       b->kind == ISA_OPERAND_IMMEDIATE && b->value >= -1024 && b->value <= 1023;
 }
 
 static uint16_t find_traits(const struct machine_model *m, const struct isa_instruction *in,
-			    const struct isa_operands *o)
+			    const struct isa_operands *o, unsigned word)
 {
-	const char *name = isa_mnemonic_name(m->decoder, o->mnemonic);
 	unsigned traits = memory_traits(o);
 	if ((o->attributes & ISA_ZERO_IDIOM) && m->core->zero_idioms)
 		traits |= MACHINE_ZERO;
-	if (eliminates(m->core, o) || adds_small(m->core, o, name))
+	if (eliminates(m->core, o) || adds_small(m->core, o, word))
 		traits |= MACHINE_ELIMINATED;
 	if (in->branch != ISA_BRANCH_NONE && in->branch != ISA_BRANCH_SYSTEM)
 		traits |= MACHINE_BRANCH;
@@ -167,11 +204,11 @@ static uint16_t find_traits(const struct machine_model *m, const struct isa_inst
 	if (o->attributes & ISA_FENCE)
 		traits |= MACHINE_FENCE;
 	if ((o->attributes & ISA_SERIALISING) || in->branch == ISA_BRANCH_SYSTEM ||
-	    in->branch == ISA_BRANCH_STOP || !strcmp(name, "lfence"))
+	    in->branch == ISA_BRANCH_STOP || (word & WORD_LFENCE))
 		traits |= MACHINE_SERIAL;
-	if (machine_name_divides(name))
+	if (word & WORD_DIVIDES)
 		traits |= MACHINE_DIVIDES;
-	if (moves_stack(in, o, name))
+	if (moves_stack(in, word))
 		traits |= MACHINE_STACK;
 	return (uint16_t)traits;
 }
@@ -303,15 +340,13 @@ static void take_memory(struct machine_instruction *in, const struct isa_operand
 }
 
 /* What adds a constant to a register, so that addresses can be followed: sub $8,%rsp, push, lea. */
-static void take_sum(const struct machine_model *m, struct machine_instruction *in,
-		     const struct isa_operands *o)
+static void take_sum(struct machine_instruction *in, const struct isa_operands *o, unsigned word)
 {
-	const char *name = isa_mnemonic_name(m->decoder, o->mnemonic);
 	const struct isa_operand *a = &o->list[0], *b = &o->list[1];
 	in->adds_to = in->adds_from = ISA_REG_NONE;
 	if (in->traits & MACHINE_STACK) {
 		bool down = in->traits & MACHINE_BRANCH ? (in->traits & MACHINE_STORES) != 0
-							: !strcmp(name, "push");
+							: (word & WORD_PUSH) != 0;
 		in->adds_to = in->adds_from = ISA_REG_STACK;
 		in->adds = down ? -8 : 8;
 		return;
@@ -319,18 +354,17 @@ static void take_sum(const struct machine_model *m, struct machine_instruction *
 	if (!o->shown || a->kind != ISA_OPERAND_REGISTER || a->reg >= ISA_REG_PC ||
 	    a->size_bits < 64)
 		return;
-	if (o->shown == 2 && b->kind == ISA_OPERAND_IMMEDIATE &&
-	    (!strcmp(name, "add") || !strcmp(name, "sub")))
-		in->adds = *name == 'a' ? b->value : -b->value;
-	else if (!strcmp(name, "inc") || !strcmp(name, "dec"))
-		in->adds = *name == 'i' ? 1 : -1;
-	else if (!strcmp(name, "lea") && b->index == ISA_REG_NONE && b->base < ISA_REG_PC)
+	if (o->shown == 2 && b->kind == ISA_OPERAND_IMMEDIATE && (word & (WORD_ADD | WORD_SUB)))
+		in->adds = word & WORD_ADD ? b->value : -b->value;
+	else if (word & (WORD_INC | WORD_DEC))
+		in->adds = word & WORD_INC ? 1 : -1;
+	else if ((word & WORD_LEA) && b->index == ISA_REG_NONE && b->base < ISA_REG_PC)
 		in->adds = b->value;
 	else if (!(o->attributes & ISA_MOVE) || b->kind != ISA_OPERAND_REGISTER)
 		return;
 	in->adds_to = a->reg;
 	in->adds_from = b->kind == ISA_OPERAND_REGISTER && o->shown == 2 ? b->reg
-			: *name == 'l'					 ? b->base
+			: word & WORD_LEA				 ? b->base
 									 : a->reg;
 }
 
@@ -340,15 +374,16 @@ bool machine_prepare(struct machine_model *m, const uint8_t *code, size_t size, 
 	struct isa_instruction in;
 	struct isa_operands o;
 	bool valid = isa_decode_operands(m->decoder, code, size, address, &in, &o);
+	unsigned word = word_of(m, o.mnemonic);
 	struct machine_instruction out = {.address = address, .size = in.size};
 	out.mnemonic = o.mnemonic;
 	out.condition = o.condition;
-	out.traits = valid ? find_traits(m, &in, &o) : (uint16_t)MACHINE_INVALID;
+	out.traits = valid ? find_traits(m, &in, &o, word) : (uint16_t)MACHINE_INVALID;
 	struct machine_form form = {code, size, &in, &o, out.traits};
 	struct links links = {m, &out};
 	out.cost = find_cost(m, &form);
 	take_memory(&out, &o);
-	take_sum(m, &out, &o);
+	take_sum(&out, &o, word);
 	link_addresses(&links, &o);
 	link_operands(&links, &o);
 	link_flags(&links, &o);

@@ -8,6 +8,12 @@
 #include <stdio.h>
 #include "report/header.h"
 
+/*
+ * Characters past ASCII are written as \uNNNN: exact for whoever parses it, and nothing that a
+ * terminal would act on.
+ */
+#define REPORT_JSON_FLAGS (JSON_COMPACT | JSON_ENSURE_ASCII | JSON_REAL_PRECISION(9))
+
 /* For reports whose JSON is no plain table. Values are new references; NULL when out of memory. */
 json_t *report_json_header(const char *report, const struct report_header *h);
 json_t *report_json_text(const char *text); /* null when NULL; escaped when it is not UTF-8 */

@@ -8,12 +8,6 @@
 #include "report/table_cells.h"
 #include "util/text.h"
 
-/*
- * Characters past ASCII are written as \uNNNN: exact for whoever parses it, and nothing that a
- * terminal would act on. Row by row, so that a long table is not held twice.
- */
-#define JSON_FLAGS (JSON_COMPACT | JSON_ENSURE_ASCII | JSON_REAL_PRECISION(9))
-
 /* A name as it is, or escaped when JSON could not hold it. */
 static json_t *json_name(const char *name, size_t size)
 {
@@ -209,7 +203,7 @@ json_t *report_json_header(const char *report, const struct report_header *h)
 
 int report_json_print(json_t *value, size_t cut, FILE *out)
 {
-	char *text = value ? json_dumps(value, JSON_FLAGS) : NULL;
+	char *text = value ? json_dumps(value, REPORT_JSON_FLAGS) : NULL;
 	int r = -ENOMEM;
 
 	if (text) {

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#include "report/json_writer.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NUMBER_MAX 64
+
+void json_writer_init(struct json_writer *w, size_t max_bytes)
+{
+	buf_init(&w->buf, max_bytes);
+	w->more = false;
+}
+
+static void put(struct json_writer *w, const char *text, size_t size)
+{
+	if (w->more)
+		buf_append_u8(&w->buf, ',');
+	w->more = true;
+	buf_append(&w->buf, text, size);
+}
+
+void json_writer_open(struct json_writer *w, char bracket)
+{
+	put(w, &bracket, 1);
+	w->more = false;
+}
+
+void json_writer_close(struct json_writer *w, char bracket)
+{
+	buf_append_u8(&w->buf, (uint8_t)bracket);
+	w->more = true;
+}
+
+static void put_quoted(struct json_writer *w, const char *text, size_t size)
+{
+	put(w, "\"", 1);
+	buf_append(&w->buf, text, size);
+	buf_append_u8(&w->buf, '"');
+}
+
+void json_writer_key(struct json_writer *w, const char *key)
+{
+	put_quoted(w, key, strlen(key));
+	buf_append_u8(&w->buf, ':');
+	w->more = false;
+}
+
+/* Digits backwards from the end of text; where they begin. */
+static char *write_digits(char *end, uint64_t value)
+{
+	do {
+		*--end = (char)('0' + value % 10);
+		value /= 10;
+	} while (value);
+	return end;
+}
+
+/* Nine digits count, as in report_json_print; the exponent has no plus sign and no zeros before it.
+ */
+void json_writer_number(struct json_writer *w, double value)
+{
+	char text[NUMBER_MAX], *end = text + sizeof(text), *from;
+	if (!isfinite(value)) {
+		put(w, "null", 4);
+		return;
+	}
+	if (value >= 0 && value < 1e9 && value == (double)(uint32_t)value && !signbit(value)) {
+		memcpy(end - 2, ".0", 2);
+		from = write_digits(end - 2, (uint32_t)value);
+		put(w, from, (size_t)(end - from));
+		return;
+	}
+	size_t size = (size_t)snprintf(text, sizeof(text), "%.9g", value);
+	char *exponent = memchr(text, 'e', size);
+	if (!exponent && !memchr(text, '.', size)) {
+		memcpy(text + size, ".0", 2);
+		size += 2;
+	} else if (exponent) {
+		char *digits = exponent + 2, *to = exponent + 1 + (exponent[1] == '-');
+		while (*digits == '0')
+			digits++;
+		size -= (size_t)(digits - to);
+		memmove(to, digits, size - (size_t)(to - text));
+	}
+	put(w, text, size);
+}
+
+void json_writer_count(struct json_writer *w, uint64_t value)
+{
+	char text[NUMBER_MAX], *end = text + sizeof(text), *from = write_digits(end, value);
+	if (value > INT64_MAX) /* which others read as no integer */
+		json_writer_number(w, (double)value);
+	else
+		put(w, from, (size_t)(end - from));
+}
+
+void json_writer_bool(struct json_writer *w, bool value)
+{
+	put(w, value ? "true" : "false", value ? 4 : 5);
+}
+
+void json_writer_value(struct json_writer *w, json_t *value)
+{
+	char *text = value ? json_dumps(value, REPORT_JSON_FLAGS | JSON_ENCODE_ANY) : NULL;
+	if (text)
+		put(w, text, strlen(text));
+	else
+		w->buf.error = -ENOMEM;
+	free(text);
+	json_decref(value);
+}
+
+void json_writer_text(struct json_writer *w, const char *text)
+{
+	size_t plain = 0;
+	while (text && text[plain] >= ' ' && text[plain] < 0x7f && text[plain] != '"' &&
+	       text[plain] != '\\')
+		plain++;
+	if (text && !text[plain]) {
+		put_quoted(w, text, plain);
+		return;
+	}
+	json_writer_value(w, report_json_text(text));
+}
+
+void json_writer_address(struct json_writer *w, uint64_t address)
+{
+	char text[NUMBER_MAX], *end = text + sizeof(text), *from = end;
+	do {
+		*--from = "0123456789abcdef"[address & 15];
+		address >>= 4;
+	} while (address);
+	*--from = 'x';
+	*--from = '0';
+	put_quoted(w, from, (size_t)(end - from));
+}
+
+int json_writer_end(struct json_writer *w, FILE *out)
+{
+	int err = w->buf.error;
+	if (!err)
+		fwrite(w->buf.data, 1, w->buf.size, out);
+	buf_free(&w->buf);
+	return err;
+}
