@@ -258,10 +258,12 @@ static void slow_down_large_loops(struct work *w)
 static void sum_blocks(struct work *w)
 {
 	const struct cfg_function *f = w->q->function;
-	for (uint32_t b = 0; b < f->block_count; b++)
+	for (uint32_t b = 0; b < f->block_count; b++) {
+		w->result->weighed |= w->q->block_weight[b] > 0;
 		for (uint32_t k = 0; k < f->blocks[b].instruction_count; k++)
 			w->result->block_cycles[b] +=
 				w->result->expected[f->blocks[b].first_instruction + k];
+	}
 }
 
 int best_case_new(const struct best_case_request *q, struct best_case **ret)

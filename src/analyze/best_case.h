@@ -32,6 +32,7 @@ struct best_case {
 	 * the core's width takes. Where a precise sampler would find it. */
 	double *expected;
 	double *block_cycles; /* of each block: the sum of what is expected */
+	bool weighed;	      /* a block had weight */
 };
 
 int best_case_new(const struct best_case_request *q, struct best_case **ret); /* 0 or -ENOMEM */

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include "analyze/cpi.h"
-#include "analyze/disassemble.h"
 #include "analyze/insight_state.h"
 
 #define INSIGHT_MAX_BYTES ((size_t)2 << 30)
@@ -393,32 +392,8 @@ static int analyze(struct work *w, struct diag *diag)
 	return err ? diag_fail(diag, -err, "out of memory for a function") : 0;
 }
 
-static int write_texts(struct work *w, enum insight_text form)
-{
-	const struct image_symbols *symbols = w->image->symbols;
-	struct isa_decoder *d = NULL;
-	uint16_t machine;
-	unsigned bits;
-	image_find_machine(w->all->finder, &w->image->image->id, w->image->image->path, &machine,
-			   &bits);
-	int err = isa_decoder_new(machine, bits,
-				  form == INSIGHT_TEXT_INTEL ? ISA_SYNTAX_INTEL : ISA_SYNTAX_ATT,
-				  &d, NULL);
-	for (uint32_t i = 0; i < w->f->instruction_count && !err; i++) {
-		const struct isa_instruction *in = &w->f->instructions[i];
-		const uint8_t *code = insight_code_at(w->image, in->address);
-		if (!code)
-			continue;
-		w->result->instructions[i].text =
-			disassemble(w->result->memory, d, symbols, code, in);
-		err = w->result->instructions[i].text ? 0 : -ENOMEM;
-	}
-	isa_decoder_free(d);
-	return err;
-}
-
 int insight_new(struct insights *all, const struct query_image *image, uint64_t address,
-		enum insight_text text, struct insight **ret, struct diag *diag)
+		struct insight **ret, struct diag *diag)
 {
 	struct work w = {.all = all, .image = &all->images[image - all->query->images]};
 	int err = 0;
@@ -437,8 +412,6 @@ int insight_new(struct insights *all, const struct query_image *image, uint64_t 
 	if (err)
 		return diag_fail(diag, -err, "out of memory for a function");
 	err = analyze(&w, diag);
-	if (!err && text != INSIGHT_NO_TEXT && write_texts(&w, text))
-		err = diag_fail(diag, ENOMEM, "out of memory for a function's text");
 	work_free(&w);
 	if (err)
 		insight_free(w.result);

@@ -63,7 +63,7 @@ struct insight_instruction {
 	double slots;	    /* of the core's width that it takes */
 	struct frequency_estimate cpi; /* cycles that it keeps retirement waiting, an execution */
 	struct culprit_list culprits;  /* the most likely first; cycles an execution */
-	const char *text;	       /* NULL: was not asked for */
+	const char *text;	       /* NULL: was not asked for, or its code is not there */
 };
 
 struct insight_block {
@@ -115,15 +115,18 @@ struct insight {
 	struct arena *memory; /* its own business */
 };
 
-enum insight_text { INSIGHT_NO_TEXT, INSIGHT_TEXT_ATT, INSIGHT_TEXT_INTEL };
-
 /*
  * The function that has an address of an image of the query. -ENOENT: there is no code there that
  * can be read (why, in diag); -ESTALE: the image's file is another build than was profiled.
  */
 int insight_new(struct insights *all, const struct query_image *image, uint64_t address,
-		enum insight_text text, struct insight **ret, struct diag *diag);
+		struct insight **ret, struct diag *diag);
 void insight_free(struct insight *i);
+
+/* Writes the text of the instructions of one block: those that nobody prints are not worth the
+ * time. -ENOMEM. */
+int insight_disassemble(struct insights *all, struct insight *i, size_t block,
+			enum isa_syntax syntax);
 
 /* The functions with samples, most samples first: owned by all. */
 struct insights_function {

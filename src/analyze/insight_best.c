@@ -66,6 +66,10 @@ void insight_keep_best_case(struct insights *all, const struct cfg_function *f,
 {
 	if (!best)
 		return;
+	if (!best->weighed) { /* nobody asks for those without samples */
+		best_case_free(best);
+		return;
+	}
 	if (!all->kept)
 		all->kept = map64_new(KEPT_FUNCTIONS_MAX);
 	if (!all->kept || all->kept_bytes + bytes_of(f) > KEPT_BYTES_MAX ||

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "analyze/disassemble.h"
 #include "analyze/insight_state.h"
 
 /* Of an instruction that the graph has, all of whose bytes are there. */
@@ -33,4 +34,30 @@ uint64_t insight_samples_between(const struct insight_image *image, uint64_t sta
 	     i < image->sample_count && image->samples[i].offset < end; i++)
 		sum += image->samples[i].count;
 	return sum;
+}
+
+int insight_disassemble(struct insights *all, struct insight *i, size_t block,
+			enum isa_syntax syntax)
+{
+	struct insight_image *image = &all->images[i->image - all->query->images];
+	const struct insight_block *b = &i->blocks[block];
+	struct isa_decoder **d = &image->writers[syntax];
+	uint16_t machine;
+	unsigned bits;
+	int err = 0;
+	if (!*d) {
+		image_find_machine(all->finder, &image->image->id, image->image->path, &machine,
+				   &bits);
+		err = isa_decoder_new(machine, bits, syntax, d, NULL);
+	}
+	for (uint32_t k = 0; k < b->instruction_count && !err; k++) {
+		uint32_t n = b->first_instruction + k;
+		const uint8_t *code = insight_code_at(image, i->instructions[n].address);
+		if (!code)
+			continue;
+		i->instructions[n].text = disassemble(i->memory, *d, image->symbols, code,
+						      &i->function->instructions[n]);
+		err = i->instructions[n].text ? 0 : -ENOMEM;
+	}
+	return err;
 }

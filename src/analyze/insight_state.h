@@ -31,6 +31,7 @@ struct insight_image {
 	struct cfg_image *cfg;	       /* NULL: not at hand */
 	const struct image_symbols *symbols;
 	struct isa_decoder *decoder;
+	struct isa_decoder *writers[2]; /* by enum isa_syntax; made when a text is asked for */
 	struct culprit_kinds *kinds;
 	struct evidence_sample *samples, *executed; /* of time, of instructions */
 	size_t sample_count, executed_count;

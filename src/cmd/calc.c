@@ -39,7 +39,7 @@ struct calc {
 	struct calc_form form;
 	const char *what;
 	double cutoff;
-	enum insight_text text;
+	enum isa_syntax syntax;
 	uint64_t failed, failed_samples;
 	struct diag failure;
 };
@@ -60,7 +60,7 @@ static int take_option(void *arg, int value, const char *text, struct diag *diag
 	struct calc *c = arg;
 	switch (value) {
 	case CALC_INTEL:
-		c->text = INSIGHT_TEXT_INTEL;
+		c->syntax = ISA_SYNTAX_INTEL;
 		return 0;
 	case CALC_BRIEF:
 		c->form.brief = true;
@@ -76,12 +76,15 @@ static int take_option(void *arg, int value, const char *text, struct diag *diag
 static int show_one(struct calc *c, const struct query_image *image, uint64_t address,
 		    struct diag *diag)
 {
-	enum insight_text text = c->form.brief ? INSIGHT_NO_TEXT : c->text;
 	struct insight *one;
-	int err = insight_new(c->session.all, image, address, text, &one, diag);
+	int err = insight_new(c->session.all, image, address, &one, diag);
 	if (err)
 		return err;
-	err = calc_form_function(&c->form, one);
+	for (size_t b = 0; b < one->block_count && !c->form.brief && !err; b++)
+		if (calc_form_wants(&c->form, one, &one->blocks[b]))
+			err = insight_disassemble(c->session.all, one, b, c->syntax);
+	if (!err)
+		err = calc_form_function(&c->form, one);
 	insight_free(one);
 	return err ? diag_fail(diag, -err, "out of memory") : 0;
 }
@@ -154,7 +157,7 @@ out:
 
 int cmd_calc(int argc, char **argv)
 {
-	struct calc c = {.cutoff = 95, .text = INSIGHT_TEXT_ATT, .form = {.block_percent = 0.5}};
+	struct calc c = {.cutoff = 95, .syntax = ISA_SYNTAX_ATT, .form = {.block_percent = 0.5}};
 	struct diag diag = {""};
 	int operand, err = cmd_parse(&spec, argc, argv, take_option, &c, &operand);
 	if (err >= 0) {

@@ -259,8 +259,7 @@ static void read_cost(struct insights *all, const struct rank_row *row, struct c
 	struct insight *i;
 
 	*ret = (struct cost){0};
-	if (!row || !row->image || !row->size ||
-	    insight_new(all, row->image, row->start, INSIGHT_NO_TEXT, &i, NULL))
+	if (!row || !row->image || !row->size || insight_new(all, row->image, row->start, &i, NULL))
 		return;
 	ret->known = true;
 	ret->cpi = i->cpi.value;

@@ -162,8 +162,7 @@ static int find_insight(const struct list *l, struct insights **ret_all, struct 
 		return 0;
 	int err = insights_new(&request, ret_all, NULL);
 	if (!err)
-		err = insight_new(*ret_all, l->pick.hit->image, l->pick.hit->start, INSIGHT_NO_TEXT,
-				  ret, NULL);
+		err = insight_new(*ret_all, l->pick.hit->image, l->pick.hit->start, ret, NULL);
 	return err == -ENOMEM ? err : 0;
 }
 

@@ -164,8 +164,7 @@ static int collect(struct stalls *s, struct diag *diag)
 		if (s->count == s->limit && (double)list[i].samples < s->list[0].samples)
 			break;
 		progress_show("culprit: explaining functions, %zu of %zu", i + 1, count);
-		int err = insight_new(s->session.all, list[i].image, list[i].start, INSIGHT_NO_TEXT,
-				      &one, diag);
+		int err = insight_new(s->session.all, list[i].image, list[i].start, &one, diag);
 		if (err == -ENOMEM)
 			return err;
 		if (err) {

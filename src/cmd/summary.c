@@ -83,8 +83,7 @@ static int collect(struct summary *s, struct diag *diag)
 			continue;
 		seen += (double)list[i].samples;
 		progress_show("culprit: explaining functions, %zu of %zu", i + 1, count);
-		int err = insight_new(s->session.all, list[i].image, list[i].start, INSIGHT_NO_TEXT,
-				      &one, &why);
+		int err = insight_new(s->session.all, list[i].image, list[i].start, &one, &why);
 		if (err == -ENOMEM)
 			return diag_fail(diag, ENOMEM, "%s", why.text);
 		if (err) {

@@ -13,8 +13,12 @@
 #define CHUNK_ROUNDS	   12  /* divisible by the usual periods 1, 2, 3, 4, 6 */
 #define CHUNK_INSTRUCTIONS 192 /* at least */
 #define WARM_INSTRUCTIONS  600 /* fills a reorder buffer */
-#define CHUNKS_MAX	   24
-#define INSTRUCTIONS_MAX   60000
+/* Rounds of a path depend on each other by the core's buffers and ports alone: they settle sooner.
+ */
+#define PATH_ROUNDS	 2
+#define PATH_WARM	 300
+#define CHUNKS_MAX	 24
+#define INSTRUCTIONS_MAX 60000
 
 struct tally {
 	uint64_t cycles;
@@ -87,12 +91,14 @@ static uint32_t run_until_steady(struct run *r, bool *ret_settled)
 {
 	uint32_t chunk = (uint32_t)((CHUNK_INSTRUCTIONS + r->count - 1) / r->count);
 	uint64_t before = 0;
-	chunk = (chunk + CHUNK_ROUNDS - 1) / CHUNK_ROUNDS * CHUNK_ROUNDS;
+	unsigned period = r->repeat == MACHINE_LOOP ? CHUNK_ROUNDS : PATH_ROUNDS;
+	chunk = (chunk + period - 1) / period * period;
 	/* Long lists show what they have in fewer rounds. */
 	if (r->count > WARM_INSTRUCTIONS)
 		chunk = 2;
 	clear_tallies(r);
-	while ((uint64_t)r->rounds * r->count < WARM_INSTRUCTIONS || r->rounds < 2)
+	uint64_t warm = r->repeat == MACHINE_LOOP ? WARM_INSTRUCTIONS : PATH_WARM;
+	while ((uint64_t)r->rounds * r->count < warm || r->rounds < 2)
 		run_round(r);
 	*ret_settled = true;
 	for (unsigned i = 0;; i++) {
