@@ -87,11 +87,36 @@ if [ -x /usr/lib/llvm-16/bin/llvm-bolt ]; then
 	} | "$build/tests/cli/mkdb" q.db m1
 	check_status "export a program with relocations" 0 "$culprit" export -i q.db --bolt-preaggregated q.pre
 	check "perf2bolt takes it" /usr/lib/llvm-16/bin/perf2bolt -pa -p q.pre -o q.fdata q
-	check "llvm-bolt takes that" /usr/lib/llvm-16/bin/llvm-bolt q -o q.bolt -data q.fdata -reorder-blocks=ext-tsp
+	check_status "llvm-bolt takes that" 0 /usr/lib/llvm-16/bin/llvm-bolt q -o q.bolt -data q.fdata -reorder-blocks=ext-tsp
+	check_match "and finds the one function that has samples" <(cat out err) 'INFO: 1 out of [0-9]+ functions .* non-empty execution profile'
+	check "nothing of it stale" bash -c '! cat out err | grep -i "stale\|invalid"'
 	check "and what it makes runs" ./q.bolt
+	check_status "the same by symbol" 0 "$culprit" export -i q.db --bolt-fdata q.names
+	check_status "llvm-bolt takes names" 0 /usr/lib/llvm-16/bin/llvm-bolt q -o q.bolt -data q.names -reorder-blocks=ext-tsp
+	check_match "for the same function" <(cat out err) 'INFO: 1 out of [0-9]+ functions .* non-empty execution profile'
+	check "nothing of that stale" bash -c '! cat out err | grep -i "stale\|invalid"'
 else
 	skip "BOLT" "bolt-16 is not installed"
 fi
+
+# Of several images one is exported: the one with most samples of those that --image selects.
+check "another program" gcc -Wl,--build-id,--defsym=unused=1 p.s -o p2
+{
+	printf 'epoch\t100\t200\n'
+	sample p "$(at head)" 50
+	sample p "$(at even)" 40
+	sample p2 "$(at head p2)" 7
+	sample p2 "$(at odd p2)" 3
+} | "$build/tests/cli/mkdb" two.db m1 || fail "mkdb of two images"
+for form in bolt-preaggregated bolt-fdata counts; do
+	check_status "$form of two images" 0 "$culprit" export -i two.db --$form "two.$form"
+	check_match "$form is of the larger" err '/p: [0-9]+ functions; counts from 90 samples'
+	check_status "$form of the other" 0 "$culprit" export -i two.db --image '*/p2' --$form "p2.$form"
+	check_match "$form says that it is" err '/p2: [0-9]+ functions; counts from 10 samples'
+	check "$form has other counts" bash -c "! cmp -s two.$form p2.$form"
+	check_status "$form of both selected" 0 "$culprit" export -i two.db --image '*/p*' --$form "both.$form"
+	check "$form is of the larger again" cmp "two.$form" "both.$form"
+done
 
 cat >c.c <<'C'
 volatile int sink;
