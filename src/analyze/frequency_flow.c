@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include "analyze/frequency_flow.h"
+#include "analyze/frequency_web.h"
 
 /*
  * One flow over the whole program, as equations between the logarithms of frequencies (logsum.h).
@@ -55,7 +56,7 @@ static void add_sum(struct flow *w, uint32_t block, struct logsum_term *t, uint3
 	uint32_t kept = 0;
 
 	for (uint32_t i = 0; i < count; i++) {
-		if (t[i].variable != FLOW_NONE)
+		if (flow_is_unknown(t[i].variable))
 			t[kept++] = t[i];
 	}
 	if (kept && !(kept == 1 && t[0].variable == block))
@@ -63,10 +64,16 @@ static void add_sum(struct flow *w, uint32_t block, struct logsum_term *t, uint3
 }
 
 /* A block's frequency is the sum of the ways out of it; and of the ways into it. */
-static int add_conservation(struct flow *w, const struct evidence_function *f)
+static int add_conservation(struct flow *w, size_t function)
 {
+	const struct evidence_function *f = &w->e->functions[function];
 	const struct cfg_function *c = f->function;
 
+	if (w->u.hubs[function] != FLOW_NONE) {
+		if (!terms_room(w, c->block_count))
+			return -ENOMEM;
+		flow_web_equations(w->m, w->e, function, &w->u, SUM_SIGMA, w->terms);
+	}
 	for (uint32_t b = 0; b < c->block_count; b++) {
 		const struct cfg_block *block = &c->blocks[b];
 		const uint32_t own = w->u.blocks[f->first_block + b];
@@ -88,7 +95,8 @@ static int add_conservation(struct flow *w, const struct evidence_function *f)
 		for (uint32_t i = 0; i < block->pred_count; i++)
 			t[i] = (struct logsum_term){
 				w->u.ways[f->first_edge + c->preds[block->first_pred + i]], 0};
-		add_sum(w, own, t, block->pred_count);
+		t[block->pred_count] = (struct logsum_term){w->u.entries[f->first_block + b], 0};
+		add_sum(w, own, t, block->pred_count + 1);
 	}
 	return 0;
 }
@@ -114,7 +122,7 @@ static void add_ratios(struct flow *w, const struct evidence_function *f)
 			const double bias = RATIO_BIAS * (1 - p);
 			const struct logsum_term t = {w->u.blocks[f->first_block + b], log(p)};
 
-			if (w->u.ways[first + i] != FLOW_NONE)
+			if (flow_is_unknown(w->u.ways[first + i]))
 				logsum_equation(w->m, w->u.ways[first + i], &t, 1, 0,
 						sqrt((1 - p) / (p * (all + 1)) + bias * bias));
 		}
@@ -135,7 +143,7 @@ static bool call_term(const struct flow *w, const struct evidence_call *c, struc
 	}
 	*ret_share = c->direct ? 1 : all > 0 ? fmin(c->passes / all, 1) : 0;
 	ret->offset = *ret_share > 0 ? log(*ret_share) : 0;
-	return *ret_share > 0 && ret->variable != FLOW_NONE;
+	return *ret_share > 0 && flow_is_unknown(ret->variable);
 }
 
 /* The unknown that calls and jumps to a block feed; and those of its known ways in, as terms. */
@@ -157,7 +165,7 @@ static uint32_t call_target(const struct flow *w, const struct evidence_function
 		const uint32_t edge = c->preds[to->first_pred + i];
 
 		if (c->edges[edge].from != CFG_OUTSIDE &&
-		    w->u.ways[f->first_edge + edge] != FLOW_NONE)
+		    flow_is_unknown(w->u.ways[f->first_edge + edge]))
 			t[(*ret_count)++] =
 				(struct logsum_term){w->u.ways[f->first_edge + edge], 0};
 	}
@@ -282,7 +290,7 @@ static void add_hardware(struct flow *w, const struct evidence_function *f)
 		const double n = w->e->ways[f->first_edge + i].recorded;
 		const struct logsum_term t = {w->recorded, log(fmax(n, 1))};
 
-		if (n > 0 && w->u.ways[f->first_edge + i] != FLOW_NONE)
+		if (n > 0 && flow_is_unknown(w->u.ways[f->first_edge + i]))
 			logsum_equation(w->m, w->u.ways[f->first_edge + i], &t, 1, 0,
 					sqrt(RECORDED_SIGMA * RECORDED_SIGMA + 1 / n));
 	}
@@ -340,7 +348,7 @@ static int add_everything(struct flow *w)
 	if (!taken || !w->sums)
 		error = -ENOMEM;
 	for (size_t i = 0; i < e->function_count && !error; i++) {
-		error = add_conservation(w, &e->functions[i]);
+		error = add_conservation(w, i);
 		if (error)
 			break;
 		add_ratios(w, &e->functions[i]);
@@ -357,7 +365,7 @@ static int add_everything(struct flow *w)
 static struct frequency_guess take_result(const struct flow *w, uint32_t unknown,
 					  const double *variances)
 {
-	if (unknown == FLOW_NONE)
+	if (!flow_is_unknown(unknown))
 		return (struct frequency_guess){-INFINITY, FREQUENCY_UNKNOWN};
 	return (struct frequency_guess){logsum_value(w->m, unknown), sqrt(variances[unknown])};
 }
@@ -401,6 +409,9 @@ static int take_results(const struct flow *w, struct frequency_guesses *g)
 	}
 	for (size_t i = 0; i < e->way_count && !error; i++)
 		g->ways[i] = take_result(w, w->u.ways[i], variances);
+	for (size_t i = 0; i < e->function_count && !error; i++)
+		if (w->u.hubs[i] != FLOW_NONE)
+			flow_web_results(w->m, e, i, &w->u, variances, g->ways);
 out:
 	free(weights);
 	free(variances);
@@ -410,11 +421,11 @@ out:
 static int flow_try(const struct evidence *e, struct frequency_guesses *g, enum flow_ties ties)
 {
 	struct flow w = {.e = e, .m = logsum_new(), .ties = ties};
-	int error = -ENOMEM;
+	int error = flow_unknowns_init(&w.u, e);
 
-	w.u.blocks = calloc(e->block_count + 1, sizeof(*w.u.blocks));
-	w.u.ways = calloc(e->way_count + 1, sizeof(*w.u.ways));
-	if (w.m && w.u.blocks && w.u.ways)
+	if (!w.m)
+		error = -ENOMEM;
+	if (!error)
 		error = add_everything(&w);
 	if (!error)
 		error = logsum_solve(w.m, ROUNDS);
@@ -422,8 +433,7 @@ static int flow_try(const struct evidence *e, struct frequency_guesses *g, enum 
 		error = take_results(&w, g);
 	logsum_free(w.m);
 	free(w.terms);
-	free(w.u.blocks);
-	free(w.u.ways);
+	flow_unknowns_free(&w.u);
 	return error;
 }
 
@@ -433,7 +443,6 @@ int frequency_flow(const struct evidence *e, struct frequency_guesses *g)
 
 	for (int ties = TIES_ALL; ties >= TIES_NONE && error == -E2BIG; ties--)
 		error = flow_try(e, g, (enum flow_ties)ties);
-	/* One function alone may be too much, as an interpreter's loop in which every operation may
-	 * follow every other: then the rule that needs no elimination. */
+	/* One function alone may be too much: then the rule that needs no elimination. */
 	return error == -E2BIG ? frequency_classic(e, g) : error;
 }

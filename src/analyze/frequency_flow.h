@@ -12,6 +12,7 @@
  * function of a few samples that no window passed: of these only samples tell.
  */
 #define FLOW_NONE UINT32_MAX
+#define FLOW_HUB  (UINT32_MAX - 1) /* a way with others through one unknown (frequency_web.h) */
 #define FLOW_SEEN_LEAST                                                          \
 	0.5 /* visits of a function, for windows to tell what does not run in it \
 	     */
@@ -19,8 +20,19 @@
 #define FLOW_LEAST	   0.3 /* visits that stand for none */
 
 struct flow_unknowns {
-	uint32_t *blocks, *ways; /* their unknowns, as in the evidence, or FLOW_NONE */
+	uint32_t *blocks, *ways; /* their unknowns, as in the evidence, or FLOW_NONE or FLOW_HUB */
+	uint32_t *hubs;		 /* by function, of its web, or FLOW_NONE */
+	uint32_t *entries;	 /* by block, of the way from the hub to it, or FLOW_NONE */
 };
+
+static inline bool flow_is_unknown(uint32_t u)
+{
+	return u < FLOW_HUB;
+}
+
+/* The lists, all FLOW_NONE; flow_unknowns_free also when it fails. */
+int flow_unknowns_init(struct flow_unknowns *u, const struct evidence *e);
+void flow_unknowns_free(struct flow_unknowns *u);
 
 /* Numbers them, with starts from the evidence, in m. scale: visits for a sample a cycle of cost. */
 int flow_unknowns_add(struct logsum *m, const struct evidence *e, double scale,

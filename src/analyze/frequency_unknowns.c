@@ -4,12 +4,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include "analyze/frequency_flow.h"
+#include "analyze/frequency_web.h"
 #include "cfg/function_graph.h"
 
 /* The sets of one function: blocks first, then edges. */
 struct sets {
 	uint32_t *parent, *number;
 	double *visits, *weight;
+	bool *jumps; /* by block: of the web */
 	uint32_t room;
 };
 
@@ -30,19 +32,26 @@ static void sets_join(struct sets *s, uint32_t a, uint32_t b)
 		s->parent[a] = b;
 }
 
+static void sets_free(struct sets *s)
+{
+	free(s->parent);
+	free(s->number);
+	free(s->visits);
+	free(s->weight);
+	free(s->jumps);
+}
+
 static int sets_start(struct sets *s, uint32_t count)
 {
 	if (count > s->room) {
-		free(s->parent);
-		free(s->number);
-		free(s->visits);
-		free(s->weight);
+		sets_free(s);
 		s->parent = malloc(count * sizeof(*s->parent));
 		s->number = malloc(count * sizeof(*s->number));
 		s->visits = malloc(count * sizeof(*s->visits));
 		s->weight = malloc(count * sizeof(*s->weight));
+		s->jumps = malloc(count * sizeof(*s->jumps));
 		s->room = count;
-		if (!s->parent || !s->number || !s->visits || !s->weight)
+		if (!s->parent || !s->number || !s->visits || !s->weight || !s->jumps)
 			return -ENOMEM;
 	}
 	for (uint32_t i = 0; i < count; i++) {
@@ -118,12 +127,14 @@ static void sum_up(struct sets *s, const struct evidence *e, const struct eviden
 	}
 }
 
-static void number(struct sets *s, struct logsum *m, const struct evidence *e,
-		   const struct evidence_function *f, struct flow_unknowns *u)
+static int number(struct sets *s, struct logsum *m, const struct evidence *e, size_t i,
+		  struct flow_unknowns *u)
 {
+	const struct evidence_function *f = &e->functions[i];
 	const uint32_t blocks = f->function->block_count;
 	double visits = 0, hardware = 0;
 	bool all;
+	int web = 0;
 
 	for (uint32_t k = 0; k < blocks; k++) {
 		visits += e->blocks[f->first_block + k].visits;
@@ -133,10 +144,16 @@ static void number(struct sets *s, struct logsum *m, const struct evidence *e,
 		hardware += e->ways[f->first_edge + k].recorded;
 	/* Branch records have taken branches only: what they lack may have run. */
 	all = hardware > 0 || (visits < FLOW_SEEN_LEAST && f->samples >= FLOW_SAMPLES_LEAST);
+	if (all && hardware <= 0)
+		web = flow_web_find(f->function, s->jumps);
+	if (web > 0)
+		flow_web_number(m, e, i, s->jumps, u);
 	for (uint32_t k = 0; k < blocks + f->function->edge_count; k++) {
 		const uint32_t root = sets_root(s, k);
 		const double mean = s->visits[root] / fmax(s->weight[root], 1);
 
+		if (k >= blocks && u->ways[f->first_edge + k - blocks] == FLOW_HUB)
+			continue;
 		if (s->number[root] == FLOW_NONE && (all || (mean > 0 && visits > 0)))
 			s->number[root] = logsum_variable(m, log(fmax(mean, FLOW_LEAST)));
 		if (k < blocks)
@@ -144,6 +161,31 @@ static void number(struct sets *s, struct logsum *m, const struct evidence *e,
 		else
 			u->ways[f->first_edge + k - blocks] = s->number[root];
 	}
+	return web < 0 ? web : 0;
+}
+
+static uint32_t *none_of(size_t count)
+{
+	uint32_t *list = malloc((count + 1) * sizeof(*list));
+
+	if (list)
+		memset(list, 0xff, (count + 1) * sizeof(*list));
+	return list;
+}
+
+int flow_unknowns_init(struct flow_unknowns *u, const struct evidence *e)
+{
+	*u = (struct flow_unknowns){none_of(e->block_count), none_of(e->way_count),
+				    none_of(e->function_count), none_of(e->block_count)};
+	return u->blocks && u->ways && u->hubs && u->entries ? 0 : -ENOMEM;
+}
+
+void flow_unknowns_free(struct flow_unknowns *u)
+{
+	free(u->blocks);
+	free(u->ways);
+	free(u->hubs);
+	free(u->entries);
 }
 
 int flow_unknowns_add(struct logsum *m, const struct evidence *e, double scale,
@@ -162,11 +204,8 @@ int flow_unknowns_add(struct logsum *m, const struct evidence *e, double scale,
 			break;
 		join_only_ways(&s, f->function);
 		sum_up(&s, e, f, scale);
-		number(&s, m, e, f, u);
+		error = number(&s, m, e, i, u);
 	}
-	free(s.parent);
-	free(s.number);
-	free(s.visits);
-	free(s.weight);
+	sets_free(&s);
 	return error;
 }

@@ -252,7 +252,9 @@ static int add_row(struct stalls *s, struct table *t, const struct columns *c,
 		t, c->cycles,
 		(uint64_t)(one->samples * insights_basis(s->session.all)->cycles_per_sample));
 	table_set_count(t, c->count, (uint64_t)one->count.value);
-	table_set_real(t, c->stall, one->cycles);
+	/* Samples where nothing is estimated to run have no time an execution. */
+	if (one->count.value >= 1)
+		table_set_real(t, c->stall, one->cycles);
 	set_metrics(s, t, one);
 	table_set_address(t, c->address, one->address);
 	table_set_address(t, c->sampled, one->sampled);

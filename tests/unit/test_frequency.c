@@ -462,6 +462,90 @@ static void test_hardware(void **unused)
 	free(r);
 }
 
+/*
+ * An interpreter: so many operations, each of which ends in the same jump through a table. As many
+ * ways as their square are too much for the flow, but for one web of them (frequency_web.h).
+ */
+#define OPERATIONS 250
+#define OPERATION  10 /* bytes */
+#define TABLE	   0x9000
+
+static struct cfg_image *make_interpreter(void)
+{
+	static uint8_t code[OPERATIONS * OPERATION];
+	static uint64_t table[256];
+	static struct cfg_bytes bytes, data;
+	static struct cfg_extent extent;
+	static struct cfg_source source;
+	struct cfg_image *image;
+
+	for (size_t i = 0; i < OPERATIONS; i++)
+		memcpy(code + i * OPERATION, "\x0f\xb6\x07\xff\x24\xc5\x00\x90\x00\x00", OPERATION);
+	for (size_t i = 0; i < 256; i++)
+		table[i] = BASE + i % OPERATIONS * OPERATION;
+	bytes = (struct cfg_bytes){BASE, code, sizeof(code)};
+	data = (struct cfg_bytes){TABLE, (const uint8_t *)table, sizeof(table)};
+	extent = (struct cfg_extent){BASE, sizeof(code), "run", true, false};
+	source = (struct cfg_source){.machine = 62,
+				     .bits = 64,
+				     .code = &bytes,
+				     .code_count = 1,
+				     .data = &data,
+				     .data_count = 1,
+				     .extents = &extent,
+				     .extent_count = 1};
+	assert_int_equal(cfg_image_new(&source, &image, NULL), 0);
+	return image;
+}
+
+/* What leaves a block and what enters it, over what it executes. */
+static void check_flow(const struct frequency_function *f)
+{
+	const struct cfg_function *c = f->function;
+
+	for (uint32_t b = 0; b < c->block_count; b++) {
+		const struct cfg_block *block = &c->blocks[b];
+		const double own = f->block_relative[b].value;
+		double out = 0, in = 0;
+
+		for (uint32_t i = 0; i < block->succ_count; i++)
+			out += f->edge_relative[block->first_succ + i].value;
+		for (uint32_t i = 0; i < block->pred_count; i++)
+			in += f->edge_relative[c->preds[block->first_pred + i]].value;
+		assert_true(fabs(out / own - 1) < 0.05);
+		assert_true(fabs(in / own - 1) < 0.05);
+	}
+}
+
+static void test_web(void **unused)
+{
+	const struct frequency_options options = {.cycles_per_sample = 1e6};
+	struct evidence_sample samples[OPERATIONS];
+	struct evidence_image image = {
+		.cfg = make_interpreter(), .samples = samples, .sample_count = OPERATIONS};
+	const struct frequency_function *f;
+	struct frequency *all;
+	struct evidence *e;
+
+	(void)unused;
+	for (size_t i = 0; i < OPERATIONS; i++)
+		samples[i] = (struct evidence_sample){BASE + i * OPERATION, i % 2 ? 20 : 2000};
+	assert_int_equal(evidence_new(&e, NULL), 0);
+	assert_int_equal(evidence_add_image(e, &image, NULL), 0);
+	assert_int_equal(evidence_build(e, NULL), 0);
+	assert_int_equal(frequency_new(e, &options, &all, NULL), 0);
+	assert_false(frequency_is_classic(all));
+	f = frequency_find(all, 0, BASE);
+	assert_non_null(f);
+	assert_int_equal(f->function->block_count, OPERATIONS);
+	assert_int_equal(f->function->blocks[1].succ_count, OPERATIONS);
+	assert_true(f->block_relative[2].value > 5 * f->block_relative[3].value);
+	check_flow(f);
+	frequency_free(all);
+	evidence_free(e);
+	cfg_image_free(image.cfg);
+}
+
 /* ---- nothing, and cpi.h ---- */
 
 static void test_empty(void **unused)
@@ -511,7 +595,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_sparse),	cmocka_unit_test(test_logsum),
 		cmocka_unit_test(test_windows), cmocka_unit_test(test_hardware),
-		cmocka_unit_test(test_empty),	cmocka_unit_test(test_cpi),
+		cmocka_unit_test(test_web),	cmocka_unit_test(test_empty),
+		cmocka_unit_test(test_cpi),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
