@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include "cmd/calc_form.h"
 #include "cmd/insights.h"
+#include "cmd/pager.h"
 #include "util/num.h"
 
 /* culprit calc: a function's blocks and instructions; Figures 2 and 4 of Anderson et al., 1997. */
@@ -135,6 +136,7 @@ static int run(struct calc *c, struct diag *diag)
 	    calc_csv_new(c->form.brief, &c->session.bound, &c->form.csv))
 		err = diag_fail(diag, ENOMEM, "out of memory");
 	c->form.out = stdout;
+	c->form.width = pager_width();
 	c->form.header = &h;
 	if (!err &&
 	    (insights_describe(&c->session, &h) || metrics_describe(&c->session.bound, NULL, &h)))

@@ -8,7 +8,8 @@
 static int begin(struct calc_form *c)
 {
 	if (!c->json) /* what goes with CSV goes beside it */
-		return report_header_print(c->header, c->csv ? stderr : c->out);
+		return report_header_print(c->header, c->csv ? stderr : c->out,
+					   c->csv ? 0 : c->width);
 	int err = report_json_print(report_json_header("calc", c->header), 1, c->out);
 	if (!err)
 		fputs(",\n\"functions\":[", c->out);

@@ -15,6 +15,7 @@ struct calc_form {
 	FILE *out;
 	const struct report_header *header; /* printed before the first function */
 	bool json, brief;
+	int width;		/* of the terminal; 0: it is none */
 	struct calc_csv *csv;	/* NULL: no CSV */
 	double block_percent;	/* blocks with a smaller share of their function are left out */
 	uint64_t total_samples; /* of the selection */

@@ -6,9 +6,14 @@
 #include <string.h>
 #include "cmd/calc_form.h"
 #include "cmd/insights.h"
+#include "report/wrap.h"
 #include "util/text.h"
 
-#define TEXT_COLUMNS	 44   /* of an instruction */
+#define TEXT_COLUMNS	 44 /* of an instruction, where there is room */
+#define TEXT_COLUMNS_MIN 24
+#define NUMBER_COLUMNS	 33 /* of what stands around it, without whom to blame */
+#define BLAME_COLUMNS	 16
+#define MEANING_COLUMNS	 42   /* of a letter: "(d = ...)" */
 #define BUBBLE_LINES_MAX 3    /* a long stall is as high as this, and has its cycles beside it */
 #define SMALL_CYCLES	 0.25 /* a stall that is not worth a bubble */
 #define LETTERS_MAX	 6
@@ -18,6 +23,8 @@ struct state {
 	const struct insight *i;
 	FILE *out;
 	uint32_t explained; /* letters whose meaning was shown, a bit a cause */
+	int text_columns;
+	bool narrow;
 };
 
 static void print_name(FILE *out, const char *name, size_t size)
@@ -105,13 +112,28 @@ static unsigned collect(const struct insight_instruction *in, double stall,
 	return n;
 }
 
-static void explain(struct state *s, const struct culprit *c)
+static void explain(struct state *s, const struct culprit *c, char *out, size_t room)
 {
 	static const char *const levels[] = {"", "", " that L2 had", " that L3 had",
 					     " beyond the caches"};
 	const char *level = c->cause == CULPRIT_DCACHE && c->level <= 4 ? levels[c->level] : "";
 	s->explained |= 1u << c->cause;
-	fprintf(s->out, "  (%c = %s%s)", culprit_letter(c->cause), culprit_title(c->cause), level);
+	snprintf(out, room, "(%c = %s%s)", culprit_letter(c->cause), culprit_title(c->cause),
+		 level);
+}
+
+/* Beside the bubble stands what its letters mean; on a narrow terminal before it. */
+static void print_bubble_line(const struct state *s, const char *letters, double stall,
+			      const char *meaning)
+{
+	fprintf(s->out, "%10s  %*s %8s ", "", s->text_columns, s->narrow ? meaning : "", "");
+	if (stall > 0)
+		fprintf(s->out, "%-6s ...%7.1fcy", letters, stall);
+	else
+		fprintf(s->out, *meaning && !s->narrow ? "%-6s           " : "%s", letters);
+	if (*meaning && !s->narrow)
+		fprintf(s->out, "  %s", meaning);
+	fputs("\n", s->out);
 }
 
 static void print_bubble(struct state *s, const struct insight_instruction *in)
@@ -119,7 +141,7 @@ static void print_bubble(struct state *s, const struct insight_instruction *in)
 	const struct culprit *list[LETTERS_MAX];
 	double stall = stall_of(in);
 	unsigned n, lines, next = 0;
-	char letters[LETTERS_MAX + 1] = "";
+	char letters[LETTERS_MAX + 1] = "", meaning[80];
 	if (stall < SMALL_CYCLES || in->charged < 2)
 		return;
 	n = collect(in, stall, list);
@@ -128,32 +150,37 @@ static void print_bubble(struct state *s, const struct insight_instruction *in)
 	letters[n] = 0;
 	lines = stall < 1.5 ? 1 : stall < 5 ? 2 : BUBBLE_LINES_MAX;
 	for (unsigned line = 0; line < lines; line++) {
+		*meaning = 0;
 		while (next < n && (s->explained & 1u << list[next]->cause))
 			next++;
-		fprintf(s->out, "%10s  %-*s %8s ", "", TEXT_COLUMNS, "", "");
-		if (line + 1 == lines)
-			fprintf(s->out, "%-6s ...%7.1fcy", letters, stall);
-		else
-			fprintf(s->out, "%-6s           ", letters);
 		if (next < n)
-			explain(s, list[next++]);
-		fputs("\n", s->out);
+			explain(s, list[next++], meaning, sizeof(meaning));
+		print_bubble_line(s, letters, line + 1 == lines ? stall : 0, meaning);
 	}
 }
 
-/* Whom to blame, each address once. */
+/* Whom to blame, each address once; on a terminal that is full, on lines of their own. */
 static void print_blame(const struct state *s, const struct insight_instruction *in)
 {
 	const struct culprit *list[LETTERS_MAX];
 	double stall = stall_of(in);
 	unsigned n = stall < SMALL_CYCLES || in->charged < 2 ? 0 : collect(in, stall, list);
+	int used = NUMBER_COLUMNS + s->text_columns;
 	for (unsigned k = 0; k < n; k++) {
+		char text[96];
 		if (list[k]->blame == ISA_NO_ADDRESS)
 			continue;
-		fprintf(s->out, " %c:%llx", culprit_letter(list[k]->cause),
-			(unsigned long long)list[k]->blame);
+		int size = snprintf(text, sizeof(text), " %c:%llx", culprit_letter(list[k]->cause),
+				    (unsigned long long)list[k]->blame);
 		if (list[k]->reg != ISA_REG_NONE)
-			fprintf(s->out, "(%s)", isa_register_name(list[k]->reg));
+			size += snprintf(text + size, sizeof(text) - (size_t)size, "(%s)",
+					 isa_register_name(list[k]->reg));
+		if (s->form->width > 0 && used + size > s->form->width) {
+			used = s->form->width > size ? s->form->width - size : 0;
+			fprintf(s->out, "\n%*s", used, "");
+		}
+		fputs(text, s->out);
+		used += size;
 	}
 }
 
@@ -161,10 +188,13 @@ static void print_instruction(struct state *s, const struct insight_instruction 
 {
 	char text[512];
 	const char *from = in->text ? in->text : "(its code is not at hand)";
+	/* Addresses of the kernel are longer than others. */
+	int longer = snprintf(NULL, 0, "%llx", (unsigned long long)in->address) - 10;
+	int columns = s->text_columns - (s->form->width > 0 && longer > 0 ? longer : 0);
 	text_escape_controls(text, sizeof(text), from, strlen(from));
 	print_bubble(s, in);
-	fprintf(s->out, "%10llx  %-*.*s %8llu ", (unsigned long long)in->address, TEXT_COLUMNS,
-		TEXT_COLUMNS, text, (unsigned long long)in->samples);
+	fprintf(s->out, "%10llx  %-*.*s %8llu ", (unsigned long long)in->address, columns, columns,
+		text, (unsigned long long)in->samples);
 	if (in->fused)
 		fputs("    (fused)", s->out);
 	else if (in->cpi.value >= 0.05)
@@ -185,7 +215,7 @@ static void print_block(struct state *s, const struct insight_block *b)
 	fprintf(s->out, "\n*** Best-case %.1f/%u = %.2f CPI\n*** Actual    %.1f/%u = %.2f CPI\n",
 		b->best_cycles, n, b->best_cycles / n, b->cycles.value, n, b->cycles.value / n);
 	print_metrics(s, b->start, b->end);
-	fprintf(s->out, "%10s  %-*s %8s %11s %s\n", "address", TEXT_COLUMNS, "instruction",
+	fprintf(s->out, "%10s  %-*s %8s %11s %s\n", "address", s->text_columns, "instruction",
 		"samples", "CPI", "culprit");
 	for (uint32_t k = 0; k < b->instruction_count; k++)
 		print_instruction(s, &s->i->instructions[b->first_instruction + k]);
@@ -233,27 +263,55 @@ void calc_text_summary(FILE *out, const struct insight_summary *s, const char *p
 	print_line(out, prefix, "total tallied", dynamic + fixed + s->execution, s->samples);
 }
 
-int calc_text_function(struct calc_form *c, const struct insight *i)
+static void print_function(struct state *s)
 {
-	struct state s = {c, i, c->out, 0};
+	const struct calc_form *c = s->form;
+	const struct insight *i = s->i;
 	size_t hidden = 0;
 	double hidden_samples = 0;
-	print_head(&s);
-	print_metrics(&s, 0, 0);
-	fputs("***\n", c->out);
-	calc_text_summary(c->out, &i->summary, "***");
-	if (c->brief)
-		return 0;
-	for (size_t b = 0; b < i->block_count; b++) {
+	print_head(s);
+	print_metrics(s, 0, 0);
+	fputs("***\n", s->out);
+	calc_text_summary(s->out, &i->summary, "***");
+	for (size_t b = 0; b < i->block_count && !c->brief; b++) {
 		if (!calc_form_wants(c, i, &i->blocks[b])) {
 			hidden++;
 			hidden_samples += i->blocks[b].charged;
 			continue;
 		}
-		print_block(&s, &i->blocks[b]);
+		print_block(s, &i->blocks[b]);
 	}
 	if (hidden)
-		fprintf(c->out, "\n*** %zu blocks with %.0f samples are left out (--blocks 0)\n",
+		fprintf(s->out, "\n*** %zu blocks with %.0f samples are left out (--blocks 0)\n",
 			hidden, hidden_samples);
-	return 0;
+}
+
+/* The width of the text of instructions that leaves room for the rest. */
+static int text_columns_of(int width)
+{
+	int room = width - NUMBER_COLUMNS - BLAME_COLUMNS;
+	if (width <= 0 || room > TEXT_COLUMNS)
+		return TEXT_COLUMNS;
+	return room > TEXT_COLUMNS_MIN ? room : TEXT_COLUMNS_MIN;
+}
+
+int calc_text_function(struct calc_form *c, const struct insight *i)
+{
+	struct state s = {c, i, c->out, 0, text_columns_of(c->width), false};
+	char *text = NULL;
+	size_t size;
+	if (c->width <= 0) {
+		print_function(&s);
+		return 0;
+	}
+	s.narrow = c->width < NUMBER_COLUMNS + TEXT_COLUMNS + MEANING_COLUMNS;
+	s.out = open_memstream(&text, &size);
+	if (!s.out)
+		return -ENOMEM;
+	print_function(&s);
+	int err = fclose(s.out) ? -ENOMEM : 0;
+	if (!err)
+		wrap_print_lines(c->out, text, "***   ", c->width);
+	free(text);
+	return err;
 }

@@ -346,6 +346,8 @@ static void add_columns(struct listing *l)
 	l->rule = table_add_column(t, TABLE_REAL, "gprof", "gprof");
 	l->calls = table_add_column(t, TABLE_NAME, "calls", "calls");
 	metrics_add_columns(&l->metrics, t, "metrics", "");
+	table_set_spare(t, l->children, 1);
+	table_set_spare(t, l->calls, 2);
 	l->name = table_add_text_column(t, "name", "name");
 }
 

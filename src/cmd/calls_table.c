@@ -81,6 +81,7 @@ static void add_columns(struct drawing *d)
 	}
 	metrics_add_columns(&d->with, t, "metrics", d->view->by_self ? NULL : "");
 	metrics_add_columns(&d->alone, t, "self_metrics", d->view->by_self ? "" : NULL);
+	table_set_spare(t, d->view->by_self ? d->total : d->self, 3);
 	d->tree = table_add_text_column(t, NULL, "function");
 	d->depth = table_add_column(t, TABLE_COUNT, "depth", NULL);
 	d->function = table_add_column(t, TABLE_NAME, "function", NULL);
@@ -89,6 +90,8 @@ static void add_columns(struct drawing *d)
 				   d->view->callers ? "calls at" : "called at");
 	d->image = table_add_column(t, TABLE_NAME, "image", "image");
 	d->build_id = table_add_column(t, TABLE_NAME, "build_id", NULL);
+	table_set_spare(t, d->image, 1);
+	table_set_spare(t, d->site, 2);
 }
 
 static void set_counts(struct drawing *d, uint32_t node)

@@ -158,6 +158,11 @@ static void add_cost_columns(struct table *t, struct columns *c)
 	c->cause = table_add_text_column(t, "cause", "most changed stall");
 	c->cause_share[0] = table_add_column(t, TABLE_PERCENT, "cause_percent_a", "A%");
 	c->cause_share[1] = table_add_column(t, TABLE_PERCENT, "cause_percent_b", "B%");
+	for (int s = 0; s < 2; s++) {
+		table_set_spare(t, c->calls[s], 1);
+		table_set_spare(t, c->cause_share[s], 2);
+	}
+	table_set_spare(t, c->cause, 7);
 }
 
 static void add_columns(struct fill *f)
@@ -188,6 +193,7 @@ static void add_columns(struct fill *f)
 	if (by == DIFF_BLOCK || by == DIFF_INSTRUCTION) {
 		c->address[0] = table_add_column(t, TABLE_ADDRESS, "address_a", "address A");
 		c->address[1] = table_add_column(t, TABLE_ADDRESS, "address_b", "address B");
+		table_set_spare(t, c->address[0], 6);
 	}
 	c->function = c->text_function = c->file = c->line = -1;
 	if (by != DIFF_IMAGE && by != DIFF_FILE) {
@@ -200,6 +206,13 @@ static void add_columns(struct fill *f)
 	if (by == DIFF_LINE)
 		c->line = table_add_column(t, TABLE_COUNT, "line", "line");
 	c->image = table_add_column(t, TABLE_NAME, "image", "image");
+	table_set_spare(t, c->delta, 1);
+	if (by != DIFF_IMAGE)
+		table_set_spare(t, c->image, 2);
+	table_set_spare(t, c->percent[0], 3);
+	table_set_spare(t, c->percent[1], 3);
+	table_set_spare(t, c->text_match, 4);
+	table_set_spare(t, c->text_chance, 5);
 	c->image_was = table_add_column(t, TABLE_NAME, "image_a", NULL);
 }
 

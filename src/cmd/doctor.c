@@ -5,9 +5,11 @@
 #include <sys/utsname.h>
 #include <jansson.h>
 #include "cmd/cmd.h"
+#include "cmd/pager.h"
 #include "collect/check.h"
 #include "collect/event.h"
 #include "report/table.h"
+#include "report/wrap.h"
 #include "util/num.h"
 #include "util/text.h"
 
@@ -110,6 +112,8 @@ static void print_text(const struct check_list *l, const struct doctor *d)
 					    [CHECK_GOOD] = "ok",
 					    [CHECK_PARTIAL] = "partly",
 					    [CHECK_BAD] = "NO"};
+	static const char lead[] = "                                    ";
+	int width = pager_width();
 	const char *group = "";
 	char value[4 * sizeof(l->rows[0].value)];
 
@@ -120,11 +124,16 @@ static void print_text(const struct check_list *l, const struct doctor *d)
 			printf("%s%s\n", i ? "\n" : "", c->group);
 		group = c->group;
 		text_escape(value, sizeof(value), c->value, strlen(c->value));
-		printf("  %-6s %-26s %s\n", marks[c->state], c->name, value);
+		printf("  %-6s %-26s ", marks[c->state], c->name);
+		wrap_print(stdout, value, sizeof(lead) - 1, lead, width);
+		/* A line to copy stays one. */
 		if (c->mend[0])
-			printf("  %-6s %-26s -> %s\n", "", "", c->mend);
+			printf("\n  %-6s %-26s -> %s", "", "", c->mend);
+		putchar('\n');
 	}
-	printf("\nculprit %s.\n", d->verdict);
+	fputs("\nculprit ", stdout);
+	wrap_print(stdout, d->verdict, strlen("culprit "), "", width);
+	puts(".");
 }
 
 /* A JSON string of any bytes. */

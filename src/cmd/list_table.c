@@ -24,10 +24,11 @@ static void add_counts(struct table *t, const struct query *q, struct columns *c
 	c->percent = table_add_column(t, TABLE_PERCENT, "percent", "%");
 	c->events = c->percent + 1;
 	for (size_t i = 0; i < q->event_count; i++) {
-		table_add_group_column(t, TABLE_COUNT, "events", q->events[i].label,
-				       i ? q->events[i].label : NULL);
+		int count = table_add_group_column(t, TABLE_COUNT, "events", q->events[i].label,
+						   i ? q->events[i].label : NULL);
+		table_set_spare(t, count, 4);
 		if (i)
-			table_add_column(t, TABLE_PERCENT, NULL, "%");
+			table_set_spare(t, table_add_column(t, TABLE_PERCENT, NULL, "%"), 1);
 	}
 }
 
@@ -154,6 +155,7 @@ int list_table_make(struct list_table *l, struct table **ret)
 					       addresses ? "executions" : NULL);
 		c.cpi = table_add_column(t, TABLE_REAL, "cpi", addresses ? "CPI" : NULL);
 		c.confidence = table_add_column(t, TABLE_NAME, "confidence", NULL);
+		table_set_spare(t, c.frequency, 3);
 	}
 	c.kind = table_add_column(t, TABLE_NAME, "kind", NULL);
 	c.address = table_add_column(t, TABLE_ADDRESS, "address", addresses ? "address" : NULL);

@@ -3,24 +3,47 @@
 #include <getopt.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include "cmd/cmd.h"
+#include "cmd/pager.h"
+#include "report/wrap.h"
 
 #define OPTIONS_MAX   62
 #define NAME_MAX_NEAR 32
 
+/* The lines of the table are for whoever has no terminal, or a wide one. */
+static void show_sentences(const char *help, int width)
+{
+	char *text = width && width < 100 ? strdup(help) : NULL;
+
+	for (char *end = text; end && (end = strchr(end, '\n'));)
+		*end = ' ';
+	if (text)
+		wrap_print(stdout, text, 0, "", width);
+	else
+		fputs(help, stdout);
+	free(text);
+}
+
 static int show_options(const struct cmd_spec *spec)
 {
-	char left[64];
+	char left[64], lead[64];
+	int width = pager_width();
 
-	printf("usage: culprit %s [OPTION...]%s%s\n%s\n\n", spec->name, *spec->operands ? " " : "",
-	       spec->operands, spec->help);
+	printf("usage: culprit %s [OPTION...]%s%s\n", spec->name, *spec->operands ? " " : "",
+	       spec->operands);
+	show_sentences(spec->help, width);
+	fputs("\n\n", stdout);
 	for (const struct cmd_option *o = spec->options; o->name; o++) {
 		snprintf(left, sizeof(left), "%c%c%s--%s%s%s", o->value < CMD_LONG ? '-' : ' ',
 			 o->value < CMD_LONG ? o->value : ' ', o->value < CMD_LONG ? ", " : "  ",
 			 o->name, o->argument && *o->argument != '[' ? " " : "",
 			 o->argument ? o->argument : "");
-		printf("  %-26s  %s\n", left, o->help);
+		printf("  %-26s  ", left);
+		snprintf(lead, sizeof(lead), "%30s", "");
+		wrap_print(stdout, o->help, strlen(left) > 26 ? 4 + strlen(left) : 30, lead, width);
+		putchar('\n');
 	}
 	printf("  %-26s  %s\n", "-h, --help", "show this");
 	return CMD_OK;

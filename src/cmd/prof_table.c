@@ -225,11 +225,14 @@ static void add_event_columns(struct table *t, const struct query *q, enum rank_
 	else if (!inclusive)
 		c->cumulative = table_add_column(t, TABLE_PERCENT, "cumulative_percent", "cum%");
 	for (size_t i = 0; i < q->event_count; i++) {
-		table_add_group_column(t, TABLE_COUNT, "events", q->events[i].label,
-				       i ? q->events[i].label : NULL);
+		int count = table_add_group_column(t, TABLE_COUNT, "events", q->events[i].label,
+						   i ? q->events[i].label : NULL);
+
+		table_set_spare(t, count, 4);
 		if (i)
-			table_add_column(t, TABLE_PERCENT, NULL, "%");
+			table_set_spare(t, table_add_column(t, TABLE_PERCENT, NULL, "%"), 1);
 	}
+	table_set_spare(t, c->cumulative, 2);
 	for (size_t i = 0; i < q->event_count && inclusive; i++) {
 		int column =
 			table_add_group_column(t, TABLE_COUNT, "totals", q->events[i].label, NULL);
@@ -245,6 +248,7 @@ static void add_name_columns(struct table *t, enum rank_by by, struct columns *c
 		c->depth = table_add_column(t, TABLE_COUNT, "depth", "depth");
 		c->header = table_add_column(t, TABLE_ADDRESS, "header", "header");
 		c->parent = table_add_column(t, TABLE_ADDRESS, "parent", NULL);
+		table_set_spare(t, c->header, 3);
 		c->irreducible = table_add_column(t, TABLE_COUNT, "irreducible", NULL);
 	}
 	if (by == RANK_FUNCTION || by == RANK_LOOP)

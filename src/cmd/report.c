@@ -334,7 +334,7 @@ int report_print(const struct table *t, const struct report_header *h, enum tabl
 
 	progress_clear();
 	if (format == TABLE_CSV)
-		report_header_print(h, stderr);
+		report_header_print(h, stderr, 0);
 	r = table_print(t, h, format, stdout, format == TABLE_TEXT ? pager_width() : 0);
 	if (r == -ENOMEM) {
 		diag_fail(&diag, ENOMEM, "out of memory");

@@ -205,6 +205,12 @@ static void add_columns(struct table *t, struct metrics_bound *metrics, struct c
 	c->line = table_add_column(t, TABLE_COUNT, "line", NULL);
 	c->image = table_add_column(t, TABLE_NAME, "image", "image");
 	c->build_id = table_add_column(t, TABLE_NAME, "build_id", NULL);
+	table_set_spare(t, c->cumulative, 1);
+	table_set_spare(t, c->confidence, 2);
+	table_set_spare(t, c->count, 3);
+	table_set_spare(t, c->image, 4);
+	table_set_spare(t, c->blame, 5);
+	table_set_spare(t, c->cycles, 6);
 }
 
 static int set_text(struct table *t, int column, const char *text)

@@ -247,6 +247,15 @@ static void add_columns(struct table *t, const struct join *j, struct columns *c
 	if (j->by == RANK_LINE || j->by == RANK_LOOP)
 		c->line = table_add_column(t, TABLE_COUNT, "line", "line");
 	c->image = table_add_column(t, TABLE_NAME, "image", "image");
+	if (j->by != RANK_IMAGE)
+		table_set_spare(t, c->image, 1);
+	table_set_spare(t, c->sampling, 2);
+	table_set_spare(t, c->text_chance, 3);
+	table_set_spare(t, c->sum_share, 4);
+	table_set_spare(t, c->header, 5);
+	table_set_spare(t, c->n, 6);
+	table_set_spare(t, c->sum, 7);
+	table_set_spare(t, c->range, 8);
 	c->sets = c->image + 1;
 	for (size_t i = 0; i < j->sets->count; i++) {
 		snprintf(name, sizeof(name), "%zu", i + 1);

@@ -161,7 +161,7 @@ static void put_header(struct buf *b, const struct report_header *h)
 	bool any = false;
 
 	buf_printf(b, ",\n\"about\":[");
-	if (!out || report_header_print(h, out))
+	if (!out || report_header_print(h, out, 0))
 		b->error = -ENOMEM;
 	if (out && fclose(out))
 		b->error = -ENOMEM;

@@ -69,7 +69,7 @@ int report_header_metric(struct report_header *h, const struct report_metric *m)
 /* 0, -ENOMEM, or -ENOSPC past REPORT_NOTES_MAX (counted). */
 int report_header_note(struct report_header *h, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
-/* The header as lines of text, as above a table. 0 or -ENOMEM. */
-int report_header_print(const struct report_header *h, FILE *out);
+/* The header as lines of text, as above a table; width: as of table_print(). 0 or -ENOMEM. */
+int report_header_print(const struct report_header *h, FILE *out, int width);
 
 #endif

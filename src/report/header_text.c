@@ -5,6 +5,7 @@
 #include <string.h>
 #include <time.h>
 #include "report/table_cells.h"
+#include "report/wrap.h"
 #include "util/text.h"
 
 static int print_escaped(const char *text, FILE *out)
@@ -141,7 +142,7 @@ static int print_metric(const struct report_metric *m, FILE *out)
 	return r;
 }
 
-int report_header_print(const struct report_header *h, FILE *out)
+static int print_header(const struct report_header *h, FILE *out)
 {
 	int r = 0;
 
@@ -161,5 +162,26 @@ int report_header_print(const struct report_header *h, FILE *out)
 		fprintf(out, "note: and %zu more notes\n", h->notes_refused);
 	if (h->event_count || h->epoch_count || h->note_count)
 		putc('\n', out);
+	return r;
+}
+
+int report_header_print(const struct report_header *h, FILE *out, int width)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *lines;
+	int r;
+
+	if (width <= 0)
+		return print_header(h, out);
+	lines = open_memstream(&text, &size);
+	if (!lines)
+		return -ENOMEM;
+	r = print_header(h, lines);
+	if (fclose(lines))
+		r = -ENOMEM;
+	if (!r)
+		wrap_print_lines(out, text, "  ", width);
+	free(text);
 	return r;
 }

@@ -72,6 +72,12 @@ int table_add_group_column(struct table *t, enum table_type type, const char *gr
 	return add_column(t, &column);
 }
 
+void table_set_spare(struct table *t, int column, int order)
+{
+	if (column >= 0 && column < t->column_count)
+		t->columns[column].spare = order;
+}
+
 int table_add_row(struct table *t)
 {
 	size_t columns = (size_t)t->column_count, room;
@@ -163,7 +169,7 @@ int table_print(const struct table *t, const struct report_header *h, enum table
 
 	switch (format) {
 	case TABLE_TEXT:
-		r = report_header_print(h, out);
+		r = report_header_print(h, out, width);
 		if (!r)
 			r = table_print_text(t, out, width);
 		break;

@@ -41,6 +41,10 @@ int table_add_group_column(struct table *t, enum table_type type, const char *gr
  * single. Otherwise as table_add_column. */
 int table_add_text_column(struct table *t, const char *key, const char *heading);
 
+/* A column that a narrow terminal may do without: those of the lowest order (from 1) go first, and
+ * are named below the table. */
+void table_set_spare(struct table *t, int column, int order);
+
 int table_add_row(struct table *t); /* 0 or -ENOMEM; cells start absent (JSON null, text empty) */
 /* Each sets a cell of the last row. Names are copied; in JSON one that is not UTF-8 is escaped. */
 int table_set_name(struct table *t, int column, const char *name, size_t size);

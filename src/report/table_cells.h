@@ -13,6 +13,7 @@ struct table_column {
 	const char *key;     /* NULL: in text only */
 	const char *heading; /* NULL: not in text */
 	bool plain;	     /* TABLE_NAME: backslashes stay single in text */
+	int spare;	     /* order in which it may be left out; 0: it may not */
 };
 
 struct table_cell {

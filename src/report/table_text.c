@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "report/table_cells.h"
+#include "report/wrap.h"
 #include "util/text.h"
 
 #define GAP	       2  /* columns between columns; 1 where they would not fit otherwise */
@@ -30,7 +31,8 @@ static char *escape(bool plain, const char *name, size_t size)
 /* The widths of all columns; 0: not shown. */
 struct layout {
 	size_t *widths;
-	int last; /* the last column shown */
+	int last;     /* the last column shown */
+	int left_out; /* columns */
 	size_t gap;
 	bool terminal;
 };
@@ -93,6 +95,31 @@ static size_t layout_least(const struct table *t, const struct layout *l)
 	return total;
 }
 
+static void layout_leave_out(const struct table *t, struct layout *l, int column)
+{
+	l->widths[column] = 0;
+	l->left_out++;
+	for (int c = 0; c < t->column_count; c++)
+		if (l->widths[c])
+			l->last = c;
+}
+
+/* Leaves out what can be spared, until the rest fits. */
+static void layout_spare(const struct table *t, struct layout *l, size_t width)
+{
+	while (layout_least(t, l) > width) {
+		int first = -1;
+
+		for (int c = 0; c < t->column_count; c++)
+			if (l->widths[c] && t->columns[c].spare &&
+			    (first < 0 || t->columns[c].spare < t->columns[first].spare))
+				first = c;
+		if (first < 0)
+			return;
+		layout_leave_out(t, l, first);
+	}
+}
+
 /* Takes the columns that are too many from the name columns, always from the widest. */
 static void layout_fit(const struct table *t, struct layout *l, size_t width)
 {
@@ -101,6 +128,7 @@ static void layout_fit(const struct table *t, struct layout *l, size_t width)
 
 	if (layout_least(t, l) > width)
 		l->gap = 1;
+	layout_spare(t, l, width);
 	for (int c = 0; c < t->column_count; c++)
 		total += l->widths[c] ? l->widths[c] + (c != l->last ? l->gap : 0) : 0;
 	for (; total > width; total--) {
@@ -258,7 +286,7 @@ static int print_headings(const struct table *t, const struct layout *l, FILE *o
 		const char *heading = t->columns[c].heading;
 		size_t width;
 
-		if (!heading)
+		if (!l->widths[c])
 			continue;
 		if (t->columns[c].type != TABLE_NAME) {
 			width = heading_width(&t->columns[c]);
@@ -267,7 +295,8 @@ static int print_headings(const struct table *t, const struct layout *l, FILE *o
 		r = print_name(
 			&(struct layout){.widths = l->widths,
 					 .last = t->columns[c].type == TABLE_NAME ? l->last : c,
-					 .gap = l->gap},
+					 .gap = l->gap,
+					 .terminal = l->terminal},
 			c, false, heading, strlen(heading), out);
 		if (t->columns[c].type != TABLE_NAME && c != l->last)
 			print_spaces(out, l->gap);
@@ -284,7 +313,7 @@ static int print_row(const struct table *t, const struct layout *l, size_t row, 
 	for (int c = 0; c < t->column_count && !r; c++) {
 		const struct table_cell *cell = table_cell_at(t, row, c);
 
-		if (!t->columns[c].heading)
+		if (!l->widths[c])
 			continue;
 		if (t->columns[c].type != TABLE_NAME)
 			print_number(l, c, cell_number(cell, t->columns[c].type, number), out);
@@ -294,6 +323,25 @@ static int print_row(const struct table *t, const struct layout *l, size_t row, 
 	}
 	putc('\n', out);
 	return r;
+}
+
+/* What a narrow terminal has no room for is not silently gone. */
+static void print_left_out(const struct table *t, const struct layout *l, FILE *out, int width)
+{
+	char text[1024];
+	int used = snprintf(text, sizeof(text), "(no room for:"), named = 0;
+
+	for (int c = 0; c < t->column_count; c++) {
+		const char *heading = t->columns[c].heading;
+
+		if (heading && !l->widths[c] && used < (int)sizeof(text) - 1)
+			used += snprintf(text + used, sizeof(text) - (size_t)used, "%s %.40s",
+					 named++ ? "," : "", heading);
+	}
+	if (used < (int)sizeof(text) - 1)
+		snprintf(text + used, sizeof(text) - (size_t)used, ")");
+	wrap_print(out, text, 0, " ", width);
+	putc('\n', out);
 }
 
 int table_print_text(const struct table *t, FILE *out, int width)
@@ -309,6 +357,8 @@ int table_print_text(const struct table *t, FILE *out, int width)
 		r = print_headings(t, &l, out);
 	for (size_t row = 0; row < t->row_count && !r; row++)
 		r = print_row(t, &l, row, out);
+	if (!r && l.left_out)
+		print_left_out(t, &l, out, width);
 	free(l.widths);
 	return r;
 }
