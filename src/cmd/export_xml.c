@@ -5,6 +5,25 @@
 
 /* culprit export --xml: samples by load module, file, function and line. */
 
+static bool extent(void *arg, const struct query_image *image, uint64_t *ret_start,
+		   uint64_t *ret_length)
+{
+	struct image_facts facts;
+	uint64_t start = UINT64_MAX, end = 0;
+
+	if (image_find_facts(arg, &image->id, image->path, &facts, NULL))
+		return false;
+	for (uint32_t i = 0; i < facts.segment_count; i++) {
+		const struct image_segment *s = &facts.segments[i];
+
+		start = s->address < start ? s->address : start;
+		end = s->address + s->file_size > end ? s->address + s->file_size : end;
+	}
+	*ret_start = start;
+	*ret_length = end - start;
+	return start < end;
+}
+
 int export_xml(struct report_options *report, const char *file, struct diag *diag)
 {
 	struct rank_options by = {.by = RANK_LINE, .function = report->function, .loops = true};
@@ -22,10 +41,11 @@ int export_xml(struct report_options *report, const char *file, struct diag *dia
 	}
 	if (!r) {
 		size_t count;
+		const struct xml_modules modules = {extent, s.finder};
 		const struct db_epoch *const *epochs = db_reader_selected(s.reader, &count);
 
 		buf_init(&b, EXPORT_MAX_BYTES);
-		xml_write_profile(s.query, rank, count ? epochs[0]->name : "", &b);
+		xml_write_profile(s.query, rank, &modules, count ? epochs[0]->name : "", &b);
 		r = export_save(&b, file, diag);
 		buf_free(&b);
 	}

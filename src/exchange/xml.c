@@ -85,19 +85,31 @@ static void close_levels(struct buf *b, int levels)
 		buf_printf(b, "%s", ends[i]);
 }
 
-static void open_levels(struct buf *b, int levels, const struct rank_row *r)
+static void put_module(struct buf *b, const struct xml_modules *modules,
+		       const struct query_image *image)
+{
+	char id[IMAGE_ID_TEXT_MAX];
+	uint64_t start, length;
+
+	if (!image || image->id.kind == IMAGE_UNKNOWN)
+		return;
+	image_id_format(&image->id, id);
+	quote_xml(b, "build_id", id);
+	if (modules && modules->extent(modules->arg, image, &start, &length))
+		buf_printf(b, " start=\"0x%" PRIx64 "\" length=\"%" PRIu64 "\"", start, length);
+}
+
+static void open_levels(struct buf *b, const struct xml_modules *modules, int levels,
+			const struct rank_row *r)
 {
 	static const char *const begins[] = {"<P", "<F", "<LM"};
 	const char *const names[] = {function_of(r), file_of(r), image_of(r)};
-	char id[IMAGE_ID_TEXT_MAX];
 
 	while (levels-- > 0) {
 		buf_printf(b, "%s", begins[levels]);
 		quote_xml(b, "n", names[levels]);
-		if (levels == 2 && r->image && r->image->id.kind != IMAGE_UNKNOWN) {
-			image_id_format(&r->image->id, id);
-			quote_xml(b, "build_id", id);
-		}
+		if (levels == 2)
+			put_module(b, modules, r->image);
 		buf_printf(b, ">\n");
 	}
 }
@@ -172,8 +184,8 @@ static void put_metrics(struct buf *b, const struct query *q)
 	buf_printf(b, "</METRICS>\n");
 }
 
-int xml_write_profile(const struct query *q, const struct rank *k, const char *target,
-		      struct buf *out)
+int xml_write_profile(const struct query *q, const struct rank *k,
+		      const struct xml_modules *modules, const char *target, struct buf *out)
 {
 	const struct rank_row **rows = calloc(k->row_count + 1, sizeof(*rows)), *last = NULL;
 
@@ -202,7 +214,7 @@ int xml_write_profile(const struct query *q, const struct rank *k, const char *t
 			close_levels(out, levels);
 			open = NULL;
 		}
-		open_levels(out, levels, rows[i]);
+		open_levels(out, modules, levels, rows[i]);
 		change_loops(out, open, rows + i, k->row_count - i);
 		put_row(out, q, rows[i]);
 		last = rows[i];

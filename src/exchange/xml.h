@@ -2,6 +2,8 @@
 #ifndef CULPRIT_EXCHANGE_XML_H
 #define CULPRIT_EXCHANGE_XML_H
 
+#include <stdbool.h>
+#include <stdint.h>
 #include "analyze/rank.h"
 #include "util/buf.h"
 
@@ -10,10 +12,18 @@
  * events), then load modules, files, procedures, loops and statements, and at the statements the
  * metrics' values in event units (samples times period). Sums are the reader's. Loops are of the
  * machine code: lines of their first and last sampled statement, and the header's address. k: by
- * RANK_LINE, with loops. target:
+ * RANK_LINE, with loops. modules: NULL: their attributes are not known. target:
  * what was profiled. 0, or the buffer's error.
  */
-int xml_write_profile(const struct query *q, const struct rank *k, const char *target,
-		      struct buf *out);
+struct xml_modules {
+	/* Where the code of an image begins, by the image's own addresses, and the bytes up to its
+	 * end. False: not known. */
+	bool (*extent)(void *arg, const struct query_image *image, uint64_t *ret_start,
+		       uint64_t *ret_length);
+	void *arg;
+};
+
+int xml_write_profile(const struct query *q, const struct rank *k,
+		      const struct xml_modules *modules, const char *target, struct buf *out);
 
 #endif

@@ -317,17 +317,36 @@ static int code_from_cache(struct image_finder *f, struct found_image *im, uint6
 	return 0;
 }
 
-int image_find_layout(struct image_finder *f, const struct image_id *id, const char *path,
-		      struct image_layout **ret, struct diag *diag)
+/* A descriptor of the image's file. */
+static int open_file(struct image_finder *f, const struct image_id *id, const char *path,
+		     struct diag *diag)
 {
 	struct found_image *im;
 	int err = finder_image(f, id, path, &im, diag);
-	if (err < 0)
-		return err;
-	int fd = finder_open_file(f, im, diag);
+
+	return err < 0 ? err : finder_open_file(f, im, diag);
+}
+
+int image_find_layout(struct image_finder *f, const struct image_id *id, const char *path,
+		      struct image_layout **ret, struct diag *diag)
+{
+	int fd = open_file(f, id, path, diag);
+
 	if (fd < 0)
 		return fd;
-	err = image_worker_layout(f->worker, fd, ret, diag);
+	int err = image_worker_layout(f->worker, fd, ret, diag);
+	close(fd);
+	return err;
+}
+
+int image_find_facts(struct image_finder *f, const struct image_id *id, const char *path,
+		     struct image_facts *ret, struct diag *diag)
+{
+	int fd = open_file(f, id, path, diag);
+
+	if (fd < 0)
+		return fd;
+	int err = image_worker_facts(f->worker, fd, ret, diag);
 	close(fd);
 	return err;
 }

@@ -4,6 +4,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include "image/facts.h"
 #include "image/lines.h"
 #include "image/symbols.h"
 #include "image/worker.h"
@@ -39,6 +40,10 @@ int image_find_code(struct image_finder *f, const struct image_id *id, const cha
  * time. */
 int image_find_layout(struct image_finder *f, const struct image_id *id, const char *path,
 		      struct image_layout **ret, struct diag *diag);
+
+/* As image_facts_read(), of files only. */
+int image_find_facts(struct image_finder *f, const struct image_id *id, const char *path,
+		     struct image_facts *ret, struct diag *diag);
 
 /* What kind of machine code it is (ELF's EM_... number, 32 or 64 bits): of its file while there is
  * one, else this machine's. */

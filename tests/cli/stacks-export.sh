@@ -117,6 +117,13 @@ assert stacks == {"main;one;leaf;small": 7}, stacks
 assert clock["endValue"] == 160 * 10**6
 P
 check "speedscope's file has a profile for each event" python3 speedscope.py
+"$culprit" export -i a.db --event cache-misses --speedscope some.json
+check "of a selection it has the frames of its stacks, and no others" python3 - <<'P'
+import json
+j = json.load(open("some.json"))
+used = {i for p in j["profiles"] for s in p["samples"] for i in s}
+assert used == set(range(len(j["shared"]["frames"]))) and len(used) == 4, (used, j["shared"])
+P
 if [ -x "${CHROMIUM:-/usr/bin/chromium}" ] && [ -d "$browser/node_modules/speedscope" ]; then
 	node "$browser/speedscope.mjs" a.json a.pb.gz >browser.out 2>&1
 	status=$?
@@ -152,6 +159,8 @@ def total(scope, metric):
     return sum(float(m.get("v")) for m in scope.iter("M") if m.get("n") == metric)
 modules = profile.findall("PROFILESCOPETREE/PGM/LM")
 assert len(modules) == 1 and modules[0].get("n").endswith("/app")
+start, length = int(modules[0].get("start"), 16), int(modules[0].get("length"))
+assert (start, length) == tuple(int(n, 16) for n in sys.argv[1].split()), (start, length)
 assert total(modules[0], "0") == 160 * 10**6 and total(modules[0], "1") == 7000
 by_function = {p.get("n"): total(p, "0") for p in modules[0].iter("P")}
 assert by_function["one"] == 50 * 10**6 and by_function["small"] == 106 * 10**6, by_function
@@ -160,7 +169,9 @@ assert lines[4] == 106 * 10**6, lines
 assert all(f.get("n").endswith("app.c") for f in modules[0].iter("F"))
 assert not list(modules[0].iter("L")), "there is no loop"
 P
-check "XML has load module, file, function and line" python3 check_xml.py
+# Its one executable segment: address and bytes.
+check "XML has load module, file, function and line" python3 check_xml.py \
+	"$(readelf -lW app | awk '$1 == "LOAD" && / R E / { print $3, $5 }')"
 
 check_match "counts have each procedure" a.counts "^procedure $(printf '0x%x' "$(address leaf)") [0-9]+ leaf\$"
 check_match "and each block of it" a.counts "^block $(printf '0x%x' "$(address leaf)") 0x[0-9a-f]+ [0-9]+ [1-9][0-9]*\$"

@@ -408,7 +408,7 @@ static void xml(void **state)
 		assert_int_equal(query_finish(q, NULL), 0);
 		assert_int_equal(rank_new(q, &by, &source, &k, NULL), 0);
 		buf_init(&b, 1u << 30);
-		assert_int_equal(xml_write_profile(q, k, about.title, &b), 0);
+		assert_int_equal(xml_write_profile(q, k, NULL, about.title, &b), 0);
 		check_clean(&b);
 		buf_append_u8(&b, 0);
 		assert_true(check_tags((char *)b.data, &statements) ==
