@@ -119,6 +119,8 @@ int read_perf_data(const struct reading *in, struct harvest *harvest, struct dia
 		p->in = in;
 		r = perf_read(p, in, diag);
 	}
+	if (!r)
+		r = perf_world_flush(p);
 	if (r == -ENOMEM)
 		diag_fail(diag, ENOMEM, "out of memory");
 	if (r == -ENOSPC)

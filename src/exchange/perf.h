@@ -140,6 +140,7 @@ struct perf_attr *perf_header_find(struct perf *p, const uint8_t *record, size_t
 /* perf_stream.c. Records one after the other; returns the bytes of those that are complete. */
 struct perf_stream {
 	uint64_t skip; /* bytes still to come that are no records */
+	bool ended;    /* what follows cannot be told apart */
 };
 size_t perf_stream_feed(struct perf *p, struct perf_stream *s, struct perf_block *block,
 			const uint8_t *data, size_t size);
@@ -157,6 +158,8 @@ void perf_record_take(struct perf *p, const uint8_t *record, size_t size);
 
 /* perf_sample.c */
 void perf_sample_take(struct perf *p, const uint8_t *record, size_t size);
+/* It, or another record, will be taken soon. */
+void perf_sample_expect(struct perf *p, const uint8_t *record, size_t size);
 
 /* perf_stack.c */
 struct perf_copy { /* of the registers and the stack of a process */
@@ -199,10 +202,23 @@ void perf_world_cgroup(struct perf *p, uint64_t id, const char *path, size_t siz
 /* What a sample of a thread is charged to. 0 or an error of the harvest. */
 int perf_world_subject(struct perf *p, uint32_t pid, uint32_t tid, uint64_t cgroup, uint32_t *ret);
 
+struct perf_sampled {
+	uint32_t pid, event, subject;
+	enum perf_mode mode;
+	uint64_t address;
+};
+
 enum perf_found { PERF_FOUND, PERF_NO_PROCESS, PERF_NO_MAPPING, PERF_NO_KERNEL };
 /* The place of an address. Always gives one: where nothing is known, in the unknown image. */
 int perf_world_place(struct perf *p, uint32_t pid, enum perf_mode mode, uint64_t address,
 		     uint32_t *ret, enum perf_found *ret_found);
+/* A sample of it will come soon: its memory is fetched. */
+void perf_world_expect(const struct perf *p, uint32_t pid, enum perf_mode mode, uint64_t address);
+/* The same, and counts a sample of it. */
+int perf_world_sample(struct perf *p, const struct perf_sampled *s, uint32_t *ret,
+		      enum perf_found *ret_found);
+/* To be called before the harvest is looked at. */
+int perf_world_flush(struct perf *p);
 /* What a process has mapped there, NULL: nothing that is known. */
 const struct perf_range *perf_world_range(const struct perf *p, uint32_t pid, uint64_t address);
 

@@ -12,6 +12,7 @@
 /* More is delivered as it is, and counted. */
 #define ENTRIES_MAX	(16u << 20)
 #define BLOCK_BYTES_MAX (1u << 30)
+#define AHEAD		8 /* records whose memory is fetched before their turn */
 
 static int compare(const void *a, const void *b)
 {
@@ -60,6 +61,11 @@ static void deliver(struct perf *p, const struct perf_entry *e)
 	leave_block(p, e->block);
 }
 
+static void expect(struct perf *p, const struct perf_entry *e)
+{
+	perf_sample_expect(p, e->record, perf_u16(e->record + 6));
+}
+
 static void deliver_until(struct perf *p, uint64_t limit)
 {
 	struct perf_order *o = &p->order;
@@ -68,8 +74,11 @@ static void deliver_until(struct perf *p, uint64_t limit)
 	if (!o->sorted && o->count)
 		qsort(o->list, o->count, sizeof(*o->list), compare);
 	o->sorted = true;
-	for (; done < o->count && o->list[done].time <= limit; done++)
+	for (; done < o->count && o->list[done].time <= limit; done++) {
+		if (done + AHEAD < o->count)
+			expect(p, &o->list[done + AHEAD]);
 		deliver(p, &o->list[done]);
+	}
 	for (size_t i = done; i < o->count; i++)
 		o->list[i - done] = o->list[i];
 	o->count -= done;

@@ -133,15 +133,17 @@ static void take_other(struct perf *p, uint32_t type, const struct body *b)
 
 void perf_record_take(struct perf *p, const uint8_t *record, size_t size)
 {
-	struct perf_attr *a = perf_header_find(p, record, size);
 	struct body b = {record + 8, size - 8, perf_u16(record + 4)};
 	uint32_t type = perf_u32(record);
-	int trailer = a ? (a->time_back > a->id_back ? a->time_back : a->id_back) : 0;
+	struct perf_attr *a;
+	int trailer;
 
 	if (type == PERF_RECORD_SAMPLE) {
 		perf_sample_take(p, record, size);
 		return;
 	}
+	a = perf_header_find(p, record, size);
+	trailer = a ? (a->time_back > a->id_back ? a->time_back : a->id_back) : 0;
 	if (a && a->pid_back > trailer)
 		trailer = a->pid_back;
 	/* Names end with a zero byte before the trailer, so it does not hurt if there is none. */

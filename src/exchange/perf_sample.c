@@ -327,16 +327,17 @@ static int add_branches(struct perf *p, const struct perf_attr *a, const struct 
 
 static int add_sample(struct perf *p, struct perf_attr *a, const struct sample *s)
 {
-	uint32_t subject, place;
+	struct perf_sampled sampled = {.pid = s->pid, .mode = s->mode, .address = s->ip};
+	uint32_t subject = 0, place;
 	enum perf_found found;
 	int r = perf_header_name(p, a);
 
 	if (!r)
 		r = perf_world_subject(p, s->pid, s->tid, s->cgroup, &subject);
+	sampled.event = a->event;
+	sampled.subject = subject;
 	if (!r)
-		r = perf_world_place(p, s->pid, s->mode, s->ip, &place, &found);
-	if (!r)
-		r = harvest_sample(p->harvest, a->event, subject, place, 1);
+		r = perf_world_sample(p, &sampled, &place, &found);
 	if (r)
 		return r;
 	a->samples++;
@@ -373,4 +374,16 @@ void perf_sample_take(struct perf *p, const uint8_t *record, size_t size)
 	r = add_sample(p, a, &s);
 	if (r == -ENOMEM || r == -ENOSPC)
 		p->error = r;
+}
+
+void perf_sample_expect(struct perf *p, const uint8_t *record, size_t size)
+{
+	const struct perf_attr *a = p->attrs;
+	size_t ip = 8 + (a && a->sample_type & PERF_SAMPLE_IDENTIFIER ? 8 : 0);
+
+	/* Of several events it is guessed from the first; nothing depends on it. */
+	if (perf_u32(record) == PERF_RECORD_SAMPLE && a && a->sample_type & PERF_SAMPLE_IP &&
+	    size >= ip + 16)
+		perf_world_expect(p, perf_u32(record + ip + 8), mode_of(perf_u16(record + 4)),
+				  perf_u64(record + ip));
 }

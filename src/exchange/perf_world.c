@@ -9,6 +9,7 @@
 
 #define THREADS_MAX (1u << 20)
 #define CACHE_BITS  16
+#define PENDING_MAX ((1u << 30) - 1)
 #define COMM_MAX    64
 #define NO_SUBJECT  UINT32_MAX
 #define IDLE	    0 /* the process of the idle threads */
@@ -17,6 +18,7 @@ struct thread {
 	char comm[COMM_MAX];
 	uint32_t subject; /* of the cgroup that it was last seen in */
 	uint64_t cgroup;
+	uint32_t tid;
 };
 
 struct process {
@@ -25,10 +27,12 @@ struct process {
 	uint32_t pid;
 };
 
+/* Where an address was found, and samples there that the harvest has not been told of: so a sample
+ * of code that was sampled before touches one line of memory. */
 struct found {
-	uint64_t address, version;
-	uint32_t place;
-	uint8_t found;
+	uint64_t address, version, event_place; /* event << 32 | place */
+	uint32_t subject;
+	uint32_t pending : 30, found : 2;
 };
 
 struct perf_world {
@@ -36,6 +40,7 @@ struct perf_world {
 	struct thread *threads;
 	struct process *processes;
 	size_t thread_count, thread_room, process_count, process_room;
+	size_t last_thread, last_process; /* of the last sample */
 	struct perf_space *kernel;
 	uint64_t refused, births;
 	bool has_kernel;
@@ -79,10 +84,13 @@ void perf_world_free(struct perf_world *w)
 	free(w);
 }
 
-static struct process *process_known(struct perf_world *w, uint32_t pid)
+static struct process *process_known(const struct perf_world *w, uint32_t pid)
 {
-	uint64_t i;
+	uint64_t i = w->last_process;
 
+	/* Samples of one come together. */
+	if (i < w->process_count && w->processes[i].pid == pid)
+		return &w->processes[i];
 	return map64_get(w->process_of, pid, &i) ? NULL : &w->processes[i];
 }
 
@@ -114,8 +122,10 @@ static struct process *process_get(struct perf_world *w, uint32_t pid)
 
 static struct thread *thread_known(struct perf_world *w, uint32_t tid)
 {
-	uint64_t i;
+	uint64_t i = w->last_thread;
 
+	if (i < w->thread_count && w->threads[i].tid == tid)
+		return &w->threads[i];
 	return map64_get(w->thread_of, tid, &i) ? NULL : &w->threads[i];
 }
 
@@ -137,7 +147,7 @@ static struct thread *thread_get(struct perf_world *w, uint32_t tid)
 	if (map64_put(w->thread_of, tid, w->thread_count))
 		return NULL;
 	known = &w->threads[w->thread_count++];
-	*known = (struct thread){.subject = NO_SUBJECT};
+	*known = (struct thread){.subject = NO_SUBJECT, .tid = tid};
 	return known;
 }
 
@@ -349,6 +359,7 @@ int perf_world_subject(struct perf *p, uint32_t pid, uint32_t tid, uint64_t cgro
 
 	if (!t)
 		return -ENOSPC;
+	p->world->last_thread = (size_t)(t - p->world->threads);
 	if (t->subject != NO_SUBJECT && t->cgroup == cgroup) {
 		*ret = t->subject;
 		return 0;
@@ -374,15 +385,84 @@ const struct perf_range *perf_world_range(const struct perf *p, uint32_t pid, ui
 	return process ? perf_space_find(process->space, address) : NULL;
 }
 
+static int tell_pending(struct perf *p, struct found *f)
+{
+	int r = f->pending ? harvest_sample(p->harvest, (uint32_t)(f->event_place >> 32),
+					    f->subject, (uint32_t)f->event_place, f->pending)
+			   : 0;
+
+	f->pending = 0;
+	return r;
+}
+
+int perf_world_flush(struct perf *p)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < 1u << CACHE_BITS && !r; i++)
+		r = tell_pending(p, &p->world->cache[i]);
+	return r;
+}
+
+static struct found *memo_of(struct perf_world *w, const struct perf_space *space, uint64_t address)
+{
+	return &w->cache[hash_u64(address ^ perf_space_version(space) << 40) >> (64 - CACHE_BITS)];
+}
+
+void perf_world_expect(const struct perf *p, uint32_t pid, enum perf_mode mode, uint64_t address)
+{
+	struct perf_world *w = p->world;
+	const struct process *last = w->process_count ? &w->processes[w->last_process] : NULL;
+
+	if (mode == PERF_KERNEL)
+		__builtin_prefetch(memo_of(w, w->kernel, address), 1);
+	else if (last && last->pid == pid)
+		__builtin_prefetch(memo_of(w, last->space, address), 1);
+}
+
+static int find_place(struct perf *p, struct perf_space *space, enum perf_mode mode,
+		      uint64_t address, struct found **ret)
+{
+	const struct perf_range *range;
+	struct found *memo;
+	uint32_t place;
+	int r;
+
+	memo = memo_of(p->world, space, address);
+	*ret = memo;
+	if (memo->address == address && memo->version == perf_space_version(space))
+		return 0;
+	range = perf_space_find(space, address);
+	r = tell_pending(p, memo);
+	if (!r)
+		r = range ? harvest_place(p->harvest, range->image, address + range->base, &place)
+			  : places_unknown(p->harvest, address, &place);
+	if (r)
+		return r;
+	*memo = (struct found){
+		.address = address,
+		.version = perf_space_version(space),
+		.event_place = place,
+		.found = range		       ? PERF_FOUND
+			 : mode == PERF_KERNEL ? PERF_NO_KERNEL
+					       : PERF_NO_MAPPING,
+	};
+	return 0;
+}
+
+static struct perf_space *space_of(struct perf_world *w, uint32_t pid, enum perf_mode mode)
+{
+	const struct process *process = mode == PERF_USER ? process_known(w, pid) : NULL;
+
+	if (process)
+		w->last_process = (size_t)(process - w->processes);
+	return mode == PERF_KERNEL ? w->kernel : process ? process->space : NULL;
+}
+
 int perf_world_place(struct perf *p, uint32_t pid, enum perf_mode mode, uint64_t address,
 		     uint32_t *ret, enum perf_found *ret_found)
 {
-	struct perf_world *w = p->world;
-	struct process *process = mode == PERF_USER ? process_known(w, pid) : NULL;
-	struct perf_space *space = mode == PERF_KERNEL ? w->kernel
-				   : process	       ? process->space
-						       : NULL;
-	const struct perf_range *range;
+	struct perf_space *space = space_of(p->world, pid, mode);
 	struct found *memo;
 	int r;
 
@@ -390,17 +470,37 @@ int perf_world_place(struct perf *p, uint32_t pid, enum perf_mode mode, uint64_t
 		*ret_found = PERF_NO_PROCESS;
 		return places_unknown(p->harvest, address, ret);
 	}
-	memo = &w->cache[hash_u64(address ^ perf_space_version(space) << 40) >> (64 - CACHE_BITS)];
-	if (memo->address == address && memo->version == perf_space_version(space)) {
-		*ret = memo->place;
+	r = find_place(p, space, mode, address, &memo);
+	if (!r) {
+		*ret = (uint32_t)memo->event_place;
 		*ret_found = memo->found;
-		return 0;
 	}
-	range = perf_space_find(space, address);
-	*ret_found = range ? PERF_FOUND : mode == PERF_KERNEL ? PERF_NO_KERNEL : PERF_NO_MAPPING;
-	r = range ? harvest_place(p->harvest, range->image, address + range->base, ret)
-		  : places_unknown(p->harvest, address, ret);
-	if (!r)
-		*memo = (struct found){address, perf_space_version(space), *ret, *ret_found};
+	return r;
+}
+
+int perf_world_sample(struct perf *p, const struct perf_sampled *s, uint32_t *ret,
+		      enum perf_found *ret_found)
+{
+	struct perf_space *space = space_of(p->world, s->pid, s->mode);
+	struct found *memo;
+	int r;
+
+	if (!space) {
+		*ret_found = PERF_NO_PROCESS;
+		r = places_unknown(p->harvest, s->address, ret);
+		return r ? r : harvest_sample(p->harvest, s->event, s->subject, *ret, 1);
+	}
+	r = find_place(p, space, s->mode, s->address, &memo);
+	if (r)
+		return r;
+	*ret = (uint32_t)memo->event_place;
+	*ret_found = memo->found;
+	if (memo->event_place >> 32 != s->event || memo->subject != s->subject ||
+	    memo->pending == PENDING_MAX) {
+		r = tell_pending(p, memo);
+		memo->event_place = (uint64_t)s->event << 32 | *ret;
+		memo->subject = s->subject;
+	}
+	memo->pending++;
 	return r;
 }
