@@ -35,11 +35,12 @@ static void fill(struct image_unwind *u)
 
 static int find_code(void *arg, const struct harvest_image *image, struct reading_code *ret)
 {
-	struct image_unwind *u = calloc(1, sizeof(*u));
+	struct image_unwind *u;
 
 	(void)arg;
 	if (image->path_size % 2)
 		return -ENOENT;
+	u = calloc(1, sizeof(*u));
 	*ret = (struct reading_code){
 		.segments = calloc(1, sizeof(*ret->segments)), .segment_count = 1, .unwind = u};
 	u->rows = calloc(ROWS, sizeof(*u->rows));

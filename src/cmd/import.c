@@ -2,12 +2,15 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include "cmd/cmd.h"
+#include "cmd/progress.h"
+#include "cmd/signals.h"
 #include "exchange/import.h"
 #include "util/text.h"
 
@@ -44,7 +47,12 @@ struct importing {
 	struct import_target target;
 	const char *file, *format, *program;
 	bool quiet;
+	bool from_pipe; /* whose other end may be what Ctrl-C is meant for */
+	int signals;
+	int ended_by; /* a signal; 0: none */
 };
+
+static const int endings[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, 0};
 
 static int take_option(void *arg, int value, const char *text, struct diag *diag)
 {
@@ -77,6 +85,45 @@ static int take_option(void *arg, int value, const char *text, struct diag *diag
 	}
 }
 
+static int watch(void *arg, const char *doing, uint64_t done, uint64_t of)
+{
+	struct importing *i = arg;
+	int number = i->ended_by ? 0 : signals_next(i->signals);
+
+	/* "perf record -o - | culprit import -": it ends the recording, of which the rest comes. */
+	if (number == SIGINT && i->from_pipe)
+		i->from_pipe = false;
+	else if (number)
+		i->ended_by = number;
+	if (i->ended_by)
+		return -ECANCELED;
+	if (i->quiet)
+		return 0;
+	if (strcmp(doing, "reading"))
+		progress_show("culprit: %s: %s, %llu of %llu", i->file, doing,
+			      (unsigned long long)done, (unsigned long long)of);
+	else if (of)
+		progress_show("culprit: %s: reading, %llu of %llu MB", i->file,
+			      (unsigned long long)(done / 1000000),
+			      (unsigned long long)(of / 1000000));
+	else
+		progress_show("culprit: %s: reading, %llu MB", i->file,
+			      (unsigned long long)(done / 1000000));
+	return 0;
+}
+
+/* Ends as the signal would have ended us. */
+static void end_by_signal(int number)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, number);
+	signal(number, SIG_DFL);
+	sigprocmask(SIG_UNBLOCK, &set, NULL);
+	raise(number);
+}
+
 /* Opened here, with the rights of whoever asks; read by the child. */
 static int open_input(struct importing *i, int *ret, struct diag *diag)
 {
@@ -88,6 +135,7 @@ static int open_input(struct importing *i, int *ret, struct diag *diag)
 	if (fd == STDIN_FILENO && isatty(fd))
 		return diag_fail(diag, EINVAL, "no profile comes through a terminal: name a file");
 	if (!fstat(fd, &st)) {
+		i->from_pipe = S_ISFIFO(st.st_mode);
 		if (S_ISDIR(st.st_mode)) {
 			close(fd);
 			return diag_fail(diag, EISDIR,
@@ -132,8 +180,10 @@ static int import(struct importing *i, struct diag *diag)
 	char cut[IMPORT_CUT_MAX] = "", path[PATH_MAX];
 	/* Reports will look for it from elsewhere. */
 	const char *found = i->program ? realpath(i->program, path) : NULL;
-	struct import_source source = {
-		.format = i->format, .program = found ? found : i->program, .root = i->target.root};
+	struct import_source source = {.format = i->format,
+				       .program = found ? found : i->program,
+				       .root = i->target.root,
+				       .watch = {watch, i}};
 	struct import_result result;
 	struct diag why = {""};
 	struct buf bytes;
@@ -141,6 +191,10 @@ static int import(struct importing *i, struct diag *diag)
 
 	if (r)
 		return r;
+	i->signals = signals_take(endings, diag);
+	if (i->signals < 0)
+		return i->signals;
+	i->target.watch = source.watch;
 	source.end_ns = i->target.end_ns;
 	buf_init(&bytes, HARVEST_BYTES_MAX);
 	r = import_read(&source, &bytes, cut, &why);
@@ -149,8 +203,10 @@ static int import(struct importing *i, struct diag *diag)
 	buf_free(&bytes);
 	if (source.fd != STDIN_FILENO)
 		close(source.fd);
+	progress_clear();
 	if (r)
-		return diag_fail(diag, -r, "%s: %s", i->file, why.text);
+		return diag_fail(diag, -r, "%s: %s", i->file,
+				 i->ended_by ? "stopped; nothing of it is stored" : why.text);
 	if (!i->quiet)
 		tell(i, &result);
 	if (cut[0])
@@ -175,5 +231,10 @@ int cmd_import(int argc, char **argv)
 		i.file = argv[operand];
 	if (!i.target.db || !*i.target.db)
 		i.target.db = "culprit.db";
-	return import(&i, &diag) ? cmd_fail(&diag) : CMD_OK;
+	if (!import(&i, &diag))
+		return CMD_OK;
+	cmd_fail(&diag);
+	if (i.ended_by)
+		end_by_signal(i.ended_by);
+	return CMD_FAILURE;
 }

@@ -236,6 +236,15 @@ void db_writer_free(struct db_writer *w)
 	free(w);
 }
 
+void db_writer_abandon(struct db_writer *w)
+{
+	struct diag diag;
+
+	if (w && w->epoch_fd >= 0)
+		writer_remove_epoch(w, w->epoch, &diag);
+	db_writer_free(w);
+}
+
 static int end_epoch(struct db_writer *w, struct diag *diag)
 {
 	if (w->epoch_fd < 0)

@@ -26,6 +26,8 @@ int db_writer_open(const char *path, const char *machine, const struct io *io,
 int db_writer_close(struct db_writer *w, struct diag *diag);
 /* Gives up without sealing, as after an error. */
 void db_writer_free(struct db_writer *w);
+/* The same, and removes the current epoch with all that was written to it. */
+void db_writer_abandon(struct db_writer *w);
 
 /*
  * Starts a new epoch and seals the current one. Epochs are named by their start in UTC,

@@ -19,7 +19,8 @@ void import_dispatch(int argc, char **argv);
 
 #define IMPORT_CUT_MAX 200
 
-/* Is told every so often what is done. What it returns, when that is not 0, ends the import. */
+/* Is told every so often what is done. A negative errno of it ends the import, of which nothing is
+ * kept; once all samples are stored only the keeping of names. */
 struct import_watch {
 	/* of: 0 when it is not known how much there is. */
 	int (*tell)(void *arg, const char *doing, uint64_t done, uint64_t of);

@@ -13,6 +13,7 @@
 #include "util/io.h"
 
 #define PIPE_BLOCK_BYTES (4u << 20)
+#define PIECE_BYTES	 (4u << 20) /* between two words of progress */
 #define RECORD_BYTES_MAX 65536
 #define ZSTD_BYTES_MAX	 (64u << 20) /* that one compressed record may hold */
 
@@ -185,6 +186,7 @@ size_t perf_stream_feed(struct perf *p, struct perf_stream *s, struct perf_block
 		bytes = perf_u16(data + at + 6);
 		if (bytes < 8) {
 			stop(p, "a record has no length");
+			s->ended = true;
 			return size;
 		}
 		if (bytes > left)
@@ -204,6 +206,7 @@ static int read_pipe(struct perf *p, const struct reading *in, struct diag *diag
 	struct perf_stream s = {0};
 	struct perf_block *b = perf_block_new(PIPE_BLOCK_BYTES), *next;
 	size_t start = 0, end, used;
+	uint64_t came = 0;
 	bool in_hand = in->start_size > 0; /* records that came with the start */
 	ssize_t n;
 	int r;
@@ -233,6 +236,8 @@ static int read_pipe(struct perf *p, const struct reading *in, struct diag *diag
 			break;
 		in_hand = false;
 		b->size += (size_t)n;
+		came += (size_t)n;
+		reading_tell(in, came, 0);
 		used = perf_stream_feed(p, &s, b, b->data, b->size);
 		next = perf_block_new(PIPE_BLOCK_BYTES);
 		if (!next) {
@@ -260,8 +265,19 @@ static int read_mapped(struct perf *p, const uint8_t *data, size_t size, struct 
 		return r;
 	if (end > size) /* the pipe's form, in a file */
 		end = size;
-	used = perf_stream_feed(p, &s, NULL, data + start, end - start);
-	if (used < end - start || s.skip)
+	for (size_t at = start; at < end && !p->error && !s.ended; at += used) {
+		size_t left = end - at;
+
+		reading_tell(p->in, at, end);
+		used = perf_stream_feed(p, &s, NULL, data + at,
+					left < PIECE_BYTES ? left : PIECE_BYTES);
+		/* All that a piece may leave is a record that goes on behind it. */
+		if (used == 0 || (left < PIECE_BYTES && used < left)) {
+			stop(p, "the file ends in the middle of a record");
+			break;
+		}
+	}
+	if (s.skip)
 		stop(p, "the file ends in the middle of a record");
 	return 0;
 }

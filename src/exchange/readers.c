@@ -71,6 +71,12 @@ int reader_choose(const char *name, const uint8_t *start, size_t size, reader **
 	return diag_fail(diag, EINVAL, "no format is called '%s'", wanted);
 }
 
+void reading_tell(const struct reading *in, uint64_t done, uint64_t of)
+{
+	if (in->host)
+		in->host->progress(in->host->arg, done, of);
+}
+
 int reading_load(const struct reading *in, uint8_t **ret, size_t *ret_size, struct diag *diag)
 {
 	struct buf all;
@@ -83,6 +89,7 @@ int reading_load(const struct reading *in, uint8_t **ret, size_t *ret_size, stru
 
 		n = room ? io_read(in->fd, room, PIECE_BYTES) : all.error;
 		all.size += n > 0 ? (size_t)n : 0;
+		reading_tell(in, all.size, 0);
 	} while (n > 0);
 	if (n == 0) {
 		*ret = all.data;

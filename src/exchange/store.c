@@ -10,9 +10,11 @@
 #include "util/clock.h"
 
 #define BATCH_ROWS (4u << 20)
+#define TELL_EACH  65536 /* rows */
 
 struct filling {
 	struct store *s;
+	const struct import_target *target;
 	struct import_result *result;
 	struct db_writer *writer;
 	struct db_batch *batch;
@@ -21,6 +23,13 @@ struct filling {
 	uint64_t start_ns, end_ns;
 	uint64_t outside; /* samples at offsets of a file where it has no code */
 };
+
+int store_tell(const struct import_target *target, const char *doing, uint64_t done, uint64_t of)
+{
+	const struct import_watch *w = &target->watch;
+
+	return w->tell ? w->tell(w->arg, doing, done, of) : 0;
+}
 
 static void forget_numbers(struct filling *f)
 {
@@ -179,7 +188,13 @@ static int add_list(struct filling *f, const struct store_list *list,
 		    int (*add)(struct filling *f, const struct store_count *c), struct diag *diag)
 {
 	for (size_t i = 0; i < list->count; i++) {
-		int r = list->at[i].count ? add(f, &list->at[i]) : 0;
+		int r = 0;
+
+		if (i % TELL_EACH == 0)
+			r = store_tell(f->target, "storing", i, list->count);
+		if (r)
+			return r;
+		r = list->at[i].count ? add(f, &list->at[i]) : 0;
 
 		if (r == -ENOSPC) {
 			r = flush(f, diag);
@@ -314,7 +329,11 @@ static void name_machine(const struct store *s, const struct import_target *targ
 static int write_all(struct store *s, const struct import_target *target,
 		     struct import_result *result, struct diag *diag)
 {
-	struct filling f = {.s = s, .result = result, .start_ns = s->start_ns, .end_ns = s->end_ns};
+	struct filling f = {.s = s,
+			    .target = target,
+			    .result = result,
+			    .start_ns = s->start_ns,
+			    .end_ns = s->end_ns};
 	int r;
 
 	if (!f.start_ns) {
@@ -328,12 +347,15 @@ static int write_all(struct store *s, const struct import_target *target,
 		return r;
 	snprintf(result->machine, sizeof(result->machine), "%s", db_writer_machine(f.writer));
 	r = fill_epoch(&f, diag);
+	/* The last moment at which nothing is kept. */
+	if (!r)
+		r = store_tell(target, "storing", 1, 1);
 	if (r) {
-		db_writer_free(f.writer);
+		db_writer_abandon(f.writer);
 		return r;
 	}
 	r = db_writer_close(f.writer, diag);
-	return r ? r : store_keep_names(s, target->db, result->machine, diag);
+	return r ? r : store_keep_names(s, target, result->machine, diag);
 }
 
 int store_label(struct store *s, const char *const *labels, size_t count, struct diag *diag)

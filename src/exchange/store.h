@@ -112,9 +112,13 @@ bool store_offset(const struct store_image *image, uint64_t offset, uint64_t *re
 
 /*
  * store_names.c: keeps the symbols of files while they are there; of images whose files are not,
- * those that the profile tells, added to what earlier imports told; and its lines.
+ * those that the profile tells, added to what earlier imports told; and its lines. What the watch
+ * ends is not missed: reports look for it again.
  */
-int store_keep_names(struct store *s, const char *db, const char *machine, struct diag *diag);
+int store_keep_names(struct store *s, const struct import_target *target, const char *machine,
+		     struct diag *diag);
+/* What the target's watch says. */
+int store_tell(const struct import_target *target, const char *doing, uint64_t done, uint64_t of);
 
 /* "key=value" of --label to the subjects. -EINVAL. */
 int store_label(struct store *s, const char *const *labels, size_t count, struct diag *diag);

@@ -181,6 +181,9 @@ int store_find_images(struct store *s, const struct import_target *target,
 	for (size_t i = 0; i < s->image_count && !r; i++) {
 		struct store_image *image = &s->images[i];
 
+		r = store_tell(target, "finding files", i, s->image_count);
+		if (r)
+			break;
 		image->name = arena_strndup(s->memory, image->path.at, image->path.size);
 		if (!image->name)
 			r = -ENOMEM;
@@ -189,5 +192,7 @@ int store_find_images(struct store *s, const struct import_target *target,
 	}
 	image_kernel_free(q.kernel);
 	image_worker_free(q.files.worker);
-	return r ? diag_fail(diag, -r, "cannot find images: %s", strerror(-r)) : 0;
+	return r == -ECANCELED ? r
+	       : r	       ? diag_fail(diag, -r, "cannot find images: %s", strerror(-r))
+			       : 0;
 }

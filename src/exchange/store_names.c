@@ -169,11 +169,12 @@ static int keep_image(struct telling *t, const struct store_image *image, const 
 	return r;
 }
 
-int store_keep_names(struct store *s, const char *db, const char *machine, struct diag *diag)
+int store_keep_names(struct store *s, const struct import_target *target, const char *machine,
+		     struct diag *diag)
 {
 	struct telling t = {.s = s};
 	struct part p = {0};
-	int r = image_finder_new(db, machine, &t.finder);
+	int r = image_finder_new(target->db, machine, &t.finder);
 
 	if (!r)
 		r = collect(&t);
@@ -182,6 +183,8 @@ int store_keep_names(struct store *s, const char *db, const char *machine, struc
 	p.told = t.told;
 	p.symbols = s->symbols;
 	for (uint32_t i = 0; i < s->image_count && !r; i++) {
+		if (store_tell(target, "keeping symbols", i, s->image_count))
+			break;
 		p.told += p.told_count;
 		p.symbols += p.symbol_count;
 		for (p.told_count = 0;

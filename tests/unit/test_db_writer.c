@@ -166,6 +166,23 @@ static void epochs_are_sealed_and_listed(void **state)
 	db_reader_free(r);
 }
 
+static void an_epoch_can_be_abandoned(void **state)
+{
+	struct help_place *p = *state;
+	struct help_digest a = {0}, b = {0};
+	struct db_writer *w = open_writer(p);
+
+	assert_int_equal(db_writer_begin_epoch(w, TEST_TIME_NS, NULL), 0);
+	flush_random(w, &a, 1, 100);
+	assert_int_equal(db_writer_begin_epoch(w, TEST_TIME_NS + 1000000000, NULL), 0);
+	flush_random(w, &b, 2, 100);
+	db_writer_abandon(w);
+	expect_digest(p, "all", &a);
+	/* Without an epoch there is nothing to remove. */
+	db_writer_abandon(open_writer(p));
+	expect_digest(p, "all", &a);
+}
+
 static void expressions_choose_epochs(void **state)
 {
 	static const struct {
@@ -269,6 +286,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_second_writer_is_kept_out, make_place,
 						remove_place),
 		cmocka_unit_test_setup_teardown(epochs_are_sealed_and_listed, make_place,
+						remove_place),
+		cmocka_unit_test_setup_teardown(an_epoch_can_be_abandoned, make_place,
 						remove_place),
 		cmocka_unit_test_setup_teardown(expressions_choose_epochs, make_place,
 						remove_place),
