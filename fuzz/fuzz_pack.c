@@ -3,8 +3,8 @@
  * Database files that somebody else wrote. The first byte says what the rest is: a whole pack, or,
  * since a checksum keeps nearly all changes of one out, what comes after the checksum: a chunk's
  * payload, the streams of a rows, an edges or a stacks chunk (their 16-bit sizes and 16 bits of
- * rows first), a catalog. corpus/pack has one of each, from a database of two flushes, and one of
- * stacks.
+ * rows first), a catalog. corpus/pack has one of each, from a database of two flushes, and some of
+ * stacks of both forms (*-before).
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -20,6 +20,7 @@ enum {
 	INPUT_CATALOG,
 	INPUT_EDGES,
 	INPUT_STACKS,
+	INPUT_STACKS_BEFORE, /* without the last stream, as it was once */
 	INPUT_KINDS
 };
 
@@ -204,6 +205,11 @@ static void try_stacks_streams(const uint8_t *data, size_t size)
 	try_streams(data, size, STACKS_STREAMS, try_stacks);
 }
 
+static void try_stacks_before(const uint8_t *data, size_t size)
+{
+	try_streams(data, size, STACKS_FIRSTS, try_stacks);
+}
+
 static void try_catalog(const uint8_t *data, size_t size)
 {
 	struct db_bytes bytes = {data, size};
@@ -221,9 +227,13 @@ static void try_catalog(const uint8_t *data, size_t size)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static void (*const try[INPUT_KINDS])(const uint8_t *, size_t) = {
-		[INPUT_PACK] = try_pack,	   [INPUT_PAYLOAD] = try_payload,
-		[INPUT_ROWS] = try_rows_streams,   [INPUT_CATALOG] = try_catalog,
-		[INPUT_EDGES] = try_edges_streams, [INPUT_STACKS] = try_stacks_streams,
+		[INPUT_PACK] = try_pack,
+		[INPUT_PAYLOAD] = try_payload,
+		[INPUT_ROWS] = try_rows_streams,
+		[INPUT_CATALOG] = try_catalog,
+		[INPUT_EDGES] = try_edges_streams,
+		[INPUT_STACKS] = try_stacks_streams,
+		[INPUT_STACKS_BEFORE] = try_stacks_before,
 	};
 
 	if (size)

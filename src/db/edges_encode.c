@@ -26,14 +26,9 @@ struct edges_builder {
 	struct dict_builder names;
 };
 
-static uint64_t zigzag(uint64_t distance)
-{
-	return (distance << 1) ^ (0 - (distance >> 63));
-}
-
 uint64_t edges_to_code(uint64_t base, uint64_t to)
 {
-	uint64_t end = zigzag(DB_EDGE_END - base), code = zigzag(to - base);
+	uint64_t end = num_zigzag(DB_EDGE_END - base), code = num_zigzag(to - base);
 
 	if (code == end)
 		return 0;
@@ -42,13 +37,13 @@ uint64_t edges_to_code(uint64_t base, uint64_t to)
 
 uint64_t edges_to_decode(uint64_t base, uint64_t code)
 {
-	uint64_t end = zigzag(DB_EDGE_END - base);
+	uint64_t end = num_zigzag(DB_EDGE_END - base);
 
 	if (code == 0)
 		return DB_EDGE_END;
 	if (code == end)
 		return base;
-	return base + ((code >> 1) ^ (0 - (code & 1)));
+	return base + num_unzigzag(code);
 }
 
 static int builder_empty(struct edges_builder *b)

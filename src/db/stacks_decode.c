@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include "util/num.h"
 
 #define SUBJECT_BYTES_MAX SUBJECT_MAX_BYTES
 
@@ -103,6 +104,9 @@ int stacks_chunk_open(const struct db_bytes streams[CHUNK_STREAMS_MAX], uint32_t
 		if (c.error)
 			return c.error;
 	}
+	t.callees = arena_alloc(a, (t.frame_count + 1) * sizeof(*t.callees));
+	if (!t.callees)
+		return -ENOMEM;
 	*ret = t;
 	return 0;
 }
@@ -119,10 +123,36 @@ void stacks_cursor_start(struct stacks_cursor *c, const struct stacks_chunk *chu
 	c->fresh = stream_cursor(chunk, STACKS_FRESH);
 	c->steps = stream_cursor(chunk, STACKS_STEPS);
 	c->counts_more = stream_cursor(chunk, STACKS_COUNTS_MORE);
+	c->firsts = stream_cursor(chunk, STACKS_FIRSTS);
+	for (uint32_t i = 0; i <= chunk->frame_count; i++)
+		chunk->callees[i] = STACKS_NOBODY;
 	c->stacks_seen = c->group = c->left = c->depth = 0;
 }
 
-/* The frames of the next stack. The first that is new must be greater than the one in its place. */
+/* The number of the frame at i, which is no frame's number if nothing makes sense; before: of the
+ * one whose place it takes, or STACKS_NOBODY. */
+static uint64_t number_next(struct stacks_cursor *c, uint32_t i, uint32_t before)
+{
+	uint32_t *callee = &c->chunk->callees[i ? c->numbers[i - 1] + 1 : 0];
+	uint64_t v;
+
+	if (!c->chunk->streams[STACKS_FIRSTS].data) {
+		v = dict_varint(&c->steps);
+		return before == STACKS_NOBODY || v > before ? v : UINT64_MAX;
+	}
+	if (before != STACKS_NOBODY) {
+		v = dict_varint(&c->firsts);
+		v = v < c->chunk->frame_count ? before + 1 + v : UINT64_MAX;
+	} else {
+		v = dict_varint(&c->steps);
+		if (*callee != STACKS_NOBODY)
+			v = *callee + num_unzigzag(v);
+	}
+	*callee = (uint32_t)v;
+	return v;
+}
+
+/* The frames of the next stack. */
 static int frames_next(struct stacks_cursor *c)
 {
 	uint64_t shared = dict_varint(&c->shared), fresh = dict_varint(&c->fresh);
@@ -132,10 +162,10 @@ static int frames_next(struct stacks_cursor *c)
 		return -EBADMSG;
 	c->depth = (uint32_t)(shared + fresh + 1);
 	for (uint32_t i = (uint32_t)shared; i < c->depth; i++) {
-		uint64_t number = dict_varint(&c->steps);
+		bool replaces = i == shared && i < before;
+		uint64_t number = number_next(c, i, replaces ? c->numbers[i] : STACKS_NOBODY);
 
-		if (c->steps.error || number >= c->chunk->frame_count ||
-		    (i == shared && i < before && number <= c->numbers[i]))
+		if (c->steps.error || c->firsts.error || number >= c->chunk->frame_count)
 			return -EBADMSG;
 		c->numbers[i] = (uint32_t)number;
 		c->frames[i] = c->chunk->frames[number];
@@ -162,7 +192,7 @@ static int count_next(struct stacks_cursor *c, uint64_t *ret)
 static int streams_end(const struct stacks_cursor *c)
 {
 	size_t left = cursor_left(&c->shared) + cursor_left(&c->fresh) + cursor_left(&c->steps) +
-		      cursor_left(&c->counts_more);
+		      cursor_left(&c->counts_more) + cursor_left(&c->firsts);
 
 	return left ? -EBADMSG : 0;
 }

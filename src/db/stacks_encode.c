@@ -263,19 +263,47 @@ static void groups_encode(const struct stacks_builder *b, struct buf *out)
 	}
 }
 
-static void stacks_encode(const struct stacks_builder *b, struct buf *streams,
+/* What the decoder will know when it comes to a frame. */
+struct path {
+	uint32_t numbers[DB_STACK_MAX], depth;
+	uint32_t *callees;
+};
+
+/* The number of the frame at i, as the decoder's number_next() reads it. */
+static void number_encode(struct path *p, uint32_t i, bool replaces, uint32_t number,
+			  struct buf *streams)
+{
+	uint32_t *callee = &p->callees[i ? p->numbers[i - 1] + 1 : 0];
+
+	if (replaces)
+		buf_append_varint(&streams[STACKS_FIRSTS], number - p->numbers[i] - 1);
+	else if (*callee == STACKS_NOBODY)
+		buf_append_varint(&streams[STACKS_STEPS], number);
+	else
+		buf_append_varint(&streams[STACKS_STEPS], num_zigzag((uint64_t)number - *callee));
+	*callee = p->numbers[i] = number;
+}
+
+static void stacks_encode(const struct stacks_builder *b, struct buf *streams, struct path *p,
 			  const uint32_t *numbers)
 {
 	struct dict_packed counts = {&streams[STACKS_COUNTS], .bits = 4};
-	uint32_t step = 0;
+	uint32_t step = 0, group = 0;
 
 	for (uint32_t i = 0; i < b->stack_count; i++) {
 		const struct build_stack *s = &b->stacks[i];
+		uint32_t end = s->shared + s->fresh;
 
+		if (group < b->group_count && b->groups[group].first == i) {
+			group++;
+			p->depth = 0;
+		}
 		buf_append_varint(&streams[STACKS_SHARED], s->shared);
 		buf_append_varint(&streams[STACKS_FRESH], s->fresh - 1);
-		for (uint32_t n = 0; n < s->fresh; n++)
-			buf_append_varint(&streams[STACKS_STEPS], numbers[b->steps[step++]]);
+		for (uint32_t n = s->shared; n < end; n++)
+			number_encode(p, n, n == s->shared && n < p->depth,
+				      numbers[b->steps[step++]], streams);
+		p->depth = end;
 		dict_packed_append(&counts, STACKS_COUNT_ESCAPE, &streams[STACKS_COUNTS_MORE],
 				   s->count - 1);
 	}
@@ -283,9 +311,11 @@ static void stacks_encode(const struct stacks_builder *b, struct buf *streams,
 
 static int streams_make(struct stacks_builder *b, struct buf *streams)
 {
+	uint32_t frames = intern_count(b->frames);
 	uint32_t *places = malloc((intern_count(b->names.images) + 1) * sizeof(*places));
-	uint32_t *numbers = malloc((intern_count(b->frames) + 1) * sizeof(*numbers));
-	int r = places && numbers ? 0 : -ENOMEM;
+	uint32_t *numbers = malloc((frames + 1) * sizeof(*numbers));
+	struct path path = {.callees = malloc((frames + 1) * sizeof(*path.callees))};
+	int r = places && numbers && path.callees ? 0 : -ENOMEM;
 
 	if (!r)
 		r = images_encode(b, &streams[STACKS_DICT], places);
@@ -295,10 +325,13 @@ static int streams_make(struct stacks_builder *b, struct buf *streams)
 		groups_encode(b, &streams[STACKS_GROUPS]);
 		r = frames_encode(b, places, &streams[STACKS_FRAMES], numbers);
 	}
+	for (uint32_t i = 0; !r && i <= frames; i++)
+		path.callees[i] = STACKS_NOBODY;
 	if (!r)
-		stacks_encode(b, streams, numbers);
+		stacks_encode(b, streams, &path, numbers);
 	free(places);
 	free(numbers);
+	free(path.callees);
 	return r;
 }
 

@@ -18,4 +18,15 @@ int num_parse_percent(const char *text, double *ret);	    /* 0 < x <= 100, with 
 uint64_t num_add_sat(uint64_t a, uint64_t b);
 uint64_t num_mul_sat(uint64_t a, uint64_t b);
 
+/* Small distances as small numbers, whatever their sign, modulo 2^64: 0, -1, 1, -2, 2, ... */
+static inline uint64_t num_zigzag(uint64_t distance)
+{
+	return distance << 1 ^ (0 - (distance >> 63));
+}
+
+static inline uint64_t num_unzigzag(uint64_t code)
+{
+	return code >> 1 ^ (0 - (code & 1));
+}
+
 #endif

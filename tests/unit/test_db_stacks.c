@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+/* Chunks of stacks: what goes in comes out, and so it does of the form that was written before. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include "db/stacks.h"
+#include "db_help.h"
+
+#define IMAGES 3
+
+static const struct image_id images[IMAGES] = {
+	{.kind = IMAGE_BUILD_ID, .size = 2, .bytes = {1}},
+	{.kind = IMAGE_BUILD_ID, .size = 2, .bytes = {2}},
+	{.kind = IMAGE_KERNEL, .size = 2, .bytes = {1}},
+};
+
+static const struct db_event event = {.name = "cycles", .period = 1000};
+
+/* A stack of numbers of frames: 100 to each image. */
+struct numbers {
+	uint32_t frame[8], count;
+};
+
+static struct db_stack_item make_stack(const struct numbers *n, const char *subject, uint64_t count,
+				       struct db_frame_item *frames)
+{
+	for (uint32_t i = 0; i < n->count; i++)
+		frames[i] = (struct db_frame_item){
+			.image = &images[n->frame[i] / 100],
+			.path = {"path", 4},
+			.offset = 7 * (n->frame[i] % 100),
+		};
+	return (struct db_stack_item){.event = &event,
+				      .subject = {subject, strlen(subject)},
+				      .frames = frames,
+				      .frame_count = n->count,
+				      .count = count};
+}
+
+static void expect_stack(struct stacks_cursor *c, const struct numbers *n, const char *subject,
+			 uint64_t count)
+{
+	struct db_frame_item frames[8];
+	struct db_stack_item is, wanted = make_stack(n, subject, count, frames);
+
+	assert_int_equal(stacks_cursor_next(c, &is), 1);
+	assert_int_equal(db_stack_compare(&is, &wanted), 0);
+	assert_int_equal(is.count, count);
+}
+
+/* Stacks that share frames, that are parts of others, that call the same in other places. */
+static const struct numbers stacks[] = {
+	{{1}, 1},
+	{{1, 2}, 2},
+	{{1, 2, 3, 201, 202}, 5},
+	{{1, 2, 5, 3, 201}, 5},
+	{{1, 5, 3, 201, 2}, 5},
+	{{4, 5, 103, 4, 5, 104}, 6},
+	{{4, 5, 107}, 3},
+	{{99, 199, 299}, 3},
+};
+#define STACKS (sizeof(stacks) / sizeof(*stacks))
+
+static void what_goes_into_a_chunk_comes_out(void **state)
+{
+	static const char *const subjects[] = {"a", "b"};
+	struct stacks_builder *builder = stacks_builder_new();
+	struct db_bytes streams[CHUNK_STREAMS_MAX];
+	struct arena *a = arena_new(1 << 20);
+	static struct stacks_cursor c;
+	struct db_frame_item frames[8];
+	struct db_stack_item last;
+	struct chunk_header h;
+	struct stacks_chunk t;
+	struct buf out, raw;
+
+	(void)state;
+	for (size_t i = 0; i < 2 * STACKS; i++) {
+		struct db_stack_item s =
+			make_stack(&stacks[i % STACKS], subjects[i / STACKS], i + 1, frames);
+
+		assert_true(stacks_builder_takes(builder, &s));
+		assert_int_equal(stacks_builder_add(builder, &s), 0);
+		assert_false(stacks_builder_takes(builder, &s));
+	}
+	buf_init(&out, 1 << 20);
+	buf_init(&raw, 1 << 20);
+	assert_int_equal(stacks_builder_finish(builder, 3, &out, &h), 0);
+	assert_int_equal(chunk_open(out.data + CHUNK_HEADER_SIZE, h.payload_size, &raw, streams),
+			 0);
+	assert_int_equal(stacks_chunk_open(streams, h.rows, a, &t), 0);
+	/* Twice, as nothing of the first cursor may be left. */
+	for (int turn = 0; turn < 2; turn++) {
+		stacks_cursor_start(&c, &t);
+		for (size_t i = 0; i < 2 * STACKS; i++)
+			expect_stack(&c, &stacks[i % STACKS], subjects[i / STACKS], i + 1);
+		assert_int_equal(stacks_cursor_next(&c, &last), 0);
+	}
+	buf_free(&out);
+	buf_free(&raw);
+	arena_free(a);
+	stacks_builder_free(builder);
+}
+
+/* Streams of one image with frames 0 to 9, as all of them have it. */
+static void put_names(struct buf *dict, struct buf *groups, struct buf *frames, unsigned count)
+{
+	struct db_bytes path = {"path", 4};
+
+	buf_append_varint(dict, 1);
+	dict_image_encode(dict, &images[0], &path);
+	buf_append_varint(dict, 1);
+	buf_append_string(dict, event.name, strlen(event.name));
+	buf_append_varint(dict, event.period);
+	buf_append_varint(dict, event.flags);
+	buf_append_varint(dict, 1);
+	buf_append_string(dict, "a", 1);
+	for (uint64_t i = 0; i < 4; i++)
+		buf_append_varint(groups, i == 0 ? 1 : i == 3 ? count : 0);
+	buf_append_varint(frames, 10);
+	for (unsigned i = 0; i < 10; i++)
+		buf_append_varint(frames, i ? 7 : 0);
+}
+
+/* What the streams of numbers say, count stacks of one sample each. */
+static int try_numbers(const char *shared, const char *fresh, const char *steps, const char *firsts,
+		       const struct numbers *wanted, unsigned count)
+{
+	const char *texts[STACKS_STREAMS] = {[STACKS_SHARED] = shared,
+					     [STACKS_FRESH] = fresh,
+					     [STACKS_STEPS] = steps,
+					     [STACKS_FIRSTS] = firsts};
+	struct db_bytes streams[CHUNK_STREAMS_MAX] = {0};
+	struct arena *a = arena_new(1 << 20);
+	struct buf bufs[STACKS_STREAMS];
+	static struct stacks_cursor c;
+	struct db_stack_item last;
+	struct stacks_chunk t;
+	int r;
+
+	chunk_streams_init(bufs, STACKS_STREAMS);
+	put_names(&bufs[STACKS_DICT], &bufs[STACKS_GROUPS], &bufs[STACKS_FRAMES], count);
+	for (int i = 0; i < STACKS_STREAMS; i++) {
+		for (const char *at = texts[i]; at && *at; at++)
+			buf_append_u8(&bufs[i], (uint8_t)(*at - '0'));
+		if (i == STACKS_COUNTS)
+			for (unsigned n = 0; n < count; n += 2)
+				buf_append_u8(&bufs[i], 0);
+		if (i != STACKS_FIRSTS || firsts)
+			streams[i] = (struct db_bytes){bufs[i].data ? (void *)bufs[i].data : "",
+						       bufs[i].size};
+	}
+	assert_int_equal(stacks_chunk_open(streams, count, a, &t), 0);
+	stacks_cursor_start(&c, &t);
+	for (unsigned i = 0; wanted && i < count; i++)
+		expect_stack(&c, &wanted[i], "a", 1);
+	do {
+		r = stacks_cursor_next(&c, &last);
+	} while (r == 1);
+	chunk_streams_free(bufs, STACKS_STREAMS);
+	arena_free(a);
+	return r;
+}
+
+static const struct numbers three[] = {{{1, 3, 5}, 3}, {{1, 4, 5}, 3}, {{2, 3, 6}, 3}};
+
+static void the_form_of_before_is_read(void **state)
+{
+	(void)state;
+	assert_int_equal(try_numbers("010", "212", "13545236", NULL, three, 3), 0);
+	/* Frames that do not rise, that are not there, and one too many. */
+	assert_int_equal(try_numbers("010", "212", "13535236", NULL, NULL, 3), -EBADMSG);
+	assert_int_equal(try_numbers("010", "212", "13545:36", NULL, NULL, 3), -EBADMSG);
+	assert_int_equal(try_numbers("010", "212", "135452361", NULL, NULL, 3), -EBADMSG);
+}
+
+static void frames_stand_by_what_their_caller_called(void **state)
+{
+	(void)state;
+	/* 1, 3, 5; 4 for 3, and 5 first of 4; 2 for 1, 3 first of 2, and one more than 5 of 3. */
+	assert_int_equal(try_numbers("010", "212", "135532", "00", three, 3), 0);
+	/* Past the last in both, below the first, and one too many in both. */
+	assert_int_equal(try_numbers("010", "212", "135532", "09", NULL, 3), -EBADMSG);
+	assert_int_equal(try_numbers("010", "212", "13553:", "00", NULL, 3), -EBADMSG);
+	assert_int_equal(try_numbers("010", "212", "13553;", "00", NULL, 3), -EBADMSG);
+	assert_int_equal(try_numbers("010", "212", "1355322", "00", NULL, 3), -EBADMSG);
+	assert_int_equal(try_numbers("010", "212", "135532", "000", NULL, 3), -EBADMSG);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_goes_into_a_chunk_comes_out),
+		cmocka_unit_test(the_form_of_before_is_read),
+		cmocka_unit_test(frames_stand_by_what_their_caller_called),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
