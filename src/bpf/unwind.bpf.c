@@ -106,6 +106,17 @@ struct mapping {
 
 #define CACHED 8 /* mappings: the kernel's structures are cold at a sample */
 
+/*
+ * A frame and its rule. Tables are cold at a sample, and most frames were on a stack before. What a
+ * slot and an offset mean does not change with the process, nor when its table makes room.
+ */
+struct known_rule {
+	__u64 frame;
+	__u32 rule, generation;
+};
+
+#define KNOWN_BITS 9
+
 /* Of a CPU. An interrupt may come within another (NMI): then the second does without. */
 struct unwind {
 	struct wire_unwind_state state;
@@ -120,6 +131,7 @@ struct unwind {
 	__u32 busy;
 	struct python python;
 	struct wire_stack stack;
+	struct known_rule known[1 << KNOWN_BITS];
 };
 
 struct {
@@ -267,6 +279,23 @@ __noinline __u32 find_rule(__u32 first_page, __u32 offset)
 	return read_row(chunk, low) & 0xffff;
 }
 
+/* The same, of the frame at hand. */
+static __always_inline __u32 know_rule(struct unwind *u, const struct wire_unwind_table *t,
+				       __u32 offset)
+{
+	__u64 frame = (__u64)u->here.slot << 32 | offset;
+	struct known_rule *known = &u->known[frame * 0x9e3779b97f4a7c15ull >> (64 - KNOWN_BITS)];
+
+	if (known->frame != frame || known->generation != u->generation) {
+		known->rule = offset >> WIRE_UNWIND_PAGE_BITS < t->page_count
+				      ? find_rule(t->first_page, offset)
+				      : 0;
+		known->frame = frame;
+		known->generation = u->generation;
+	}
+	return known->rule;
+}
+
 /* For code that has no rule. */
 __noinline int follow_frame_pointer(struct wire_unwind_state *state)
 {
@@ -277,8 +306,8 @@ __noinline int follow_frame_pointer(struct wire_unwind_state *state)
 static __always_inline int follow_table(struct unwind *u, const struct wire_unwind_table *t,
 					__u64 pc)
 {
-	__u32 offset = pc + u->here.shift, number = 0;
 	struct wire_unwind_rule *rule;
+	__u32 number;
 
 	if (u->here.is_known && !u->here.slot)
 		return follow_frame_pointer(&u->state);
@@ -287,8 +316,7 @@ static __always_inline int follow_table(struct unwind *u, const struct wire_unwi
 		u->stack.file_offset = pc + u->here.shift;
 		return WIRE_STACK_NO_TABLE;
 	}
-	if (offset >> WIRE_UNWIND_PAGE_BITS < t->page_count)
-		number = find_rule(t->first_page, offset);
+	number = know_rule(u, t, pc + u->here.shift);
 	rule = bpf_map_lookup_elem(&rules, &number);
 	if (!rule)
 		return WIRE_STACK_NO_RULE;
