@@ -7,7 +7,8 @@
 
 /*
  * The rules of a file's code that has no table, by code_frames.h. covered: rising ranges that have
- * one. f gets them in rising order of each range. 0, -ENOMEM, or what f returned.
+ * one. f gets them in rising order of each range; none of a file with more than 16 MB of such code,
+ * which is skipped. 0, -ENOMEM, or what f returned.
  */
 int unwind_code_each(const struct elf_code *code, const struct elf_region *covered, size_t count,
 		     code_frames_taker *f, void *arg, struct code_frames_counters *ret);
