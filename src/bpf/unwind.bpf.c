@@ -416,6 +416,7 @@ static __always_inline void begin(struct unwind *u, struct task_struct *task, __
 	u->stack.kernel_count = 0;
 	u->followed = 0;
 	u->state.first = u->state.exact = u->state.fp_known = 1;
+	u->state.thread = task->thread.fsbase;
 	u->hash[0] = u->hash[1] = u->stack.process;
 	u->check = event;
 	mix(u, event);

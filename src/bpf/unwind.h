@@ -35,11 +35,30 @@ UNWIND_FUNCTION bool unwind_read_register(const struct wire_unwind_state *u, wir
 	return true;
 }
 
+/* By way of the thread's memory (WIRE_CFA_THREAD). */
+UNWIND_FUNCTION int unwind_find_thread_cfa(const struct wire_unwind_state *u,
+					   const struct wire_unwind_rule *r, wire_u64 *ret)
+{
+	wire_u64 word = u->thread + (wire_i64)r->cfa_offset;
+
+	if (!u->thread)
+		return WIRE_STACK_NO_RULE;
+	if (!unwind_read_word(word, &word) ||
+	    !unwind_read_word(word + (r->cfa_add & 0xffff), &word) ||
+	    !unwind_read_word(word + ((wire_u32)r->cfa_add >> 16), &word) ||
+	    !unwind_read_word(word + (wire_i64)r->fp_offset, &word))
+		return WIRE_STACK_NOT_RESIDENT;
+	*ret = word + 8;
+	return word & 7 ? WIRE_STACK_BAD_ADDRESS : 0;
+}
+
 UNWIND_FUNCTION int unwind_find_cfa(const struct wire_unwind_state *u,
 				    const struct wire_unwind_rule *r, wire_u64 *ret)
 {
 	wire_u64 base;
 
+	if (r->cfa == WIRE_CFA_THREAD)
+		return unwind_find_thread_cfa(u, r, ret);
 	if (r->cfa == WIRE_CFA_NONE || !unwind_read_register(u, r->cfa_reg, &base))
 		return WIRE_STACK_NO_RULE;
 	base += (wire_i64)r->cfa_offset;
@@ -92,6 +111,14 @@ UNWIND_FUNCTION bool unwind_is_after_call(wire_u64 pc)
 	       (b[1] == 0xff && (b[2] & 0x38) == 0x10) || (b[0] == 0xff && (b[1] & 0x38) == 0x10);
 }
 
+/* Where Go's goroutines begin: behind the nop of runtime.goexit, which did not call them. */
+UNWIND_FUNCTION bool unwind_is_goexit(wire_u64 pc)
+{
+	wire_u8 b[8] = {0};
+
+	return host_read(b, 7, pc - 1) == 0 && b[0] == 0x90 && b[1] == 0xe8 && b[6] == 0x90;
+}
+
 /* To the caller's frame. -1: there is one; or the reason to end. */
 UNWIND_FUNCTION int unwind_follow_rule(struct wire_unwind_state *u,
 				       const struct wire_unwind_rule *r)
@@ -107,12 +134,14 @@ UNWIND_FUNCTION int unwind_follow_rule(struct wire_unwind_state *u,
 		end = unwind_find_place(u, cfa, r->ra, r->ra_reg, r->ra_offset, &ra);
 	if (end)
 		return end;
-	if ((r->flags & WIRE_UNWIND_DERIVED) && ra && !unwind_is_after_call(ra))
+	if ((r->flags & WIRE_UNWIND_DERIVED) && ra && !unwind_is_after_call(ra) &&
+	    !unwind_is_goexit(ra))
 		return WIRE_STACK_NO_RULE;
 	fp_known = unwind_find_place(u, cfa, r->fp, r->fp_reg, r->fp_offset, &fp) == 0 &&
 		   (r->fp != WIRE_LOCATION_SAME || u->fp_known);
 	/* Signal handlers may have a stack of their own. */
-	if (!(r->flags & WIRE_UNWIND_SIGNAL) && (cfa <= sp || cfa >> 47))
+	if (!(r->flags & WIRE_UNWIND_SIGNAL) &&
+	    ((r->cfa != WIRE_CFA_THREAD && cfa <= sp) || cfa >> 47))
 		return WIRE_STACK_BAD_ADDRESS;
 	u->reg[UNWIND_RSP] = cfa;
 	u->reg[UNWIND_RBP] = fp;
@@ -121,14 +150,6 @@ UNWIND_FUNCTION int unwind_follow_rule(struct wire_unwind_state *u,
 	u->first = 0;
 	u->exact = r->flags & WIRE_UNWIND_SIGNAL;
 	return ra == 0 ? WIRE_STACK_COMPLETE : -1;
-}
-
-/* Where Go's goroutines begin: behind the nop of runtime.goexit, which did not call them. */
-UNWIND_FUNCTION bool unwind_is_goexit(wire_u64 pc)
-{
-	wire_u8 b[8] = {0};
-
-	return host_read(b, 7, pc - 1) == 0 && b[0] == 0x90 && b[1] == 0xe8 && b[6] == 0x90;
 }
 
 /*

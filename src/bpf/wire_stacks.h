@@ -47,6 +47,9 @@ enum wire_cfa {
 	WIRE_CFA_REGISTER, /* reg + offset */
 	WIRE_CFA_DEREF,	   /* what is in memory at reg + offset, + add */
 	WIRE_CFA_PLT,	   /* reg + offset, + 8 from byte add of a 16-byte stub on */
+	WIRE_CFA_THREAD,   /* the call is on another stack: 8 past the word at fp_offset of what the
+			    * word at add >> 16 of what the word at the low 16 bits of add of what the
+			    * word at offset of the thread's base points to points to points to */
 };
 
 enum wire_location {
@@ -96,6 +99,7 @@ struct wire_unwind_state {
 	wire_u64 reg[WIRE_UNWIND_REGISTERS]; /* all known in the first frame, then RSP and RBP only
 					      */
 	wire_u64 pc;
+	wire_u64 thread; /* base of its memory (fs); 0: not known */
 	wire_u8 first, fp_known;
 	wire_u8 exact; /* pc is where it is, not where it returns to */
 	wire_u8 unused[5];

@@ -6,15 +6,17 @@
 #include <stdlib.h>
 #include <string.h>
 #include "image/code_sweep.h"
+#include "image/code_switch.h"
 #include "util/hash.h"
 
-#define STATES_MAX (1u << 17)
-#define RECENT	   4  /* states at computed jumps, that code after them is tried with */
-#define EFFORT	   16 /* steps that are followed for each that there is */
-#define OFFERS	   8  /* in a row */
-#define PIECE_MAX  (1u << 30)
-#define ALIGNMENT  16
-#define AT_RETURN  (-8) /* the stack pointer's distance from the CFA */
+#define STATES_MAX   (1u << 17)
+#define SWITCHES_MAX 64
+#define RECENT	     4	/* states at computed jumps, that code after them is tried with */
+#define EFFORT	     16 /* steps that are followed for each that there is */
+#define OFFERS	     8	/* in a row */
+#define PIECE_MAX    (1u << 30)
+#define ALIGNMENT    16
+#define AT_RETURN    (-8) /* the stack pointer's distance from the CFA */
 
 /* A change of a join, so that it can be taken back. */
 struct change {
@@ -23,7 +25,7 @@ struct change {
 
 struct code_frames {
 	struct isa_decoder *decoder;
-	struct intern *states;
+	struct intern *states, *switches; /* rules by code_switch.h: numbers from 1 */
 	struct code_sweep sweep;
 	const struct code_piece *piece;
 	uint32_t *waiting; /* joins whose state changed: a stack */
@@ -155,7 +157,8 @@ static void judge_return(struct code_frames *c, const struct code_state *s)
 {
 	if (is_at_return(s) && (!c->guessed || has_frame_pointer(s)))
 		c->proofs++;
-	else if (s->reg[ISA_REG_STACK].base != CODE_UNKNOWN)
+	else if (s->reg[ISA_REG_STACK].base != CODE_UNKNOWN &&
+		 s->reg[ISA_REG_STACK].base != CODE_OTHER)
 		c->refuted = true;
 }
 
@@ -181,6 +184,53 @@ static int follow_jump(struct code_frames *c, const struct code_step *step,
 	if (step->to == CODE_COMPUTED)
 		return intern_state(c, s, &c->offer.state);
 	return arrive_at(c, step->value, s);
+}
+
+/* Whether code behind a call drops what was pushed and goes elsewhere, and never returns. */
+static bool never_returns(const struct code_sweep *w, size_t call)
+{
+	size_t i = call + 1;
+
+	while (i < w->step_count && w->steps[i].kind == ISA_FRAME_POP)
+		i++;
+	return i < w->step_count &&
+	       (w->steps[i].kind == ISA_FRAME_JUMP || w->steps[i].kind == ISA_FRAME_STOP);
+}
+
+/*
+ * At a call through a pointer on another stack than the function's. It knows the way back, or there
+ * is none: Go's mcall begins the stack of the scheduler anew.
+ */
+static int notice_switch(struct code_frames *c, size_t call, struct code_state *s)
+{
+	const struct code_step *step = &c->sweep.steps[call];
+	const size_t end = step->at + step->size;
+	struct wire_unwind_rule rule;
+
+	if (step->kind != ISA_FRAME_CALL || step->to != CODE_COMPUTED ||
+	    s->reg[ISA_REG_STACK].base != CODE_OTHER)
+		return 0;
+	if (code_switch_read(c->decoder, c->piece->bytes + end, c->piece->size - end, &rule)) {
+		uint32_t number = 0;
+		int r = intern_add(c->switches, &rule, sizeof(rule), &number);
+
+		s->switched = r ? 0 : number + 1;
+		return r == -ENOSPC ? 0 : r;
+	}
+	if (never_returns(&c->sweep, call))
+		s->outermost = true;
+	return 0;
+}
+
+static void find_rule(const struct code_frames *c, const struct code_state *s,
+		      struct wire_unwind_rule *ret)
+{
+	size_t size;
+
+	if (s->switched)
+		memcpy(ret, intern_get(c->switches, s->switched - 1, &size), sizeof(*ret));
+	else
+		code_state_rule(s, ret);
 }
 
 /* One step; *ret_on: flow goes on behind it. */
@@ -234,7 +284,9 @@ static int follow(struct code_frames *c, uint32_t join)
 			break;
 		if (!c->effort || c->refuted)
 			return 0;
-		r = follow_step(c, &w->steps[i], &s, &on);
+		r = notice_switch(c, i, &s);
+		if (!r)
+			r = follow_step(c, &w->steps[i], &s, &on);
 		after_call = w->steps[i].kind == ISA_FRAME_CALL && next < w->join_count &&
 			     w->steps[i].at + w->steps[i].size == w->joins[next].at;
 	}
@@ -330,7 +382,8 @@ static int try_entry(struct code_frames *c, uint32_t join, bool trusted)
 	uint32_t number = 0;
 	int r;
 
-	code_state_enter(&s, address == c->piece->entry);
+	code_state_enter(&s, address == c->piece->entry ||
+				     code_sweep_is_goexit(c->piece, c->sweep.joins[join].at));
 	c->refuted = false;
 	r = intern_state(c, &s, &number);
 	if (r || c->refuted)
@@ -436,7 +489,7 @@ static int show_join(struct row *row, uint32_t join)
 	struct wire_unwind_rule rule;
 	int r;
 
-	code_state_rule(&s, &rule);
+	find_rule(row->c, &s, &rule);
 	r = end_row(row, base + w->joins[join].at, &rule);
 	for (size_t i = w->joins[join].first_step; i < w->step_count && !r; i++) {
 		const struct code_step *step = &w->steps[i];
@@ -447,9 +500,14 @@ static int show_join(struct row *row, uint32_t join)
 			continue;
 		if (step->kind >= ISA_FRAME_JUMP || step->kind == ISA_FRAME_BAD)
 			return end_row(row, base + step->at + step->size, NULL);
+		r = notice_switch(row->c, i, &s);
+		find_rule(row->c, &s, &rule);
+		if (!r)
+			r = end_row(row, base + step->at, &rule);
 		code_state_apply(&s, step, step->at);
-		code_state_rule(&s, &rule);
-		r = end_row(row, base + step->at + step->size, &rule);
+		find_rule(row->c, &s, &rule);
+		if (!r)
+			r = end_row(row, base + step->at + step->size, &rule);
 	}
 	return r;
 }
@@ -475,8 +533,10 @@ int code_frames_new(struct code_frames **ret, struct diag *diag)
 	if (!c)
 		return diag_fail(diag, ENOMEM, "out of memory");
 	c->states = intern_new(STATES_MAX);
-	r = c->states ? isa_decoder_new(EM_X86_64, 64, ISA_SYNTAX_ATT, &c->decoder, diag)
-		      : diag_fail(diag, ENOMEM, "out of memory");
+	c->switches = intern_new(SWITCHES_MAX);
+	r = c->states && c->switches
+		    ? isa_decoder_new(EM_X86_64, 64, ISA_SYNTAX_ATT, &c->decoder, diag)
+		    : diag_fail(diag, ENOMEM, "out of memory");
 	if (r) {
 		code_frames_free(c);
 		return r;
@@ -491,6 +551,7 @@ void code_frames_free(struct code_frames *c)
 		return;
 	isa_decoder_free(c->decoder);
 	intern_free(c->states);
+	intern_free(c->switches);
 	code_sweep_free(&c->sweep);
 	free(c->waiting);
 	free(c->offers);

@@ -102,6 +102,17 @@ static void set(struct code_state *s, unsigned reg, struct code_value value)
 		forget_dead(s);
 }
 
+/* If a register that got a value is the stack pointer, and nobody knows where that came from. */
+static void notice_switch(struct code_state *s, unsigned reg)
+{
+	if (reg != ISA_REG_STACK || s->reg[reg].base != CODE_UNKNOWN)
+		return;
+	if (s->switched)
+		code_state_enter(s, s->outermost);
+	else
+		s->reg[reg].base = CODE_OTHER;
+}
+
 static void lose(struct code_state *s, uint16_t mask)
 {
 	for (unsigned i = 0; i < 16; i++)
@@ -168,6 +179,7 @@ void code_state_apply(struct code_state *s, const struct code_step *f, uint32_t 
 		return;
 	case ISA_FRAME_ADDRESS:
 		set(s, f->to, plus(s->reg[f->from], f->value));
+		notice_switch(s, f->to);
 		return;
 	case ISA_FRAME_ALIGN:
 		set(s, f->to,
@@ -186,6 +198,7 @@ void code_state_apply(struct code_state *s, const struct code_step *f, uint32_t 
 		return;
 	case ISA_FRAME_LOAD:
 		set(s, f->to, load(s, plus(s->reg[f->from], f->value)));
+		notice_switch(s, f->to);
 		return;
 	case ISA_FRAME_LEAVE:
 		set(s, ISA_REG_STACK, s->reg[ISA_REG_FRAME]);
@@ -211,7 +224,7 @@ void code_state_merge(struct code_state *s, const struct code_state *other)
 		if (s->word[i].place.base != CODE_UNKNOWN &&
 		    !same(load(other, s->word[i].place), s->word[i].value))
 			remove_word(s, i);
-	if (s->outermost != other->outermost)
+	if (s->outermost != other->outermost || s->switched != other->switched)
 		lose_all(s);
 }
 

@@ -16,6 +16,7 @@ enum code_base {
 	CODE_CFA,     /* the stack pointer before the call that came here */
 	CODE_FRAME,   /* the caller's frame pointer */
 	CODE_NUMBER,  /* 0 */
+	CODE_OTHER,   /* of the stack pointer: what it was when it was given another stack */
 	CODE_ALIGNED, /* + n: what the nth rounding down of the stack pointer gave */
 };
 
@@ -32,7 +33,7 @@ struct code_state {
 		struct code_value place, value; /* sorted by place; those not used are 0 */
 	} word[CODE_WORDS];
 	uint32_t outermost; /* there is no caller */
-	uint32_t unused;
+	uint32_t switched;  /* on another stack; the number of the rule for it */
 };
 
 /* An instruction, as isa_frame_decode gives it, within a piece of code. */

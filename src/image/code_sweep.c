@@ -7,6 +7,14 @@
 
 #define ALIGNMENT 16 /* of functions */
 
+bool code_sweep_is_goexit(const struct code_piece *p, size_t at)
+{
+	const uint8_t *b = p->bytes + at;
+
+	return (p->address + at) % ALIGNMENT == 0 && p->size - at >= 7 && b[0] == 0x90 &&
+	       b[1] == 0xe8 && b[6] == 0x90;
+}
+
 /* Where the sweep is. */
 struct sweep {
 	struct code_sweep *to;
@@ -81,6 +89,8 @@ static int add_place(struct sweep *w, uint32_t at)
 {
 	bool aligned = (w->piece->address + at) % ALIGNMENT == 0;
 
+	if (code_sweep_is_goexit(w->piece, at))
+		return add_join(w->to, at, CODE_START);
 	if (ends_flow(w->before))
 		return add_join(w->to, at, CODE_RESUMED);
 	if (w->before == ISA_FRAME_CALL && aligned)
@@ -101,14 +111,14 @@ static int take(struct sweep *w, uint32_t at, const struct isa_frame *f)
 	int r = 0;
 
 	w->to->begins[at / 8] |= (uint8_t)(1u << at % 8);
-	if (f->kind == ISA_FRAME_PADDING)
+	if (f->kind == ISA_FRAME_PADDING && !code_sweep_is_goexit(w->piece, at))
 		return 0;
 	r = add_place(w, at);
 	w->before = f->kind;
 	if (!r &&
 	    (f->kind == ISA_FRAME_JUMP || f->kind == ISA_FRAME_BRANCH || f->kind == ISA_FRAME_CALL))
 		r = add_target(w, &step, f);
-	if (!r && f->kind != ISA_FRAME_NONE)
+	if (!r && f->kind != ISA_FRAME_NONE && f->kind != ISA_FRAME_PADDING)
 		r = add_step(w->to, &step);
 	return r;
 }

@@ -18,7 +18,7 @@ void image_unwind_free(struct image_unwind *u)
 
 static bool rule_makes_sense(const struct wire_unwind_rule *r)
 {
-	return r->cfa <= WIRE_CFA_PLT && r->fp <= WIRE_LOCATION_REGISTER &&
+	return r->cfa <= WIRE_CFA_THREAD && r->fp <= WIRE_LOCATION_REGISTER &&
 	       r->ra <= WIRE_LOCATION_REGISTER && r->cfa_reg < WIRE_UNWIND_REGISTERS &&
 	       r->fp_reg < WIRE_UNWIND_REGISTERS && r->ra_reg < WIRE_UNWIND_REGISTERS;
 }

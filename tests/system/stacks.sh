@@ -117,6 +117,9 @@ encode() {
 }
 encode libx264 85
 encode libx265 85
+# Go's stacks go on from the scheduler's to the goroutine's.
+seq 1500000 | awk '{ print $1 * 7919 % 1000003 "/path/to/file" $1 }' >names
+complete 'fzf, in Go' 90 bash -c 'for i in 1 2 3 4 5 6; do fzf -f "9 a $i b" <names; done'
 # Where a handler's frame is put in place no table can say the way back; elfutils finds none either.
 complete 'exceptions' 94 "$programs/thrown" 20
 tap_end

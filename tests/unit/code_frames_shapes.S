@@ -111,6 +111,44 @@ shape_\name:
 	place overwritten_inside
 	nop
 	ret
+
+	/* Go's: calls on another stack, with and without a way back; where goroutines begin. */
+	.balign 16
+	place switch
+	cmp rdi, 1
+	je 5f
+	mov rbx, [rdx + 0x38]
+	mov rsp, rbx
+	place switch_over
+	mov rdi, [rdi]
+	place switch_call
+	call rdi
+	mov rax, fs:-8
+	mov rbx, [rax + 0x30]
+	mov rax, [rbx + 0xc0]
+	mov fs:-8, rax
+	mov rsp, [rax + 0x38]
+	place switch_back
+	mov qword ptr [rax + 0x38], 0
+	ret
+5:	jmp rdi
+	.balign 16
+	place away
+	cmp rdi, 1
+	je 6f
+	mov rsp, [r14 + 0x38]
+	push rax
+	place away_call
+	call r12
+	pop rax
+	jmp shape_called
+6:	ret
+	.balign 16
+	place goexit
+	nop
+	call shape_called
+	nop
+	.balign 16
 	place end
 
 	.section .note.GNU-stack, "", @progbits

@@ -35,7 +35,7 @@ static int take(void *arg, uint64_t start, uint64_t end, const struct wire_unwin
 
 	assert_true(start < end && start >= r->begin && end <= r->end);
 	assert_true(!r->count || start >= r->row[r->count - 1].end);
-	assert_true(rule->cfa == WIRE_CFA_REGISTER || rule->cfa == WIRE_CFA_DEREF);
+	assert_true(rule->cfa != WIRE_CFA_NONE && rule->cfa != WIRE_CFA_PLT);
 	assert_true(rule->flags == WIRE_UNWIND_DERIVED);
 	assert_true(r->count < ROWS);
 	r->row[r->count].start = start;
@@ -66,7 +66,9 @@ extern const uint8_t shape_aligned[], shape_aligned_pushed[], shape_aligned_regi
 	shape_dynamic[], shape_dynamic_inside[], shape_dynamic_end[], shape_calls[],
 	shape_calls_back[], shape_calls_last[], shape_called[], shape_called_inside[], shape_loop[],
 	shape_loop_inside[], shape_forever[], shape_forever_inside[], shape_unbalanced[],
-	shape_unbalanced_inside[], shape_overwritten[], shape_overwritten_inside[], shape_end[];
+	shape_unbalanced_inside[], shape_overwritten[], shape_overwritten_inside[], shape_switch[],
+	shape_switch_over[], shape_switch_call[], shape_switch_back[], shape_away[],
+	shape_away_call[], shape_goexit[], shape_end[];
 
 /* Of the shapes, with those starts known. */
 static struct rows *shapes(const uint64_t *starts, size_t count)
@@ -208,6 +210,27 @@ static void a_program_begins_without_a_caller(void **state)
 	assert_int_equal(rule_at(rows, shape_calls_back).ra, WIRE_LOCATION_UNDEFINED);
 	assert_int_equal(rule_at(rows, shape_calls_back).cfa, WIRE_CFA_REGISTER);
 	check(rows, shape_called_inside, RSP, 16, -16);
+	free(rows);
+}
+
+static void follows_switches_of_stacks(void **state)
+{
+	struct rows *rows = shapes(NULL, 0);
+	struct wire_unwind_rule r = rule_at(rows, shape_switch_call);
+
+	(void)state;
+	check(rows, shape_switch, RSP, 8, 0);
+	check_none(rows, shape_switch_over);
+	assert_int_equal(r.cfa, WIRE_CFA_THREAD);
+	assert_int_equal(r.cfa_offset, -8);
+	assert_int_equal(r.cfa_add, 0x30 | 0xc0 << 16);
+	assert_int_equal(r.fp_offset, 0x38);
+	assert_int_equal(r.fp, WIRE_LOCATION_SAME);
+	check(rows, shape_switch_back, RSP, 8, 0);
+	check(rows, shape_away, RSP, 8, 0);
+	assert_int_equal(rule_at(rows, shape_away_call).ra, WIRE_LOCATION_UNDEFINED);
+	assert_int_equal(rule_at(rows, shape_goexit).ra, WIRE_LOCATION_UNDEFINED);
+	assert_int_equal(rule_at(rows, shape_goexit).cfa, WIRE_CFA_REGISTER);
 	free(rows);
 }
 
@@ -391,6 +414,7 @@ int main(void)
 		cmocka_unit_test(calls_may_not_return),
 		cmocka_unit_test(says_nothing_rather_than_what_is_wrong),
 		cmocka_unit_test(a_program_begins_without_a_caller),
+		cmocka_unit_test(follows_switches_of_stacks),
 		cmocka_unit_test(damage_does_no_harm),
 		cmocka_unit_test(large_code_has_limits),
 		cmocka_unit_test(agrees_with_tables),

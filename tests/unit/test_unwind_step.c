@@ -106,6 +106,42 @@ static void rules_lead_to_the_caller(void **state)
 	assert_int_equal(u.pc, CODE + 2);
 }
 
+/* A rule that the code told holds if it leads to a call. */
+static void derived_rules_lead_to_calls(void **state)
+{
+	struct wire_unwind_rule r = usual(8);
+	struct wire_unwind_state u = at(CODE, 10);
+
+	(void)state;
+	r.flags = WIRE_UNWIND_DERIVED;
+	stack[10] = CODE + 100;
+	assert_int_equal(unwind_follow_rule(&u, &r), WIRE_STACK_NO_RULE);
+	code[95] = 0xe8;
+	assert_int_equal(unwind_follow_rule(&u, &r), -1);
+	assert_int_equal(u.pc, CODE + 100);
+	/* Back to the goroutine's stack: by the thread's base, g, its m, and that one's curg. */
+	u = at(CODE, 10);
+	r.cfa = WIRE_CFA_THREAD;
+	r.cfa_offset = -8;
+	r.cfa_add = 0x30 | 0xc0 << 16;
+	r.fp_offset = 0x38;
+	assert_int_equal(unwind_follow_rule(&u, &r), WIRE_STACK_NO_RULE);
+	u.thread = STACK + 8 * 100;
+	stack[99] = STACK + 8 * 200;
+	stack[206] = STACK + 8 * 300;
+	stack[324] = STACK + 8 * 400;
+	stack[407] = STACK + 8 * 5;
+	stack[5] = CODE + 100;
+	u.reg[UNWIND_RBP] = 5;
+	assert_int_equal(unwind_follow_rule(&u, &r), -1);
+	assert_int_equal(u.reg[UNWIND_RSP], STACK + 8 * 6);
+	assert_int_equal(u.reg[UNWIND_RBP], 5);
+	assert_int_equal(u.pc, CODE + 100);
+	u.thread = STACK + 8 * WORDS + 16;
+	assert_int_equal(unwind_follow_rule(&u, &r), WIRE_STACK_NOT_RESIDENT);
+	code[95] = 0;
+}
+
 static void stacks_end_where_they_should(void **state)
 {
 	struct wire_unwind_rule r = usual(16);
@@ -240,6 +276,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(rules_lead_to_the_caller),
+		cmocka_unit_test(derived_rules_lead_to_calls),
 		cmocka_unit_test(stacks_end_where_they_should),
 		cmocka_unit_test(loops_end),
 		cmocka_unit_test(ten_thousand_frames_are_followed),
