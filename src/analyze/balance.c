@@ -6,7 +6,8 @@
 
 static double find_chance(const uint64_t *samples, const struct balance *b)
 {
-	double df = (double)b->count - 1, square = 0;
+	double k = (double)b->count, square = 0;
+	struct chance_sets equal = {k, 1 / k, 1 / (k * k), k * k, k * k * k};
 
 	if (b->count < 2 || !b->sum)
 		return 1;
@@ -17,7 +18,7 @@ static double find_chance(const uint64_t *samples, const struct balance *b)
 
 		square += away * away / b->mean;
 	}
-	return chance_dispersion(square, df, 2 * df - 2 * df / (double)b->sum);
+	return chance_dispersion(square, (double)b->sum, &equal);
 }
 
 void balance_find(const uint64_t *samples, size_t count, struct balance *ret)

@@ -9,7 +9,9 @@
 #define TINY		1e-300
 #define NEAR		1e-14
 #define VARIANCE_NORMAL 1e4
-#define NORMAL_95	1.959963984540054
+/* So many samples a set, and X^2 is chi-square. */
+#define MANY_SAMPLES 100
+#define NORMAL_95    1.959963984540054
 
 static double log_gamma(double x)
 {
@@ -106,11 +108,59 @@ double chance_beta_below(double a, double b, double x)
 	return 1 - front * beta_fraction(b, a, 1 - x) / b;
 }
 
-double chance_dispersion(double square, double df, double variance)
+/* n (n - 1) ... of m factors. */
+static long double falling(long double n, int m)
 {
+	long double product = 1;
+
+	for (int i = 0; i < m; i++)
+		product *= n - i;
+	return product;
+}
+
+/*
+ * E[Y^2] and E[Y^3] of Y = sum of x^2/p, x multinomial: the powers of x as factorial moments, which
+ * of x, y, z are n (n - 1) ... p^a q^b r^c. By how many of the sets are different.
+ */
+static void dispersion_moments(double n, const struct chance_sets *s, long double ret[2])
+{
+	const long double k = s->count, p2 = s->squares, p3 = s->cubes, inverse = s->inverse;
+	long double f[7], pairs, triples;
+
+	for (int m = 0; m < 7; m++)
+		f[m] = falling(n, m);
+	ret[0] = f[4] * p2 + 6 * f[3] + 7 * f[2] * k + f[1] * inverse + f[4] * (1 - p2) +
+		 2 * f[3] * (k - 1) + f[2] * k * (k - 1);
+	ret[1] = f[6] * p3 + 15 * f[5] * p2 + 65 * f[4] + 90 * f[3] * k + 31 * f[2] * inverse +
+		 f[1] * s->inverse_squares;
+	pairs = f[6] * (p2 - p3) + f[5] * (p2 * (k - 1) + 6 * (1 - p2)) + 13 * f[4] * (k - 1) +
+		f[3] * (7 * k * (k - 1) + inverse - k) + f[2] * (k - 1) * inverse;
+	triples = f[6] * (1 - 3 * p2 + 2 * p3) + 3 * f[5] * (1 - p2) * (k - 2) +
+		  3 * f[4] * (k - 1) * (k - 2) + f[3] * k * (k - 1) * (k - 2);
+	ret[1] += 3 * pairs + triples;
+}
+
+double chance_dispersion(double square, double n, const struct chance_sets *s)
+{
+	double k = s->count, df = k - 1, third = 8 * df, shape, scale;
+	double variance = 2 * df + (s->inverse - k * k - 2 * k + 2) / n;
+
+	if (n < MANY_SAMPLES * k) {
+		long double mean = n * (n - 1) + n * k, e[2];
+
+		dispersion_moments(n, s, e);
+		third = (double)((e[1] - 3 * e[0] * mean + 2 * mean * mean * mean) /
+				 ((long double)n * n * n));
+		square -= k / n;
+	}
 	if (variance < 0.1 * df)
 		variance = 0.1 * df;
-	return chance_gamma_above(df * df / variance, square * df / variance);
+	/* So skewed at least as one that begins at 0. */
+	if (third < 2 * variance * variance / df)
+		third = 2 * variance * variance / df;
+	shape = 4 * variance * variance * variance / (third * third);
+	scale = third / (2 * variance);
+	return chance_gamma_above(shape, (square - df) / scale + shape);
 }
 
 double chance_binomial(uint64_t n, uint64_t of, double p)

@@ -11,11 +11,19 @@
 double chance_gamma_above(double a, double x);
 /* I_x(a, b), a, b > 0: that a beta variable is below x. */
 double chance_beta_below(double a, double b, double x);
+/* Of the shares p of k sets, sums over the sets. */
+struct chance_sets {
+	double count;			 /* k */
+	double squares, cubes;		 /* of p */
+	double inverse, inverse_squares; /* of 1/p */
+};
 /*
- * That Pearson's X^2 of counts, of df degrees of freedom, is above square. Where counts are few it
- * is not chi-square; a gamma distribution with its mean, df, and its exact variance stays near.
+ * That Pearson's X^2 of n samples over k sets, each of which takes its share of them by chance, is
+ * square or above. Where samples are few it is not chi-square: a gamma distribution that is shifted
+ * (Pearson's type III) has its exact mean, variance and third moment, and as X^2 goes in steps
+ * then, half of one is taken off.
  */
-double chance_dispersion(double square, double df, double variance);
+double chance_dispersion(double square, double n, const struct chance_sets *sets);
 /*
  * That n of `of`, each there with probability p, is at least as far from what is expected, on
  * either side: twice the lesser tail, at most 1. Exact up to a variance of 10000, then normal.

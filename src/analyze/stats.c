@@ -15,7 +15,7 @@ struct stats {
 	bool shares;
 	/* Of all sets: their samples, and the exposure: samples that weigh 1. */
 	double samples, exposure;
-	double inverse; /* sum of 1 / p, where p is each set's share of the exposure */
+	struct chance_sets shares_of; /* by each set's share of the exposure */
 };
 
 int stats_new(size_t sets, struct stats **ret)
@@ -144,14 +144,10 @@ static double sampling_deviation(const struct stats *s, const struct stats_row *
 	return sqrt(variance / (double)s->set_count * spread_of(s, r));
 }
 
-/*
- * Given their sum n, Poisson counts with a common rate are multinomial with p by exposure.
- * Pearson's X^2 has the mean k - 1 and the variance 2 (k - 1) + (sum of 1/p - k^2 - 2k + 2) / n
- * (Haldane, Biometrika 29, 1937).
- */
+/* Given their sum n, Poisson counts with a common rate are multinomial with shares by exposure. */
 static double dispersion_chance(const struct stats *s, size_t row, double n, double spread)
 {
-	double k = (double)s->set_count, df = k - 1, square = 0, few;
+	double square = 0;
 
 	for (size_t i = 0; i < s->set_count; i++) {
 		double expected = (double)s->rows[row].samples * exposure_of(s, i) / s->exposure;
@@ -159,8 +155,7 @@ static double dispersion_chance(const struct stats *s, size_t row, double n, dou
 
 		square += away * away / expected;
 	}
-	few = (s->inverse - k * k - 2 * k + 2) / n;
-	return chance_dispersion(square / spread, df, 2 * df + few);
+	return chance_dispersion(square / spread, n, &s->shares_of);
 }
 
 static double row_chance(const struct stats *s, size_t number)
@@ -181,13 +176,22 @@ static double row_chance(const struct stats *s, size_t number)
 
 static void sum_sets(struct stats *s)
 {
-	s->samples = s->exposure = s->inverse = 0;
+	struct chance_sets *of = &s->shares_of;
+
+	s->samples = s->exposure = 0;
+	*of = (struct chance_sets){.count = (double)s->set_count};
 	for (size_t i = 0; i < s->set_count; i++) {
 		s->samples += (double)s->sets[i].samples;
 		s->exposure += exposure_of(s, i);
 	}
-	for (size_t i = 0; i < s->set_count; i++)
-		s->inverse += s->exposure / exposure_of(s, i);
+	for (size_t i = 0; i < s->set_count; i++) {
+		double p = exposure_of(s, i) / s->exposure;
+
+		of->squares += p * p;
+		of->cubes += p * p * p;
+		of->inverse += 1 / p;
+		of->inverse_squares += 1 / (p * p);
+	}
 }
 
 int stats_finish(struct stats *s, bool shares, double false_alarms)

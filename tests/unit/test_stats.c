@@ -168,6 +168,8 @@ struct outcome {
 	unsigned any, low, tables, tests; /* low: chance below 1% */
 	unsigned found, truly, mistaken;  /* rows marked rightly, to be marked, marked wrongly */
 	unsigned found_of[ROWS];	  /* of found, by row */
+	unsigned rare_few, few; /* rows of 8 samples a set or less: chance below 0.1%, tests */
+	double false_share;	/* sum over the tables of what is false of the rows marked */
 };
 
 /* Tables in which nothing but sampling varies, but for every eighth row where varied > 0. */
@@ -177,7 +179,7 @@ static struct outcome simulate(size_t sets, unsigned tables, const double *weigh
 
 	for (unsigned t = 0; t < tables; t++) {
 		struct stats *s = new_stats(sets);
-		unsigned marked = 0;
+		unsigned marked = 0, all = 0;
 
 		for (size_t i = 0; i < sets; i++)
 			stats_set(s, i, &(struct stats_set){100000, weights ? weights[i] : 1});
@@ -196,7 +198,10 @@ static struct outcome simulate(size_t sets, unsigned tables, const double *weigh
 			const struct stats_row *r = stats_row_at(s, row);
 			bool truly = varied > 0 && row % 8 == 7;
 
+			all += r->varies;
 			marked += r->varies && !truly;
+			o.few += !truly && mean_of(row) <= 8;
+			o.rare_few += !truly && mean_of(row) <= 8 && r->chance < 0.001;
 			o.found += r->varies && truly;
 			o.found_of[row] += r->varies && truly;
 			o.truly += truly;
@@ -204,6 +209,7 @@ static struct outcome simulate(size_t sets, unsigned tables, const double *weigh
 			o.low += !truly && r->chance < 0.01;
 		}
 		o.any += marked > 0;
+		o.false_share += all ? (double)marked / all : 0;
 		o.mistaken += marked;
 		stats_free(s);
 	}
@@ -240,6 +246,42 @@ static void test_false_alarms(void **unused)
 	assert_true(o.low > 0.004 * o.tests);
 }
 
+/*
+ * The expected share of false ones among the marked, table by table, is at most what is stated; and
+ * the far tail, which decides it, holds where samples are few.
+ */
+static void test_false_share(void **unused)
+{
+	static const size_t sets[] = {2, 4, 8, 20};
+
+	(void)unused;
+	state = 271828182845904523ULL;
+	for (size_t i = 0; i < 4; i++) {
+		unsigned tables = 2000 / (unsigned)sets[i] + 200;
+		struct outcome o = simulate(sets[i], tables, NULL, 0.2);
+		double rare = 0.001 * o.few;
+
+		/* A share is at most 1, so its variance at most its mean; a table has 5 to mark. */
+		assert_true(o.false_share / tables <= 0.05 + 3 * sqrt(0.05 / 6 / tables));
+		assert_true(o.rare_few <= rare + 3 * sqrt(rare));
+	}
+}
+
+/* For equal shares X^2 of n over k has the third moment 4 (k - 1) (n - 1) (k + 2n - 6) / n^2. */
+static void test_dispersion(void **unused)
+{
+	struct chance_sets equal = {5, 0.2, 0.04, 25, 125};
+	double variance = 8 * (1 - 1.0 / 12), third = 4 * 4 * 11 * 23 / 144.0;
+	double shape = 4 * pow(variance, 3) / (third * third), scale = third / 2 / variance;
+
+	(void)unused;
+	for (double x = 0; x < 30; x += 0.5)
+		NEAR(chance_dispersion(x, 12, &equal),
+		     chance_gamma_above(shape, (x - 5.0 / 12 - 4) / scale + shape), 1e-9);
+	/* Of many samples it is chi-square. */
+	NEAR(chance_dispersion(9.487729, 1e6, &equal), 0.05, 1e-5);
+}
+
 static void test_power(void **unused)
 {
 	struct outcome o;
@@ -261,7 +303,8 @@ int main(void)
 		cmocka_unit_test(test_distributions), cmocka_unit_test(test_adjustment),
 		cmocka_unit_test(test_figure_3),      cmocka_unit_test(test_weights),
 		cmocka_unit_test(test_refusals),      cmocka_unit_test(test_false_alarms),
-		cmocka_unit_test(test_power),
+		cmocka_unit_test(test_power),	      cmocka_unit_test(test_false_share),
+		cmocka_unit_test(test_dispersion),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
