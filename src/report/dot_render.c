@@ -95,9 +95,12 @@ static int run_dot(int in, int out, const char *format, struct diag *diag)
 			return diag_fail(diag, errno, "cannot wait for dot: %s", strerror(errno));
 	}
 	if (!WIFEXITED(status) || WEXITSTATUS(status))
-		return diag_fail(diag, EIO, "dot failed (%s %d)",
-				 WIFEXITED(status) ? "exit status" : "signal",
-				 WIFEXITED(status) ? WEXITSTATUS(status) : WTERMSIG(status));
+		return diag_fail(
+			diag, EIO,
+			"Graphviz's dot failed (%s %d): the graph may be too large for it, "
+			"write the text (-o FILE.dot)",
+			WIFEXITED(status) ? "exit status" : "signal",
+			WIFEXITED(status) ? WEXITSTATUS(status) : WTERMSIG(status));
 	return 0;
 }
 
