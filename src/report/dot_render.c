@@ -66,7 +66,34 @@ static int hold_text(const struct buf *b)
 	return fd;
 }
 
-static int run_dot(int in, int out, const char *format, struct diag *diag)
+/* The first line of what dot said, without its own name. */
+static void read_reason(int fd, char *out, size_t room)
+{
+	ssize_t n = pread(fd, out, room - 1, 0);
+	char *name;
+
+	out[n > 0 ? n : 0] = 0;
+	out[strcspn(out, "\n")] = 0;
+	name = strncmp(out, "Error: ", 7) ? out : out + 7;
+	memmove(out, name, strlen(name) + 1);
+}
+
+static int fail_dot(int status, int errors, struct diag *diag)
+{
+	char reason[256];
+
+	read_reason(errors, reason, sizeof(reason));
+	return diag_fail(diag, EIO,
+			 "Graphviz's dot failed (%s %d%s%s); write the text instead (-o FILE.dot), "
+			 "or try another form (.svg)",
+			 WIFEXITED(status) ? "exit status" : "signal",
+			 WIFEXITED(status) ? WEXITSTATUS(status) : WTERMSIG(status),
+			 *reason ? ": " : "", reason);
+}
+
+/* What dot says goes to errors: its warnings are of fonts and the like, which are no concern of who
+ * gets a drawing. */
+static int run_dot(int in, int out, int errors, const char *format, struct diag *diag)
 {
 	char option[16];
 	char *argv[] = {"dot", option, NULL};
@@ -82,6 +109,8 @@ static int run_dot(int in, int out, const char *format, struct diag *diag)
 	if (!r)
 		r = posix_spawn_file_actions_adddup2(&files, out, STDOUT_FILENO);
 	if (!r)
+		r = posix_spawn_file_actions_adddup2(&files, errors, STDERR_FILENO);
+	if (!r)
 		r = posix_spawnp(&pid, "dot", &files, NULL, argv, environ);
 	posix_spawn_file_actions_destroy(&files);
 	if (r == ENOENT)
@@ -94,14 +123,7 @@ static int run_dot(int in, int out, const char *format, struct diag *diag)
 		if (errno != EINTR)
 			return diag_fail(diag, errno, "cannot wait for dot: %s", strerror(errno));
 	}
-	if (!WIFEXITED(status) || WEXITSTATUS(status))
-		return diag_fail(
-			diag, EIO,
-			"Graphviz's dot failed (%s %d): the graph may be too large for it, "
-			"write the text (-o FILE.dot)",
-			WIFEXITED(status) ? "exit status" : "signal",
-			WIFEXITED(status) ? WEXITSTATUS(status) : WTERMSIG(status));
-	return 0;
+	return WIFEXITED(status) && !WEXITSTATUS(status) ? 0 : fail_dot(status, errors, diag);
 }
 
 static int copy_text(int in, int out, struct diag *diag)
@@ -123,7 +145,7 @@ int dot_render(const struct buf *b, const char *path, struct diag *diag)
 {
 	const char *format = NULL;
 	char *temporary = NULL;
-	int in = -1, out = -1, r;
+	int in = -1, out = -1, errors = -1, r;
 
 	r = find_format(path, &format, diag);
 	if (r)
@@ -131,7 +153,8 @@ int dot_render(const struct buf *b, const char *path, struct diag *diag)
 	if (b->error || asprintf(&temporary, "%s.XXXXXX", path) < 0)
 		return diag_fail(diag, ENOMEM, "out of memory");
 	in = hold_text(b);
-	if (in < 0) {
+	errors = memfd_create("culprit-dot-errors", MFD_CLOEXEC);
+	if (in < 0 || errors < 0) {
 		r = diag_fail(diag, errno, "cannot hold the drawing: %s", strerror(errno));
 		goto out;
 	}
@@ -141,7 +164,7 @@ int dot_render(const struct buf *b, const char *path, struct diag *diag)
 		goto out;
 	}
 	fchmod(out, 0644);
-	r = format ? run_dot(in, out, format, diag) : copy_text(in, out, diag);
+	r = format ? run_dot(in, out, errors, format, diag) : copy_text(in, out, diag);
 	if (!r && rename(temporary, path))
 		r = diag_fail(diag, errno, "cannot write %s: %s", path, strerror(errno));
 	if (r)
@@ -149,6 +172,8 @@ int dot_render(const struct buf *b, const char *path, struct diag *diag)
 out:
 	if (in >= 0)
 		close(in);
+	if (errors >= 0)
+		close(errors);
 	if (out >= 0)
 		close(out);
 	free(temporary);

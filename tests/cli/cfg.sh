@@ -109,6 +109,17 @@ mkdir -p empty
 check_status "without dot" 1 env PATH="$PWD/empty" "$culprit" cfg -i db nest -o m.svg
 check_match "names the package" err 'install the package graphviz'
 check "and leaves no file" test ! -e m.svg
+mkdir -p dots
+printf '#!/bin/sh\necho "Error: <stdin>: syntax error in line 3" >&2; echo "and more" >&2; exit 3\n' >dots/dot
+chmod +x dots/dot
+check_status "dot fails" 1 env PATH="$PWD/dots:$PATH" "$culprit" cfg -i db nest -o m.svg
+check "and nothing but one line is said" test "$(wc -l <err)" = 1 -a ! -s out
+check_match "what, why and what to do" err \
+	"^culprit: Graphviz's dot failed \\(exit status 3: <stdin>: syntax error in line 3\\); write the text instead"
+check "it leaves no file either" test "$(find . -name 'm.svg*' | wc -l)" = 0
+printf '#!/bin/sh\necho "Warning: some font" >&2; echo drawn\n' >dots/dot
+check_status "dot warns" 0 env PATH="$PWD/dots:$PATH" "$culprit" cfg -i db nest -o m.svg
+check "in vain" test ! -s err -a "$(cat m.svg)" = drawn
 check_status "an unknown suffix" 2 "$culprit" cfg -i db nest -o n.jpeg
 check_match "names those there are" err '\.svg, \.pdf'
 check_status "two forms" 2 "$culprit" cfg -i db nest -o n.svg --json
