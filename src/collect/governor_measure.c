@@ -20,9 +20,10 @@
 
 #define MEASURE_HZ    10000.0
 #define SLICE_NS      1000000.0
-#define PAIRS_WANTED  144 /* of two slices: 0.3 s */
+#define PAIRS_WANTED  144 /* of two slices: 0.3 s, at most */
 #define PAIRS_NEEDED  24
 #define PATIENCE_NS   1200000000.0
+#define ERROR_ENOUGH  0.05 /* of the cost: a budget is no more exact than that */
 #define COST_LEAST_NS 20.0
 #define COST_MOST_NS  1000000.0
 
@@ -101,13 +102,26 @@ static uint64_t calibrate(void)
 	return (uint64_t)(SLICE_NS / best) + 1;
 }
 
+/* A command that is to be run waits for this: it ends when it has what it is for. */
+static bool is_enough(const struct meter *m, double *values, unsigned int count)
+{
+	struct governor_cost sofar = {0};
+
+	if (now_ns() >= m->deadline_ns)
+		return true;
+	if (count < PAIRS_NEEDED || count % (PAIRS_NEEDED / 2))
+		return count >= PAIRS_WANTED;
+	governor_summarize(values, count, &sofar);
+	return sofar.error_ns <= ERROR_ENOUGH * sofar.cost_ns;
+}
+
 /* Fills values with the cost of a sample by each pair; returns how many were good. */
 static unsigned int measure_pairs(const struct meter *m, double *values, unsigned int *discarded)
 {
 	double off = time_slice(m), next_off, on;
 	unsigned int count = 0;
 
-	while (count < PAIRS_WANTED && now_ns() < m->deadline_ns) {
+	while (!is_enough(m, values, count)) {
 		uint64_t before = read_count(m->fd);
 		double samples;
 
