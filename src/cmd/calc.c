@@ -25,7 +25,7 @@ static const struct cmd_option options[] = {
 	{NULL},
 };
 
-static const struct cmd_spec spec = {
+const struct cmd_spec cmd_calc_spec = {
 	"calc",
 	"[FUNCTION|0xADDRESS]",
 	"For each instruction how often it ran, how many cycles it cost, and what is to blame for\n"
@@ -161,7 +161,7 @@ int cmd_calc(int argc, char **argv)
 {
 	struct calc c = {.cutoff = 95, .syntax = ISA_SYNTAX_ATT, .form = {.block_percent = 0.5}};
 	struct diag diag = {""};
-	int operand, err = cmd_parse(&spec, argc, argv, take_option, &c, &operand);
+	int operand, err = cmd_parse(&cmd_calc_spec, argc, argv, take_option, &c, &operand);
 	if (err >= 0) {
 		insights_close(&c.session);
 		return err;

@@ -38,7 +38,7 @@ static const struct cmd_option options[] = {
 	{"depth", CALLS_DEPTH, "N", "at most N levels"},
 	{"prune", CALLS_PRUNE, "PERCENT", "leave out what has less of all (1; JSON and CSV: 0)"},
 	REPORT_METRIC_OPTION,
-	{"by", CALLS_BY, "WHAT", "apart for each: process or subject"},
+	{"by", CALLS_BY, "WHAT", "apart for each: process or subject", "process subject"},
 	{"idle", CALLS_IDLE, NULL, "with the kernel's idle functions"},
 	{"html", CALLS_HTML, "FILE",
 	 "a page instead: flame graph and icicle, with search and zoom"},
@@ -47,7 +47,7 @@ static const struct cmd_option options[] = {
 	{NULL},
 };
 
-static const struct cmd_spec spec = {
+const struct cmd_spec cmd_calls_spec = {
 	"calls",
 	"",
 	"Shows who called what: the tree of calls from the threads' starts in, with the stacks "
@@ -331,7 +331,7 @@ int cmd_calls(int argc, char **argv)
 	struct diag diag = {""};
 	int r, operand;
 
-	r = cmd_parse(&spec, argc, argv, take_option, &c, &operand);
+	r = cmd_parse(&cmd_calls_spec, argc, argv, take_option, &c, &operand);
 	if (r >= 0) {
 		metrics_free(&c.view.metrics);
 		return r;

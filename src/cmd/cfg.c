@@ -24,7 +24,7 @@ static const struct cmd_option options[] = {
 	{NULL},
 };
 
-static const struct cmd_spec spec = {
+const struct cmd_spec cmd_cfg_spec = {
 	"cfg",
 	"FUNCTION|0xADDRESS",
 	"Draws one function's control-flow graph: a block's area says how much time it took, the\n"
@@ -154,7 +154,7 @@ int cmd_cfg(int argc, char **argv)
 	struct pick p = {0};
 	struct diag diag = {""};
 	const char *what;
-	int operand, r = cmd_parse(&spec, argc, argv, take_option, &c, &operand);
+	int operand, r = cmd_parse(&cmd_cfg_spec, argc, argv, take_option, &c, &operand);
 
 	if (r >= 0) {
 		insights_close(&c.session);

@@ -75,6 +75,10 @@ static const struct cmd *find_command(const char *name)
 	return NULL;
 }
 
+static const struct cmd_option no_options[] = {{NULL}};
+const struct cmd_spec cmd_help_spec = {"help", "[COMMAND]", "Shows the commands, or one's options.",
+				       no_options, false};
+
 int cmd_help(int argc, char **argv)
 {
 	char *help[] = {argv[argc - 1], "--help", NULL};

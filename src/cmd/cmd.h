@@ -8,11 +8,15 @@
 
 /*
  * What the subcommands share. A subcommand gets its own name as argv[0] and returns the program's
- * exit status. To add one: a line in cmd/commands.inc and its file.
+ * exit status. To add one: a line in cmd/commands.inc and its file, which has both what its command
+ * line may be (cmd_NAME_spec) and what it does (cmd_NAME).
  */
 enum { CMD_OK = 0, CMD_FAILURE = 1, CMD_USAGE = 2 };
 
-#define CMD(name, help) int cmd_##name(int argc, char **argv);
+struct cmd_spec;
+#define CMD(name, help)                                 \
+	extern const struct cmd_spec cmd_##name##_spec; \
+	int cmd_##name(int argc, char **argv);
 #include "cmd/commands.inc"
 #undef CMD
 
@@ -34,6 +38,7 @@ struct cmd_option {
 	 */
 	const char *argument;
 	const char *help;
+	const char *values; /* that it may have, by spaces, for a shell to offer; NULL: no list */
 };
 
 #define CMD_LONG 256

@@ -23,7 +23,7 @@ static const struct cmd_option options[] = {
 	{NULL},
 };
 
-static const struct cmd_spec spec = {
+const struct cmd_spec cmd_ctl_spec = {
 	.name = "ctl",
 	.operands = "status|flush|epoch|stop|label KEY=VALUE",
 	.help = "Tells the daemon to write what it has (flush), to begin an epoch, to mark the "
@@ -175,7 +175,8 @@ int cmd_ctl(int argc, char **argv)
 	struct request request = {.socket = CULPRIT_RUN_DIR "/control"};
 	char line[CONTROL_REQUEST_MAX - 1], *text = NULL;
 	struct diag diag = {0};
-	int operand, r, status = cmd_parse(&spec, argc, argv, take_option, &request, &operand);
+	int operand, r,
+		status = cmd_parse(&cmd_ctl_spec, argc, argv, take_option, &request, &operand);
 
 	if (status >= 0)
 		return status;

@@ -52,7 +52,7 @@ static const struct cmd_option options[] = {
 	{NULL},
 };
 
-static const struct cmd_spec spec = {
+const struct cmd_spec cmd_daemon_spec = {
 	.name = "daemon",
 	.operands = "",
 	.help = "Samples the whole machine for as long as it runs, in the foreground. SIGTERM and "
@@ -309,7 +309,7 @@ int cmd_daemon(int argc, char **argv)
 	int status, r;
 
 	sampling_init(&d.sampling);
-	status = cmd_parse(&spec, argc, argv, take_option, &d, NULL);
+	status = cmd_parse(&cmd_daemon_spec, argc, argv, take_option, &d, NULL);
 	if (status < 0) {
 		/* What it writes is for its own group. */
 		umask(027);

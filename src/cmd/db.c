@@ -12,13 +12,14 @@
 
 static const struct cmd_option options[] = {
 	REPORT_DB_OPTION,
-	{"epoch", REPORT_EPOCH, "EPOCHS", "compact: all (default), last, NAME, FROM..TO"},
+	{"epoch", REPORT_EPOCH, "EPOCHS", "compact: all (default), last, NAME, FROM..TO",
+	 "last all"},
 	{"json", REPORT_JSON, NULL, "verify: one JSON object"},
 	{"csv", REPORT_CSV, NULL, "verify: what is damaged, a row each; totals go to stderr"},
 	{NULL},
 };
 
-static const struct cmd_spec spec = {
+const struct cmd_spec cmd_db_spec = {
 	"db",
 	"verify|compact [DB]",
 	"verify reads every byte of a database and names what is damaged;\n"
@@ -177,21 +178,21 @@ int cmd_db(int argc, char **argv)
 	struct report_options o = {0};
 	struct diag diag = {""};
 	const char *path, *what;
-	int operand, status = cmd_parse(&spec, argc, argv, take_option, &o, &operand);
+	int operand, status = cmd_parse(&cmd_db_spec, argc, argv, take_option, &o, &operand);
 
 	if (status >= 0)
 		return status;
 	what = operand < argc ? argv[operand] : "";
 	if (strcmp(what, "compact") != 0 && strcmp(what, "verify") != 0) {
 		diag_fail(&diag, EINVAL, "say either verify or compact");
-		return cmd_fail_usage(spec.name, &diag);
+		return cmd_fail_usage(cmd_db_spec.name, &diag);
 	}
 	/* The database may be named without -i, as it is the object of the sentence here. */
 	if (operand + 1 < argc)
 		o.db = argv[operand + 1];
 	if (operand + 2 < argc) {
 		diag_fail(&diag, EINVAL, "'%s' is one word too many", argv[operand + 2]);
-		return cmd_fail_usage(spec.name, &diag);
+		return cmd_fail_usage(cmd_db_spec.name, &diag);
 	}
 	if (!strcmp(what, "compact"))
 		return compact(&o);

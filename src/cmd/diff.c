@@ -19,14 +19,17 @@ enum {
 
 static const struct cmd_option options[] = {
 	REPORT_DB_OPTION,
-	{"by", OPT_BY, "WHAT", "function (default), image, file, line, block, instruction"},
-	{"normalize", OPT_NORMAL, "WHAT", "none (default), time: to the mean run time, samples"},
+	{"by", OPT_BY, "WHAT", "function (default), image, file, line, block, instruction",
+	 "function image file line block instruction"},
+	{"normalize", OPT_NORMAL, "WHAT", "none (default), time: to the mean run time, samples",
+	 "none time samples"},
 	REPORT_METRIC_OPTION,
 	{"cpi", OPT_CPI, NULL, "with CPI, calls and stall causes of the functions shown"},
 	{"changed", OPT_CHANGED, NULL, "only what changed by more than sampling explains"},
 	{"min", OPT_MIN, "PERCENT", "only rows with so much of the samples of A or B"},
 	{"false-alarms", OPT_ALARMS, "PERCENT", "of the rows said to have changed; default 5"},
-	{"sort", OPT_SORT, "COLUMN", "change (default), delta, a, b, percent, chance, name"},
+	{"sort", OPT_SORT, "COLUMN", "change (default), delta, a, b, percent, chance, name",
+	 "change delta a b percent chance name"},
 	{"limit", 'n', "N", "only the first N rows; the rest is summed up in a note"},
 	{"idle", OPT_IDLE, NULL, "with the kernel's idle functions"},
 	REPORT_SELECTION_OPTIONS,
@@ -34,7 +37,7 @@ static const struct cmd_option options[] = {
 	{NULL},
 };
 
-static const struct cmd_spec spec = {
+const struct cmd_spec cmd_diff_spec = {
 	"diff",
 	"A B",
 	"Shows what changed from set A to set B, also between builds of a program. A SET is a\n"
@@ -173,7 +176,7 @@ int cmd_diff(int argc, char **argv)
 {
 	struct diff d = {.table.false_alarms = 5};
 	struct diag diag = {""};
-	int operand, r = cmd_parse(&spec, argc, argv, take_option, &d, &operand);
+	int operand, r = cmd_parse(&cmd_diff_spec, argc, argv, take_option, &d, &operand);
 
 	if (r >= 0) {
 		metrics_free(&d.table.metrics);

@@ -33,7 +33,7 @@ static const struct cmd_option options[] = {
 	{0},
 };
 
-static const struct cmd_spec spec = {
+const struct cmd_spec cmd_doctor_spec = {
 	.name = "doctor",
 	.operands = "",
 	.help = "Says what this kernel, this user's rights and this processor allow, and for each "
@@ -276,7 +276,7 @@ int cmd_doctor(int argc, char **argv)
 {
 	struct check_list list = {.root = ""};
 	struct doctor d = {.budget_percent = 1};
-	int status = cmd_parse(&spec, argc, argv, take_option, &d, NULL);
+	int status = cmd_parse(&cmd_doctor_spec, argc, argv, take_option, &d, NULL);
 
 	if (status >= 0)
 		return status;

@@ -18,7 +18,7 @@ static const struct cmd_option options[] = {
 	{NULL},
 };
 
-static const struct cmd_spec spec = {
+const struct cmd_spec cmd_epochs_spec = {
 	"epochs", "",	 "Shows what a database holds, an epoch a row, the oldest first.",
 	options,  false,
 };
@@ -185,7 +185,7 @@ int cmd_epochs(int argc, char **argv)
 	const char *path;
 	int r;
 
-	r = cmd_parse(&spec, argc, argv, take_option, &l.report, NULL);
+	r = cmd_parse(&cmd_epochs_spec, argc, argv, take_option, &l.report, NULL);
 	if (r >= 0)
 		return r;
 	r = report_open(&l.report, &path, &reader, &diag);

@@ -32,7 +32,7 @@ static const struct cmd_option options[] = {
 	{NULL},
 };
 
-static const struct cmd_spec spec = {
+const struct cmd_spec cmd_export_spec = {
 	"export",
 	"",
 	"Writes profiles as other programs read them. What optimisers read, and --counts, is of\n"
@@ -143,7 +143,7 @@ int cmd_export(int argc, char **argv)
 {
 	struct export_options o = {0};
 	struct diag diag = {""};
-	int r = cmd_parse(&spec, argc, argv, take_option, &o, NULL);
+	int r = cmd_parse(&cmd_export_spec, argc, argv, take_option, &o, NULL);
 
 	if (r >= 0)
 		return r;

@@ -32,7 +32,7 @@ static const struct cmd_option options[] = {
 	{NULL},
 };
 
-static const struct cmd_spec spec = {
+const struct cmd_spec cmd_import_spec = {
 	.name = "import",
 	.operands = "[FILE]",
 	.help = "Takes a profile of another tool into a database, as one epoch: perf.data, "
@@ -219,7 +219,7 @@ int cmd_import(int argc, char **argv)
 {
 	struct importing i = {.target.db = getenv("CULPRIT_DB"), .file = "perf.data"};
 	struct diag diag = {""};
-	int operand, status = cmd_parse(&spec, argc, argv, take_option, &i, &operand);
+	int operand, status = cmd_parse(&cmd_import_spec, argc, argv, take_option, &i, &operand);
 
 	if (status >= 0)
 		return status;

@@ -25,6 +25,11 @@ struct insights_session {
 
 enum { INSIGHTS_CLASSIC = REPORT_OPTION_END, INSIGHTS_OPTION_END };
 
+/* What --cause may be, for a shell to offer. */
+#define INSIGHTS_CAUSES                                                                            \
+	"dcache dtlb icache itlb branch_mispredict store_buffer store_forward divider dependency " \
+	"port front_end lock fence assist page_fault syscall unexplained"
+
 /* clang-format off */
 #define INSIGHTS_OPTIONS                                                                           \
 	{"classic", INSIGHTS_CLASSIC, NULL, "frequencies by the rule of DCPI, from samples alone"}

@@ -26,7 +26,7 @@ static const struct cmd_option options[] = {
 	{NULL},
 };
 
-static const struct cmd_spec spec = {
+const struct cmd_spec cmd_list_spec = {
 	"list",
 	"[FUNCTION|0xADDRESS]",
 	"Shows one function: its instructions and source lines, with samples. FUNCTION is a name, "
@@ -212,7 +212,7 @@ int cmd_list(int argc, char **argv)
 	struct list l = {.form = LISTING_BOTH};
 	struct diag diag = {""};
 	const char *what;
-	int operand, err = cmd_parse(&spec, argc, argv, take_option, &l, &operand);
+	int operand, err = cmd_parse(&cmd_list_spec, argc, argv, take_option, &l, &operand);
 	if (err >= 0) {
 		metrics_free(&l.metrics);
 		return err;

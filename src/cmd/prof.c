@@ -13,7 +13,8 @@ enum { PROF_BY = REPORT_OPTION_END, PROF_SORT, PROF_INCLUSIVE, PROF_IDLE };
 
 static const struct cmd_option options[] = {
 	REPORT_DB_OPTION,
-	{"by", PROF_BY, "WHAT", "function (default), image, file, line, loop, process, subject"},
+	{"by", PROF_BY, "WHAT", "function (default), image, file, line, loop, process, subject",
+	 "function image file line loop process subject"},
 	{"inclusive", PROF_INCLUSIVE, NULL,
 	 "with all that was called, as far as stacks tell; ranked by that"},
 	{"sort", PROF_SORT, "COLUMN",
@@ -26,7 +27,7 @@ static const struct cmd_option options[] = {
 	{NULL},
 };
 
-static const struct cmd_spec spec = {
+const struct cmd_spec cmd_prof_spec = {
 	"prof",
 	"",
 	"Shows where the time went: samples, ranked. Percentages are of all samples of the "
@@ -195,7 +196,7 @@ int cmd_prof(int argc, char **argv)
 	struct diag diag = {""};
 	int r;
 
-	r = cmd_parse(&spec, argc, argv, take_option, &p, NULL);
+	r = cmd_parse(&cmd_prof_spec, argc, argv, take_option, &p, NULL);
 	if (r >= 0) {
 		metrics_free(&p.table.metrics);
 		return r;

@@ -39,8 +39,9 @@ struct recording {
 	char **command;					      /* NULL: none */
 	const char *db;
 	struct child child;
-	int signals; /* signalfd */
-	int status;  /* of the command: of the last run that failed */
+	struct sampling_summary summary; /* of the last run */
+	int signals;			 /* signalfd */
+	int status;			 /* of the command: of the last run that failed */
 };
 
 enum { OPT_FOR = SAMPLING_END, OPT_REPEAT };
@@ -57,7 +58,7 @@ static const struct cmd_option options[] = {
 	{NULL},
 };
 
-static const struct cmd_spec spec = {
+const struct cmd_spec cmd_record_spec = {
 	.name = "record",
 	.operands = "[--] [COMMAND [ARGUMENT...]]",
 	.help = "Samples a command, processes or the whole machine into a database, until the "
@@ -240,6 +241,16 @@ static int show_table(const struct recording *r)
 	return cmd_prof(7, argv);
 }
 
+/* The table first; what else there is to know of the sampling behind it. */
+static int show_result(const struct recording *r)
+{
+	int failed = show_table(r);
+
+	fflush(stdout);
+	sampling_tell_details(&r->summary);
+	return failed ? CMD_FAILURE : r->status;
+}
+
 static void note_epoch(struct recording *r, const struct session *s)
 {
 	struct session_status status;
@@ -277,8 +288,9 @@ static int record(struct recording *r, const char *words, struct diag *diag)
 	note_epoch(r, s);
 	/* Also after an error: what was sampled is kept. */
 	finished = session_finish(s, err ? NULL : diag);
+	sampling_take_summary(s, &r->summary);
 	if (!err && !finished && !r->quiet)
-		sampling_summarize(s, r->db);
+		sampling_summarize(&r->summary, r->db);
 	session_free(s);
 	return err ?: finished;
 }
@@ -318,7 +330,7 @@ int cmd_record(int argc, char **argv)
 	int operand, status;
 
 	sampling_init(&r.sampling);
-	status = cmd_parse(&spec, argc, argv, take_option, &r, &operand);
+	status = cmd_parse(&cmd_record_spec, argc, argv, take_option, &r, &operand);
 	if (status < 0) {
 		if (!r.db || !*r.db)
 			r.db = "culprit.db";
@@ -327,10 +339,8 @@ int cmd_record(int argc, char **argv)
 			status = cmd_fail_usage("record", &diag);
 		else if (sample_and_store(&r, words, &diag))
 			status = cmd_fail(&diag);
-		else if (!r.quiet && show_table(&r))
-			status = CMD_FAILURE;
 		else
-			status = r.status;
+			status = r.quiet ? r.status : show_result(&r);
 	}
 	sampling_free(&r.sampling);
 	free(words);

@@ -47,7 +47,7 @@ enum {
 #define REPORT_MACHINE_OPTION                                                                      \
 	{"machine", REPORT_MACHINE, "GLOB", "of a database of several machines, these"}
 #define REPORT_SELECTION_OPTIONS                                                                   \
-	{"epoch", REPORT_EPOCH, "EPOCHS", "last (default), all, NAME or its beginning, FROM..TO"},  \
+	{"epoch", REPORT_EPOCH, "EPOCHS", "last (default), all, NAME or its beginning, FROM..TO", "last all"},  \
 	{"event", REPORT_EVENT, "GLOB", "events by name"},                                         \
 	{"image", REPORT_IMAGE, "GLOB", "images by path, file name or build-id"},                  \
 	{"function", REPORT_FUNCTION, "REGEX", "functions by (demangled) name"},                   \

@@ -245,19 +245,31 @@ static void summarize_stacks(const struct stacks_status *s, uint64_t lasted_ns, 
 		(unsigned long long)s->derived_rows);
 }
 
-void sampling_summarize(const struct session *s, const char *db)
+void sampling_take_summary(const struct session *s, struct sampling_summary *ret)
 {
-	struct session_status status;
-	double all;
+	uint64_t now = clock_wall_ns();
 
-	session_read_status(s, &status);
-	all = status.samples ? (double)status.samples : 1;
+	session_read_status(s, &ret->status);
+	ret->lasted_ns = now > ret->status.started_ns ? now - ret->status.started_ns : 1;
+}
+
+void sampling_summarize(const struct sampling_summary *s, const char *db)
+{
+	const struct session_status *status = &s->status;
+	double all = status->samples ? (double)status->samples : 1;
+
 	fprintf(stderr, "culprit: %llu samples, %llu lost (%.2g%%), %llu unknown (%.2g%%), in %s\n",
-		(unsigned long long)status.samples, (unsigned long long)status.lost,
-		100.0 * (double)status.lost / all, (unsigned long long)status.unknown,
-		100.0 * (double)status.unknown / all, db);
-	if (status.edges.windows && status.started_ns < clock_wall_ns())
-		summarize_edges(&status.edges, clock_wall_ns() - status.started_ns, status.cpus);
-	if (status.stacks.stacks && status.started_ns < clock_wall_ns())
-		summarize_stacks(&status.stacks, clock_wall_ns() - status.started_ns, status.cpus);
+		(unsigned long long)status->samples, (unsigned long long)status->lost,
+		100.0 * (double)status->lost / all, (unsigned long long)status->unknown,
+		100.0 * (double)status->unknown / all, db);
+}
+
+void sampling_tell_details(const struct sampling_summary *s)
+{
+	const struct session_status *status = &s->status;
+
+	if (status->stacks.stacks)
+		summarize_stacks(&status->stacks, s->lasted_ns, status->cpus);
+	if (status->edges.windows)
+		summarize_edges(&status->edges, s->lasted_ns, status->cpus);
 }

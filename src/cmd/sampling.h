@@ -65,7 +65,16 @@ int sampling_choose_events(struct sampling_options *o, struct diag *diag);
 void sampling_fill_config(const struct sampling_options *o, struct session_config *config);
 /* To stderr: what is sampled, how often, and at what cost. */
 void sampling_announce(const struct sampling_options *o, const struct session *s);
-/* To stderr, at the end: how many samples were taken, lost and unknown, and where they are. */
-void sampling_summarize(const struct session *s, const char *db);
+
+/* What there is to say of a session when it is over; the numbers alone are good after its end. */
+struct sampling_summary {
+	struct session_status status;
+	uint64_t lasted_ns;
+};
+void sampling_take_summary(const struct session *s, struct sampling_summary *ret);
+/* To stderr: how many samples were taken, lost and unknown, and where they are. */
+void sampling_summarize(const struct sampling_summary *s, const char *db);
+/* To stderr: how good stacks and followed samples are, why they are not better, what they cost. */
+void sampling_tell_details(const struct sampling_summary *s);
 
 #endif

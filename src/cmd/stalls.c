@@ -17,7 +17,8 @@ enum { STALLS_CAUSE = INSIGHTS_OPTION_END };
 static const struct cmd_option options[] = {
 	REPORT_DB_OPTION,
 	{"limit", 'n', "N", "so many stalls; default 20"},
-	{"cause", STALLS_CAUSE, "CAUSE", "those that may be of this cause, by what is of it"},
+	{"cause", STALLS_CAUSE, "CAUSE", "those that may be of this cause, by what is of it",
+	 INSIGHTS_CAUSES},
 	INSIGHTS_OPTIONS,
 	REPORT_METRIC_OPTION,
 	REPORT_SELECTION_OPTIONS,
@@ -25,7 +26,7 @@ static const struct cmd_option options[] = {
 	{NULL},
 };
 
-static const struct cmd_spec spec = {
+const struct cmd_spec cmd_stalls_spec = {
 	"stalls",
 	"",
 	"The worst stalls of everything that is selected: where, how many cycles, and what is to\n"
@@ -362,7 +363,7 @@ int cmd_stalls(int argc, char **argv)
 {
 	struct stalls s = {.limit = 20, .cause = CULPRIT_CAUSES};
 	struct diag diag = {""};
-	int err = cmd_parse(&spec, argc, argv, take_option, &s, NULL);
+	int err = cmd_parse(&cmd_stalls_spec, argc, argv, take_option, &s, NULL);
 	if (err >= 0) {
 		insights_close(&s.session);
 		return err;

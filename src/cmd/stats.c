@@ -22,13 +22,16 @@ enum {
 
 static const struct cmd_option options[] = {
 	REPORT_DB_OPTION,
-	{"by", STATS_BY, "WHAT", "function (default), image, file, line, loop"},
+	{"by", STATS_BY, "WHAT", "function (default), image, file, line, loop",
+	 "function image file line loop"},
 	{"each", STATS_EACH, NULL, "makes a set of each epoch of the sets"},
-	{"normalize", STATS_NORMAL, "WHAT", "none (default), time: to the mean run time, samples"},
+	{"normalize", STATS_NORMAL, "WHAT", "none (default), time: to the mean run time, samples",
+	 "none time samples"},
 	REPORT_METRIC_OPTION,
 	{"false-alarms", STATS_ALARMS, "PERCENT", "of the rows said to vary; default 5"},
 	{"sort", STATS_SORT, "COLUMN",
-	 "varies (default), range, sum, mean, deviation, chance, name"},
+	 "varies (default), range, sum, mean, deviation, chance, name",
+	 "varies range sum mean deviation chance name"},
 	{"limit", 'n', "N", "only the first N rows"},
 	{"idle", STATS_IDLE, NULL, "with the kernel's idle functions"},
 	REPORT_SELECTION_OPTIONS,
@@ -36,7 +39,7 @@ static const struct cmd_option options[] = {
 	{NULL},
 };
 
-static const struct cmd_spec spec = {
+const struct cmd_spec cmd_stats_spec = {
 	"stats",
 	"SET SET...",
 	"Shows what varies between sets of samples, and whether by more than sampling explains. A "
@@ -61,7 +64,7 @@ static int take_by(struct stats_command *c, const char *text, struct diag *diag)
 {
 	int r = prof_table_parse_by(text, &c->rank.by, diag);
 
-	if (!r && (c->rank.by == RANK_PROCESS || c->rank.by == RANK_SUBJECT))
+	if (r || c->rank.by == RANK_PROCESS || c->rank.by == RANK_SUBJECT)
 		r = diag_fail(diag, EINVAL,
 			      "--by '%s' is none of function, image, file, line, loop", text);
 	return r;
@@ -160,7 +163,7 @@ int cmd_stats(int argc, char **argv)
 {
 	struct stats_command c = {.false_alarms = 5};
 	struct diag diag = {""};
-	int operand, r = cmd_parse(&spec, argc, argv, take_option, &c, &operand);
+	int operand, r = cmd_parse(&cmd_stats_spec, argc, argv, take_option, &c, &operand);
 
 	if (r >= 0) {
 		metrics_free(&c.table.metrics);

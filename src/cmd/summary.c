@@ -13,7 +13,8 @@ enum { SUMMARY_CAUSE = INSIGHTS_OPTION_END, SUMMARY_CUTOFF };
 
 static const struct cmd_option options[] = {
 	REPORT_DB_OPTION,
-	{"cause", SUMMARY_CAUSE, "CAUSE", "ranks functions by what they lose to it"},
+	{"cause", SUMMARY_CAUSE, "CAUSE", "ranks functions by what they lose to it",
+	 INSIGHTS_CAUSES},
 	{"limit", 'n', "N", "with --cause: only the first N functions; default 20"},
 	{"cutoff", SUMMARY_CUTOFF, "PERCENT",
 	 "looks into the functions that have so much of the samples; default 99"},
@@ -24,7 +25,7 @@ static const struct cmd_option options[] = {
 	{NULL},
 };
 
-static const struct cmd_spec spec = {
+const struct cmd_spec cmd_summary_spec = {
 	"summary",
 	"",
 	"Where the cycles of everything that is selected went, by cause; or, with --cause, which\n"
@@ -263,7 +264,7 @@ int cmd_summary(int argc, char **argv)
 {
 	struct summary s = {.limit = 20, .cause = CULPRIT_CAUSES, .cutoff = 99};
 	struct diag diag = {""};
-	int err = cmd_parse(&spec, argc, argv, take_option, &s, NULL);
+	int err = cmd_parse(&cmd_summary_spec, argc, argv, take_option, &s, NULL);
 	if (err >= 0) {
 		insights_close(&s.session);
 		return err;

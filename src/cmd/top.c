@@ -36,7 +36,8 @@ static const struct cmd_option options[] = {
 	{"iterations", 'n', "N", "ends after so many pictures"},
 	{"batch", 'b', NULL, "prints tables in a row; so it does without a terminal"},
 	{"pid", 'p', "PID[,PID...]", "samples these processes and their children only"},
-	{"by", TOP_BY, "WHAT", "function (default), image, file, line, process, subject"},
+	{"by", TOP_BY, "WHAT", "function (default), image, file, line, loop, process, subject",
+	 "function image file line loop process subject"},
 	{"sort", TOP_SORT, "COLUMN", "an event, or a column's name; default: the first event"},
 	{"function", TOP_FUNCTION, "REGEX", "only functions by (demangled) name"},
 	{"idle", TOP_IDLE, NULL, "with the kernel's idle functions"},
@@ -48,7 +49,7 @@ static const struct cmd_option options[] = {
 	{NULL},
 };
 
-static const struct cmd_spec spec = {
+const struct cmd_spec cmd_top_spec = {
 	"top",
 	"",
 	"Samples the whole machine and shows where the time goes, anew every few seconds. In it:\n"
@@ -219,7 +220,7 @@ int cmd_top(int argc, char **argv)
 	int status;
 
 	sampling_init(&t.sampling);
-	status = cmd_parse(&spec, argc, argv, take_option, &t, NULL);
+	status = cmd_parse(&cmd_top_spec, argc, argv, take_option, &t, NULL);
 	if (status < 0) {
 		t.batch |= !screen_is_possible();
 		t.sampling.per_process |= t.view.rank.by == RANK_PROCESS;

@@ -44,7 +44,7 @@ done
 # Completes `culprit WORDS...` as bash would at the end of the line; prints the candidates.
 complete_words() {
 	# shellcheck source=/dev/null
-	. "$root/packaging/completion.bash"
+	. "$build/packaging/culprit"
 	COMP_WORDS=("$culprit" "$@")
 	COMP_CWORD=$#
 	_culprit
