@@ -99,14 +99,17 @@ static int print_table(struct cfg *c, const struct cfg_view *v, struct diag *dia
 	return r;
 }
 
-static int draw(const struct cfg *c, const struct cfg_view *v, struct diag *diag)
+static int draw(struct cfg *c, const struct cfg_view *v, struct diag *diag)
 {
+	struct report_header h = {0};
 	struct buf b;
 	size_t hidden;
-	int r;
+	int r = describe(c, &h);
 
 	buf_init(&b, DRAWING_MAX_BYTES);
-	r = cfg_view_draw(v, &c->session.bound, c->all, &b, &hidden);
+	if (!r)
+		r = cfg_view_draw(v, &h, &c->session.bound, c->all, &b, &hidden);
+	report_header_free(&h);
 	if (r == -EFBIG)
 		diag_fail(diag, EFBIG, "the drawing would be larger than %u MiB",
 			  DRAWING_MAX_BYTES >> 20);

@@ -137,7 +137,24 @@ static void choose_blocks(struct drawing *d, bool all)
 	}
 }
 
-static void draw_title(const struct drawing *d)
+/* What the samples are of, as every report has it. */
+static void put_header(const struct report_header *h, struct buf *title)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+	int r = out ? report_header_print_samples(h, out) : -ENOMEM;
+
+	if (out && fclose(out))
+		r = -ENOMEM;
+	if (r)
+		title->error = r;
+	else
+		buf_append(title, text, size);
+	free(text);
+}
+
+static void draw_title(const struct drawing *d, const struct report_header *h)
 {
 	const struct cfg_view *v = d->view;
 	struct buf title;
@@ -154,6 +171,7 @@ static void draw_title(const struct drawing *d)
 		   v->estimated ? "" : ", a rough guess from samples");
 	if (!v->function->complete)
 		buf_printf(&title, "jumps whose targets are not known are missing\n");
+	put_header(h, &title);
 	buf_append_u8(&title, 0);
 	if (title.error)
 		d->out->error = title.error;
@@ -161,8 +179,9 @@ static void draw_title(const struct drawing *d)
 	buf_free(&title);
 }
 
-int cfg_view_draw(const struct cfg_view *v, const struct metrics_bound *metrics, bool all,
-		  struct buf *out, size_t *ret_hidden)
+int cfg_view_draw(const struct cfg_view *v, const struct report_header *h,
+		  const struct metrics_bound *metrics, bool all, struct buf *out,
+		  size_t *ret_hidden)
 {
 	const struct cfg_function *f = v->function;
 	struct drawing d = {.view = v, .metrics = metrics, .out = out};
@@ -172,7 +191,7 @@ int cfg_view_draw(const struct cfg_view *v, const struct metrics_bound *metrics,
 	if (!d.shown)
 		return -ENOMEM;
 	choose_blocks(&d, all);
-	draw_title(&d);
+	draw_title(&d, h);
 	outside.id = f->block_count;
 	outside.text = "entry";
 	dot_add_node(out, &outside);

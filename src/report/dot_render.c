@@ -123,7 +123,12 @@ static int run_dot(int in, int out, int errors, const char *format, struct diag 
 		if (errno != EINTR)
 			return diag_fail(diag, errno, "cannot wait for dot: %s", strerror(errno));
 	}
-	return WIFEXITED(status) && !WEXITSTATUS(status) ? 0 : fail_dot(status, errors, diag);
+	if (WIFEXITED(status) && !WEXITSTATUS(status))
+		return 0;
+	/* Of a full disk dot says less than the disk. */
+	if (write(out, "", 1) < 0)
+		return diag_fail(diag, errno, "cannot write the drawing: %s", strerror(errno));
+	return fail_dot(status, errors, diag);
 }
 
 static int copy_text(int in, int out, struct diag *diag)

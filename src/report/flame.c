@@ -182,7 +182,7 @@ int flame_write(const struct flame *f, const char *title, const char *summary,
 		const struct report_header *h, FILE *out)
 {
 	struct buf b;
-	int r;
+	int r, written;
 
 	buf_init(&b, 8 * ARRAY_MAX_BYTES);
 	buf_printf(&b, "{\"title\":");
@@ -205,11 +205,13 @@ int flame_write(const struct flame *f, const char *title, const char *summary,
 	}
 	buf_printf(&b, "]}");
 	r = b.error;
+	errno = 0;
 	if (!r) {
 		fwrite(flame_page_head, 1, flame_page_head_size, out);
 		fwrite(b.data, 1, b.size, out);
 		fwrite(flame_page_tail, 1, flame_page_tail_size, out);
 	}
+	written = errno;
 	buf_free(&b);
-	return r ? r : ferror(out) ? -EIO : 0;
+	return r ? r : ferror(out) ? -(written ? written : EIO) : 0;
 }

@@ -59,7 +59,7 @@ int flame_add_function(struct flame *f, const struct flame_function *function, u
  * the context before (-EINVAL). 0, -ENOSPC past FLAME_CONTEXTS_MAX, -ENOMEM.
  */
 int flame_add_context(struct flame *f, uint32_t depth, uint32_t function, const uint64_t *samples);
-/* summary: one line below the title. 0, -ENOMEM, or -EIO when out has an error. */
+/* summary: one line below the title. 0, -ENOMEM, or what is wrong with out. */
 int flame_write(const struct flame *f, const char *title, const char *summary,
 		const struct report_header *h, FILE *out);
 

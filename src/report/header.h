@@ -69,6 +69,8 @@ int report_header_metric(struct report_header *h, const struct report_metric *m)
 /* 0, -ENOMEM, or -ENOSPC past REPORT_NOTES_MAX (counted). */
 int report_header_note(struct report_header *h, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
+/* Its first lines alone: events, and what was lost or stayed unknown. */
+int report_header_print_samples(const struct report_header *h, FILE *out);
 /* The header as lines of text, as above a table; width: as of table_print(). 0 or -ENOMEM. */
 int report_header_print(const struct report_header *h, FILE *out, int width);
 

@@ -142,14 +142,19 @@ static int print_metric(const struct report_metric *m, FILE *out)
 	return r;
 }
 
-static int print_header(const struct report_header *h, FILE *out)
+int report_header_print_samples(const struct report_header *h, FILE *out)
 {
 	int r = 0;
 
 	for (size_t i = 0; i < h->event_count && !r; i++)
 		r = print_event(&h->events[i], out);
-	if (!r && h->event_count)
-		r = print_counts(h, out);
+	return !r && h->event_count ? print_counts(h, out) : r;
+}
+
+static int print_header(const struct report_header *h, FILE *out)
+{
+	int r = report_header_print_samples(h, out);
+
 	if (!r)
 		r = print_epochs(h, out);
 	if (!r)

@@ -334,7 +334,8 @@ static void print_left_out(const struct table *t, const struct layout *l, FILE *
 	for (int c = 0; c < t->column_count; c++) {
 		const char *heading = t->columns[c].heading;
 
-		if (heading && !l->widths[c] && used < (int)sizeof(text) - 1)
+		if (heading && !l->widths[c] && strcmp(heading, "%") != 0 &&
+		    used < (int)sizeof(text) - 1)
 			used += snprintf(text + used, sizeof(text) - (size_t)used, "%s %.40s",
 					 named++ ? "," : "", heading);
 	}

@@ -90,6 +90,7 @@ for b in [r for r in rows if r["kind"] == "block"]:
     assert b["frequency"] > 0, b'
 check_status "cfg by address" 0 "$culprit" cfg -i db "$(at main)" --image nest
 check_match "is the function there" out '^	label="main, '
+check_match "with what was sampled, lost and unknown in the title" out 'one in [0-9]+.*lost [0-9]+, unknown [0-9]+'
 check_status "cfg -o FILE.dot" 0 "$culprit" cfg -i db nest -o n.dot
 check "writes the text" grep -q '^digraph cfg' n.dot
 
@@ -120,6 +121,15 @@ check "it leaves no file either" test "$(find . -name 'm.svg*' | wc -l)" = 0
 printf '#!/bin/sh\necho "Warning: some font" >&2; echo drawn\n' >dots/dot
 check_status "dot warns" 0 env PATH="$PWD/dots:$PATH" "$culprit" cfg -i db nest -o m.svg
 check "in vain" test ! -s err -a "$(cat m.svg)" = drawn
+mkdir -p small
+if mount -t tmpfs -o size=16k none small 2>/dev/null; then
+	head -c 20000 /dev/zero >small/fill 2>/dev/null
+	check_status "a full disk" 1 "$culprit" cfg -i db nest -o small/m.svg
+	umount small
+	check_match "is what is told" err '^culprit: cannot write .*: No space left on device$'
+else
+	skip "a full disk" "needs the right to mount"
+fi
 check_status "an unknown suffix" 2 "$culprit" cfg -i db nest -o n.jpeg
 check_match "names those there are" err '\.svg, \.pdf'
 check_status "two forms" 2 "$culprit" cfg -i db nest -o n.svg --json

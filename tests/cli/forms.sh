@@ -48,6 +48,7 @@ same() {
 	shift
 	check_status "$name" 0 "$culprit" "$@" -i a.db
 	check "$name: text" test -s out
+	mv out out.text
 	check_status "$name --json" 0 "$culprit" "$@" -i a.db --json
 	mv out out.json
 	check_status "$name --csv" 0 "$culprit" "$@" -i a.db --csv
@@ -56,6 +57,10 @@ j = json.load(open("out.json"))
 data = open("out", newline="").read()
 rows = list(csv.DictReader(data.splitlines()))
 assert j["report"] and isinstance(j["events"], list) and data.count("\r\n") == len(rows) + 1
+assert {"samples", "lost", "unknown", "idle", "epochs", "machine"} <= set(j), set(j)
+assert j["report"] == "epochs" or (j["events"] and all(e["name"] and e["period"] for e in j["events"]))
+head = "" if j["report"] == "epochs" else open("out.text").read()
+assert j["report"] == "epochs" or sys.argv[2] == "cfg" or ("\nlost 0, unknown 0" in head and ": %d samples, one in " % j["events"][0]["samples"] in head), head[:300]
 assert rows and all(None not in r and None not in r.values() for r in rows), "ragged"
 def count(nodes):
     return sum(1 + count(n.get("children", [])) for n in nodes)

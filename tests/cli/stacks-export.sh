@@ -187,5 +187,7 @@ check_match "says what to do" err 'no stacks.*doctor'
 check_status "stacks of one image" 2 "$culprit" export -i a.db --image app --folded -
 check_match "are refused" err 'stacks are exported whole'
 check_status "a full disk is an error" 1 sh -c '"$1" export -i a.db --pprof - >/dev/full' - "$culprit"
+check_status "a page on a full disk" 1 "$culprit" calls -i a.db --html /dev/full
+check_match "says so" err '/dev/full: No space left on device'
 check_status "for a page too" 1 sh -c '"$1" calls -i a.db --html - >/dev/full' - "$culprit"
 tap_end
