@@ -16,6 +16,13 @@ check_match "and has the command" out '/(da|ba)?sh$'
 check_match "what the command says is seen" err '^done$'
 check "no progress where there is no terminal" bash -c '! grep -q "Ctrl-C ends it" err'
 
+"$culprit" record -o order.db -- sh -c "$spin" >all 2>&1
+check "one line of facts, the table, then the rest of them" python3 -c '
+lines = open("all").read().splitlines()
+facts, table = [next(i for i, l in enumerate(lines) if s in l) for s in (" samples, ", "cum%")]
+assert facts < table and not any("stacks," in l or "windows," in l for l in lines[:table]), lines
+assert lines[facts + 1].startswith(("cpu-clock", "cycles")), lines[facts + 1]'
+
 python3 - "$culprit" >out 2>&1 <<'PY'
 import os, pty, select, signal, subprocess, sys, time, fcntl, termios
 
