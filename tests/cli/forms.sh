@@ -141,7 +141,7 @@ s.bind("control")
 s.listen()
 for _ in range(3):
     c = s.accept()[0]
-    c.recv(4096)
+    c.makefile().readline()
     c.sendall(sys.argv[1].encode() + b"\n")
     c.close()' "$answer" &
 until [ -S control ]; do sleep 0.05; done
