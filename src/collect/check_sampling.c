@@ -16,12 +16,14 @@
 #include "collect/event.h"
 #include "collect/governor.h"
 #include "collect/host.h"
+#include "collect/rights.h"
 
 static void mend_by_rights(struct check *c)
 {
 	char program[180];
 
-	check_mend(c, "run with sudo, or: sudo setcap cap_perfmon,cap_bpf+ep %s",
+	check_mend(c, "run with sudo, or: %ssudo setcap cap_perfmon,cap_bpf+ep %s",
+		   rights_want_admin("") ? "sudo sysctl kernel.perf_event_paranoid=2; " : "",
 		   host_program_path(program, sizeof(program)));
 }
 

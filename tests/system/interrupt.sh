@@ -65,7 +65,7 @@ assert p.function("one_first") > 20 and p.unknown == 0, p.top()
 # which can be told to, stands for both.
 "$culprit" daemon -o killed.db --socket "$PWD/socket" -F 1000 2>daemon.err &
 daemon=$!
-until [ -S socket ]; do sleep 0.1; done
+until "$culprit" ctl --socket "$PWD/socket" status >/dev/null 2>&1; do sleep 0.1; done
 ./prey 700000
 "$culprit" ctl --socket "$PWD/socket" flush >flush.out 2>&1
 flushed=$?
