@@ -2,6 +2,7 @@
 #include "db/blob.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -72,13 +73,19 @@ static int images_make(const struct io *io, const char *db_path, const char *mac
 	return fd;
 }
 
-int db_blob_write(const char *db_path, const char *machine, const struct io *io,
-		  const struct image_id *image, const char *kind, const void *data, size_t size,
-		  struct diag *diag)
+struct blob {
+	const struct image_id *image;
+	const char *kind;
+	const void *data;
+	size_t size;
+};
+
+static int write_blob(const char *db_path, const char *machine, const struct io *io,
+		      const struct blob *b, bool lasting, struct diag *diag)
 {
 	char name[BLOB_NAME_MAX];
 	struct buf file;
-	int fd, r = blob_name(image, kind, name, diag);
+	int fd, r = blob_name(b->image, b->kind, name, diag);
 
 	if (r < 0)
 		return r;
@@ -86,14 +93,31 @@ int db_blob_write(const char *db_path, const char *machine, const struct io *io,
 	if (fd < 0)
 		return fd;
 	buf_init(&file, BLOB_STORED_MAX);
-	r = blob_encode(&file, data, size);
+	r = blob_encode(&file, b->data, b->size);
 	if (r == 0)
-		r = io_replace_file(io, fd, name, file.data, file.size, 0640);
+		r = (lasting ? io_replace_file : io_place_file)(io, fd, name, file.data, file.size,
+								0640);
 	if (r < 0)
 		diag_fail(diag, -r, "cannot write %s/%s: %s", db_path, name, strerror(-r));
 	buf_free(&file);
 	io->close(io->arg, fd);
 	return r;
+}
+
+int db_blob_write(const char *db_path, const char *machine, const struct io *io,
+		  const struct image_id *image, const char *kind, const void *data, size_t size,
+		  struct diag *diag)
+{
+	return write_blob(db_path, machine, io, &(struct blob){image, kind, data, size}, true,
+			  diag);
+}
+
+int db_blob_cache(const char *db_path, const char *machine, const struct io *io,
+		  const struct image_id *image, const char *kind, const void *data, size_t size,
+		  struct diag *diag)
+{
+	return write_blob(db_path, machine, io, &(struct blob){image, kind, data, size}, false,
+			  diag);
 }
 
 static int blob_decode(const struct buf *file, size_t max_bytes, void **ret_data, size_t *ret_size)

@@ -17,6 +17,10 @@
 int db_blob_write(const char *db_path, const char *machine, const struct io *io,
 		  const struct image_id *image, const char *kind, const void *data, size_t size,
 		  struct diag *diag);
+/* The same for who can make it anew and writes many: a crash of the machine may lose it. */
+int db_blob_cache(const char *db_path, const char *machine, const struct io *io,
+		  const struct image_id *image, const char *kind, const void *data, size_t size,
+		  struct diag *diag);
 /* machine NULL: any machine's. -ENOENT, -EBADMSG (damaged), -EFBIG past max_bytes. free() the data.
  */
 int db_blob_read(const char *db_path, const char *machine, const struct io *io,

@@ -33,8 +33,9 @@ int finder_save_blob(struct image_finder *f, const struct image_id *id, const ch
 		     const struct buf *b)
 {
 	int err = b->error ? b->error
-			   : db_blob_write(f->db_path, f->machine, &io_system, id, kind, b->data,
-					   b->size, NULL);
+			   : (f->keeps ? db_blob_write : db_blob_cache)(f->db_path, f->machine,
+									&io_system, id, kind,
+									b->data, b->size, NULL);
 	if (err < 0)
 		f->counts.keep_failed++;
 	return err;

@@ -27,6 +27,7 @@ int image_finder_keep(struct image_finder *f, const struct image_id *id, const c
 		      struct diag *diag)
 {
 	struct found_image *im;
+	f->keeps = true;
 	if (!f->db_path || !f->machine)
 		return 0;
 	int err = finder_image(f, id, path, &im, diag);
@@ -121,6 +122,7 @@ int image_finder_keep_code(struct image_finder *f, const struct image_id *id, co
 {
 	const struct image_symbols *symbols;
 	struct found_image *im;
+	f->keeps = true;
 	if (!f->db_path || !f->machine || count == 0)
 		return 0;
 	int err = finder_image(f, id, path, &im, diag);

@@ -77,6 +77,7 @@ int image_finder_tell_symbols(struct image_finder *f, const struct image_id *id,
 {
 	struct image_symbols *earlier = NULL;
 	int err = 0;
+	f->keeps = true;
 	if (finder_load_symbols(f, id, &earlier) < 0)
 		earlier = NULL;
 	if (!earlier || finder_is_told(earlier))
@@ -192,6 +193,7 @@ int image_finder_tell_lines(struct image_finder *f, const struct image_id *id,
 {
 	struct told_lines earlier = {0}, both = {0};
 	struct told_lines told = {(uint64_t *)addresses, count, (struct image_lines *)lines};
+	f->keeps = true;
 	if (told_load(f, id, &earlier) < 0)
 		earlier = (struct told_lines){0};
 	int err = merge(&told, &earlier, &both);

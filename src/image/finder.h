@@ -44,6 +44,7 @@ struct found_image {
 
 struct image_finder {
 	char *db_path, *machine, *debug_root;
+	bool keeps; /* for when files are gone: what it saves must outlive a crash */
 	struct image_worker *worker;
 	struct intern *ids; /* the number of an id is its index in images */
 	struct found_image **images;

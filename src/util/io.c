@@ -94,8 +94,8 @@ static int open_temporary(const struct io *io, int dirfd, const char *name, mode
 	return io->open(io->arg, dirfd, out, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
 }
 
-int io_replace_file(const struct io *io, int dirfd, const char *name, const void *data, size_t size,
-		    mode_t mode)
+int io_place_file(const struct io *io, int dirfd, const char *name, const void *data, size_t size,
+		  mode_t mode)
 {
 	char temporary[NAME_ROOM];
 	int fd, r, closed;
@@ -111,11 +111,17 @@ int io_replace_file(const struct io *io, int dirfd, const char *name, const void
 		r = closed;
 	if (!r)
 		r = io->rename(io->arg, dirfd, temporary, name);
-	if (r) {
+	if (r)
 		io->unlink(io->arg, dirfd, temporary, 0);
-		return r;
-	}
-	return io->sync_dir(io->arg, dirfd);
+	return r;
+}
+
+int io_replace_file(const struct io *io, int dirfd, const char *name, const void *data, size_t size,
+		    mode_t mode)
+{
+	int r = io_place_file(io, dirfd, name, data, size, mode);
+
+	return r ? r : io->sync_dir(io->arg, dirfd);
 }
 
 /* Reads to the end: the size that stat gives is 0 for the files of /proc. */
