@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include "exchange/places.h"
@@ -25,6 +26,7 @@ struct gmon {
 	struct harvest *h;
 	uint32_t image, subject, time, calls;
 	uint64_t samples, called, rate, blocks;
+	bool narrow; /* of a 32-bit program: addresses and counts of blocks have 4 bytes */
 };
 
 static int open_program(struct gmon *g, const char *program, struct diag *diag)
@@ -58,10 +60,29 @@ static int take_bin(struct gmon *g, uint64_t address, uint64_t count)
 	return r ? r : harvest_sample(g->h, g->time, g->subject, place, count);
 }
 
+static uint64_t take_address(const struct gmon *g, struct cursor *c)
+{
+	return g->narrow ? cursor_u32(c) : cursor_u64(c);
+}
+
+/*
+ * The file does not say how wide its addresses are, but where the unit of its histogram stands,
+ * "seconds", does. c: at the records.
+ */
+static bool is_narrow(struct cursor c)
+{
+	static const char unit[] = "seconds";
+
+	if (cursor_u8(&c) != TAG_HIST)
+		return false;
+	cursor_bytes(&c, 2 * 4 + 2 * 4);
+	return cursor_left(&c) >= sizeof(unit) && !memcmp(c.at, unit, sizeof(unit));
+}
+
 /* Bins share out what is from low to high; a bin stands for its first address. */
 static int take_histogram(struct gmon *g, struct cursor *c, struct diag *diag)
 {
-	uint64_t low = cursor_u64(c), high = cursor_u64(c);
+	uint64_t low = take_address(g, c), high = take_address(g, c);
 	uint32_t bins = cursor_u32(c), rate = cursor_u32(c);
 	const uint8_t *counts;
 	int r = 0;
@@ -87,7 +108,7 @@ static int take_histogram(struct gmon *g, struct cursor *c, struct diag *diag)
 
 static int take_call(struct gmon *g, struct cursor *c)
 {
-	uint64_t from = cursor_u64(c), to = cursor_u64(c);
+	uint64_t from = take_address(g, c), to = take_address(g, c);
 	uint32_t count = cursor_u32(c), place;
 	struct places_stack stack = {.count = 0};
 	int r = c->error;
@@ -110,12 +131,12 @@ static int take_call(struct gmon *g, struct cursor *c)
 
 static int skip_blocks(struct gmon *g, struct cursor *c)
 {
-	uint32_t count = cursor_u32(c);
+	uint32_t count = cursor_u32(c), each = g->narrow ? 8 : 16;
 
-	if (count > cursor_left(c) / 16)
+	if (count > cursor_left(c) / each)
 		return -EBADMSG;
 	g->blocks = num_add_sat(g->blocks, count);
-	cursor_bytes(c, 16 * (size_t)count);
+	cursor_bytes(c, each * (size_t)count);
 	return c->error;
 }
 
@@ -127,6 +148,7 @@ static int take_records(struct gmon *g, struct cursor *c, struct diag *diag)
 	if (!magic || memcmp(magic, "gmon", 4) || cursor_u32(c) != VERSION)
 		return diag_fail(diag, EBADMSG, "it is no gmon.out of version 1");
 	cursor_bytes(c, HEADER_REST);
+	g->narrow = is_narrow(*c);
 	while (!r && !c->error && cursor_left(c)) {
 		switch (cursor_u8(c)) {
 		case TAG_HIST:

@@ -106,21 +106,23 @@ def mapped():
     return p
 
 
-def gmon():
-    """20 ticks of 10 ms at 0x1000 to 0x1040, in bins of 2 bytes; two arcs."""
+def gmon(word="Q"):
+    """20 ticks of 10 ms at 0x1000 to 0x1040, in bins of 2 bytes; two arcs. word: of an address."""
     out = b"gmon" + struct.pack("<I12x", 1)
     bins = [0] * 32
     bins[0], bins[8], bins[31] = 12, 7, 1
-    out += struct.pack("<BQQII15sc32H", 0, 0x1000, 0x1040, 32, 100, b"seconds", b"s", *bins)
-    out += struct.pack("<BQQI", 1, 0x1008, 0x1010, 70)
-    out += struct.pack("<BQQI", 1, 0, 0x1000, 1)
+    out += struct.pack(f"<B{word}{word}II15sc32H", 0, 0x1000, 0x1040, 32, 100, b"seconds", b"s", *bins)
+    out += struct.pack(f"<B{word}{word}I", 1, 0x1008, 0x1010, 70)
+    out += struct.pack(f"<B{word}{word}I", 1, 0, 0x1000, 1)
     return out
 
 
 def main():
     kind, path = sys.argv[1:]
-    data = gmon() if kind == "gmon" else {"heap": heap, "mapped": mapped}[
-        kind.split("-")[0]]().bytes()
+    if kind.startswith("gmon"):
+        data = gmon("I" if kind == "gmon-narrow" else "Q")
+    else:
+        data = {"heap": heap, "mapped": mapped}[kind.split("-")[0]]().bytes()
     if kind.endswith("-gzip"):
         data = gzip.compress(data, mtime=0)
     with open(path, "wb") as out:

@@ -136,9 +136,15 @@ check_status "with it" 0 import gmon.out --program /none/program
 check_match "ticks" err 'cpu-clock: 20 samples, one in 10000000'
 check_match "calls" err 'calls: 71 samples, one in 1 '
 check_match "who called" <("$culprit" calls -i p.db --event calls --json) '"total":70'
+"$culprit" prof -i p.db --json | sed 1d >wide.json
+"$culprit" calls -i p.db --event calls --json | sed 1d >wide-calls.json
+make_foreign gmon-narrow narrow.out
+check_status "gmon.out of a 32-bit program" 0 import narrow.out --program /none/program
+check "has the same ticks and calls" diff <("$culprit" prof -i p.db --json | sed 1d) wide.json
+check "and callers" diff <("$culprit" calls -i p.db --event calls --json | sed 1d) wide-calls.json
 
 # Damage costs the import, in one line; nothing is written.
-for file in mapped.pb mapped.pb.gz gmon.out; do
+for file in mapped.pb mapped.pb.gz gmon.out narrow.out; do
 	size=$(stat -c %s "$file")
 	bad=0
 	for at in 1 3 9 20 50 100 $((size / 2)) $((size - 1)); do
