@@ -83,8 +83,11 @@ static void measure(const char *path, struct unwind_tables *tables, uint32_t slo
 	megabytes = (double)section_bytes(fd, ".eh_frame") / 1048576;
 	printf("row\tunwind table of %s\tMB\t%.4g\t.eh_frame\t%.4g\t-\n", path,
 	       (double)(after.rows - before.rows) * 4 / 1048576, megabytes);
-	printf("note %s: %.1f ms, %.1f ms a MB of .eh_frame; rules by now %llu\n", path,
-	       1e3 * seconds, 1e3 * seconds / megabytes, (unsigned long long)after.rules);
+	printf("note %s: %.1f ms, %.1f ms a MB of .eh_frame; rules by now %llu; %llu rows from "
+	       "%llu kB of code\n",
+	       path, 1e3 * seconds, 1e3 * seconds / megabytes, (unsigned long long)after.rules,
+	       (unsigned long long)(u ? u->derived : 0),
+	       (unsigned long long)(u ? u->derived_bytes >> 10 : 0));
 	image_unwind_free(u);
 	buf_free(&out);
 	close(fd);
@@ -101,6 +104,9 @@ int main(void)
 		"/usr/lib/x86_64-linux-gnu/libsqlite3.so.0",
 		"/usr/bin/node",
 		"/usr/lib/llvm-19/lib/libLLVM.so.1",
+		/* Mostly assembly without a table. */
+		"/usr/lib/x86_64-linux-gnu/libx265.so.199",
+		"/usr/lib/x86_64-linux-gnu/libavcodec.so.59",
 	};
 	struct unwind_memory memory = {
 		.rows = calloc(ROWS, sizeof(uint32_t)),

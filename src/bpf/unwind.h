@@ -119,6 +119,15 @@ UNWIND_FUNCTION bool unwind_is_goexit(wire_u64 pc)
 	return host_read(b, 7, pc - 1) == 0 && b[0] == 0x90 && b[1] == 0xe8 && b[6] == 0x90;
 }
 
+/* What handlers of signals return to: mov $15, %rax; syscall. */
+UNWIND_FUNCTION bool unwind_is_sigreturn(wire_u64 pc)
+{
+	wire_u8 b[16] = {0};
+
+	return host_read(b, 9, pc) == 0 && b[0] == 0x48 && b[1] == 0xc7 && b[2] == 0xc0 &&
+	       b[3] == 0x0f && b[4] == 0 && b[7] == 0x0f && b[8] == 0x05;
+}
+
 /* To the caller's frame. -1: there is one; or the reason to end. */
 UNWIND_FUNCTION int unwind_follow_rule(struct wire_unwind_state *u,
 				       const struct wire_unwind_rule *r)
@@ -135,7 +144,7 @@ UNWIND_FUNCTION int unwind_follow_rule(struct wire_unwind_state *u,
 	if (end)
 		return end;
 	if ((r->flags & WIRE_UNWIND_DERIVED) && ra && !unwind_is_after_call(ra) &&
-	    !unwind_is_goexit(ra))
+	    !unwind_is_goexit(ra) && !unwind_is_sigreturn(ra))
 		return WIRE_STACK_NO_RULE;
 	fp_known = unwind_find_place(u, cfa, r->fp, r->fp_reg, r->fp_offset, &fp) == 0 &&
 		   (r->fp != WIRE_LOCATION_SAME || u->fp_known);

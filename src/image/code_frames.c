@@ -16,6 +16,7 @@
 #define OFFERS	     8	/* in a row */
 #define PIECE_MAX    (1u << 30)
 #define ALIGNMENT    16
+#define DWARF_RSP    7
 #define AT_RETURN    (-8) /* the stack pointer's distance from the CFA */
 
 /* A change of a join, so that it can be taken back. */
@@ -375,6 +376,29 @@ static int try(struct code_frames *c, uint32_t join, uint32_t state, bool truste
 	return r;
 }
 
+/* There the stack pointer is at a ucontext, whose registers were those of the interrupted code. */
+static int enter_sigreturn(struct code_frames *c, struct code_state *s)
+{
+	static const struct wire_unwind_rule rule = {
+		.cfa = WIRE_CFA_DEREF,
+		.cfa_reg = DWARF_RSP,
+		.cfa_offset = 160,
+		.fp = WIRE_LOCATION_AT_REGISTER,
+		.fp_reg = DWARF_RSP,
+		.fp_offset = 120,
+		.ra = WIRE_LOCATION_AT_REGISTER,
+		.ra_reg = DWARF_RSP,
+		.ra_offset = 168,
+		.flags = WIRE_UNWIND_SIGNAL,
+	};
+	uint32_t number = 0;
+	int r = intern_add(c->switches, &rule, sizeof(rule), &number);
+
+	memset(s, 0, sizeof(*s));
+	s->switched = r ? 0 : number + 1;
+	return r == -ENOSPC ? 0 : r;
+}
+
 static int try_entry(struct code_frames *c, uint32_t join, bool trusted)
 {
 	uint64_t address = c->piece->address + c->sweep.joins[join].at;
@@ -385,7 +409,9 @@ static int try_entry(struct code_frames *c, uint32_t join, bool trusted)
 	code_state_enter(&s, address == c->piece->entry ||
 				     code_sweep_is_goexit(c->piece, c->sweep.joins[join].at));
 	c->refuted = false;
-	r = intern_state(c, &s, &number);
+	r = code_sweep_is_sigreturn(c->piece, c->sweep.joins[join].at) ? enter_sigreturn(c, &s) : 0;
+	if (!r)
+		r = intern_state(c, &s, &number);
 	if (r || c->refuted)
 		return r;
 	c->entry = number;
@@ -485,12 +511,15 @@ static int show_join(struct row *row, uint32_t join)
 	const struct code_sweep *w = &row->c->sweep;
 	const uint64_t base = row->c->piece->address;
 	struct code_state s = *get_state(row->c, w->joins[join].state);
+	/* Handlers return to what no call is before. */
+	uint32_t early =
+		w->joins[join].at > 0 && code_sweep_is_sigreturn(row->c->piece, w->joins[join].at);
 	uint64_t limit = join + 1 < w->join_count ? w->joins[join + 1].at : row->c->sweep.end;
 	struct wire_unwind_rule rule;
 	int r;
 
 	find_rule(row->c, &s, &rule);
-	r = end_row(row, base + w->joins[join].at, &rule);
+	r = end_row(row, base + w->joins[join].at - early, &rule);
 	for (size_t i = w->joins[join].first_step; i < w->step_count && !r; i++) {
 		const struct code_step *step = &w->steps[i];
 

@@ -35,7 +35,7 @@ struct code_piece {
 };
 
 /* What is past this many instructions, of all pieces, is not looked at: half a second's work. */
-#define CODE_FRAMES_MAX (4u << 20)
+#define CODE_FRAMES_MAX (3u << 20)
 
 struct code_frames_counters {
 	uint64_t bytes;	       /* that have a rule */

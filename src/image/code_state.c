@@ -7,6 +7,7 @@
 /* Lost in a call, by the convention: ax cx dx si di r8 to r11. */
 #define SCRATCH 0x0fc7
 /* Linux's numbers of system calls after which the stack may be another: clone, vfork, clone3. */
+#define SIGRETURN   15
 #define IS_CLONE(n) ((n) == 56 || (n) == 58 || (n) == 435)
 
 static const struct code_value unknown;
@@ -154,7 +155,7 @@ static void call_kernel(struct code_state *s)
 {
 	struct code_value number = s->reg[0];
 
-	if (number.base == CODE_NUMBER && IS_CLONE(number.offset))
+	if (number.base == CODE_NUMBER && (IS_CLONE(number.offset) || number.offset == SIGRETURN))
 		lose_all(s);
 	else
 		lose(s, SCRATCH & (1u << 0 | 1u << 1 | 1u << 11));

@@ -15,6 +15,13 @@ bool code_sweep_is_goexit(const struct code_piece *p, size_t at)
 	       b[1] == 0xe8 && b[6] == 0x90;
 }
 
+bool code_sweep_is_sigreturn(const struct code_piece *p, size_t at)
+{
+	static const uint8_t code[] = {0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05};
+
+	return p->size - at >= sizeof(code) && !memcmp(p->bytes + at, code, sizeof(code));
+}
+
 /* Where the sweep is. */
 struct sweep {
 	struct code_sweep *to;
@@ -89,7 +96,7 @@ static int add_place(struct sweep *w, uint32_t at)
 {
 	bool aligned = (w->piece->address + at) % ALIGNMENT == 0;
 
-	if (code_sweep_is_goexit(w->piece, at))
+	if (code_sweep_is_goexit(w->piece, at) || code_sweep_is_sigreturn(w->piece, at))
 		return add_join(w->to, at, CODE_START);
 	if (ends_flow(w->before))
 		return add_join(w->to, at, CODE_RESUMED);

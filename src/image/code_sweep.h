@@ -48,6 +48,8 @@ struct code_sweep {
 
 /* Go's goexit: nop; call; nop. Goroutines seem to be called by it, behind its first instruction. */
 bool code_sweep_is_goexit(const struct code_piece *p, size_t at);
+/* What Linux has handlers of signals return to: mov $15 (rt_sigreturn), %rax; syscall. */
+bool code_sweep_is_sigreturn(const struct code_piece *p, size_t at);
 /* Up to so many instructions of all pieces. 0, -ENOMEM. */
 int code_sweep_read(struct code_sweep *s, const struct isa_decoder *d,
 		    const struct code_piece *piece, uint64_t max_instructions);

@@ -149,6 +149,12 @@ shape_\name:
 	call shape_called
 	nop
 	.balign 16
+	nop
+	place sigreturn
+	mov rax, 15
+	place sigreturn_call
+	syscall
+	.balign 16
 	place end
 
 	.section .note.GNU-stack, "", @progbits

@@ -36,7 +36,7 @@ static int take(void *arg, uint64_t start, uint64_t end, const struct wire_unwin
 	assert_true(start < end && start >= r->begin && end <= r->end);
 	assert_true(!r->count || start >= r->row[r->count - 1].end);
 	assert_true(rule->cfa != WIRE_CFA_NONE && rule->cfa != WIRE_CFA_PLT);
-	assert_true(rule->flags == WIRE_UNWIND_DERIVED);
+	assert_true(rule->flags == WIRE_UNWIND_DERIVED || rule->flags == WIRE_UNWIND_SIGNAL);
 	assert_true(r->count < ROWS);
 	r->row[r->count].start = start;
 	r->row[r->count].end = end;
@@ -68,7 +68,7 @@ extern const uint8_t shape_aligned[], shape_aligned_pushed[], shape_aligned_regi
 	shape_loop_inside[], shape_forever[], shape_forever_inside[], shape_unbalanced[],
 	shape_unbalanced_inside[], shape_overwritten[], shape_overwritten_inside[], shape_switch[],
 	shape_switch_over[], shape_switch_call[], shape_switch_back[], shape_away[],
-	shape_away_call[], shape_goexit[], shape_end[];
+	shape_away_call[], shape_goexit[], shape_sigreturn[], shape_sigreturn_call[], shape_end[];
 
 /* Of the shapes, with those starts known. */
 static struct rows *shapes(const uint64_t *starts, size_t count)
@@ -231,6 +231,24 @@ static void follows_switches_of_stacks(void **state)
 	assert_int_equal(rule_at(rows, shape_away_call).ra, WIRE_LOCATION_UNDEFINED);
 	assert_int_equal(rule_at(rows, shape_goexit).ra, WIRE_LOCATION_UNDEFINED);
 	assert_int_equal(rule_at(rows, shape_goexit).cfa, WIRE_CFA_REGISTER);
+	free(rows);
+}
+
+static void signals_come_from_anywhere(void **state)
+{
+	struct rows *rows = shapes(NULL, 0);
+
+	(void)state;
+	for (const uint8_t *p = shape_sigreturn - 1; p <= shape_sigreturn_call; p++) {
+		struct wire_unwind_rule r = rule_at(rows, p);
+
+		assert_int_equal(r.flags, WIRE_UNWIND_SIGNAL);
+		assert_int_equal(r.cfa, WIRE_CFA_DEREF);
+		assert_int_equal(r.cfa_offset, 40 + 15 * 8);
+		assert_int_equal(r.fp_offset, 40 + 10 * 8);
+		assert_int_equal(r.ra, WIRE_LOCATION_AT_REGISTER);
+		assert_int_equal(r.ra_offset, 40 + 16 * 8);
+	}
 	free(rows);
 }
 
@@ -415,6 +433,7 @@ int main(void)
 		cmocka_unit_test(says_nothing_rather_than_what_is_wrong),
 		cmocka_unit_test(a_program_begins_without_a_caller),
 		cmocka_unit_test(follows_switches_of_stacks),
+		cmocka_unit_test(signals_come_from_anywhere),
 		cmocka_unit_test(damage_does_no_harm),
 		cmocka_unit_test(large_code_has_limits),
 		cmocka_unit_test(agrees_with_tables),
