@@ -29,8 +29,12 @@ static int bpf_symbols(const struct found_image *im, struct image_symbols **ret)
 int finder_kernel_symbols(struct image_finder *f, struct found_image *im,
 			  struct image_symbols **ret, struct diag *diag)
 {
-	struct image_kernel *k = finder_kernel(f);
+	struct image_kernel *k;
 	int err = -ENOENT;
+	if (im->id.kind == IMAGE_KERNEL && !f->kernel_tried &&
+	    image_kernel_core_symbols("", &im->id, ret, NULL) == 0)
+		return 0;
+	k = finder_kernel(f);
 	if (!k)
 		diag_fail(diag, ENOENT, "%s", f->kernel_why.text);
 	else

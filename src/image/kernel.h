@@ -56,6 +56,9 @@ const struct image_kernel_region *image_kernel_by_id(const struct image_kernel *
 /* The functions of one region, as offsets. image_symbols_free() the result. */
 int image_kernel_symbols(struct image_kernel *k, const struct image_id *id,
 			 struct image_symbols **ret, struct diag *diag);
+/* The same of the core kernel of a root, if it has this identity (-ENOENT), by a single scan. */
+int image_kernel_core_symbols(const char *root, const struct image_id *id,
+			      struct image_symbols **ret, struct diag *diag);
 /* Bytes of the running kernel's memory at a run-time address: /proc/kcore, else a BPF program that
  * reads them. -EACCES or -ENOENT with the way to mend it in diag. free() the data. */
 int image_kernel_code(struct image_kernel *k, uint64_t address, size_t size, uint8_t **ret_data,

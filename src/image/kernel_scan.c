@@ -28,6 +28,8 @@ struct scan {
 	struct image_id core_id;
 	uint64_t text, stext, etext; /* run-time addresses, 0: not seen */
 	uint64_t lines_refused;
+	int (*also)(void *arg, const struct kallsyms_line *line); /* sees the core's, or NULL */
+	void *arg;
 };
 
 static int scan_read_file(const char *root, const char *path, size_t max, char **ret,
@@ -78,21 +80,26 @@ static int scan_add_bpf(struct scan *s, const struct kallsyms_line *line)
 	return status == -ENOSPC ? 0 : status; /* counted there */
 }
 
-static int scan_line(void *arg, const struct kallsyms_line *line)
+static void scan_mark(struct scan *s, const struct kallsyms_line *line)
 {
-	struct scan *s = arg;
-
-	if (line->module_size)
-		return line_is_bpf(line) ? scan_add_bpf(s, line) : 0;
 	if (line->name[0] != '_')
-		return 0;
+		return;
 	if (name_is(line, "_text"))
 		s->text = line->address;
 	else if (name_is(line, "_stext"))
 		s->stext = line->address;
 	else if (name_is(line, "_etext"))
 		s->etext = line->address;
-	return 0;
+}
+
+static int scan_line(void *arg, const struct kallsyms_line *line)
+{
+	struct scan *s = arg;
+
+	if (line->module_size)
+		return s->regions && line_is_bpf(line) ? scan_add_bpf(s, line) : 0;
+	scan_mark(s, line);
+	return s->also ? s->also(s->arg, line) : 0;
 }
 
 static int scan_core_id(struct scan *s, struct diag *diag)
@@ -123,7 +130,7 @@ out:
 	return r;
 }
 
-static int scan_core(struct scan *s, struct diag *diag)
+static int scan_core(struct scan *s, struct kernel_region *ret, struct diag *diag)
 {
 	char path[PATH_MAX];
 	int n = snprintf(path, sizeof(path), "%s/proc/kallsyms", s->root);
@@ -151,13 +158,13 @@ static int scan_core(struct scan *s, struct diag *diag)
 	uint64_t start = s->stext < s->text && s->stext ? s->stext : s->text;
 	if (s->etext <= start)
 		return diag_fail(diag, EBADMSG, "%s: _etext is not after _text", path);
-	struct kernel_region core = {.region = {.start = start,
-						.end = s->etext,
-						.bias = s->text - KERNEL_LINK_TEXT,
-						.id = s->core_id,
-						.path = KERNEL_CORE_PATH},
-				     .exact = true};
-	return kernel_regions_append(s->regions, &core);
+	*ret = (struct kernel_region){.region = {.start = start,
+						 .end = s->etext,
+						 .bias = s->text - KERNEL_LINK_TEXT,
+						 .id = s->core_id,
+						 .path = KERNEL_CORE_PATH},
+				      .exact = true};
+	return 0;
 }
 
 /* A name that is put into a path must not lead elsewhere. */
@@ -255,10 +262,13 @@ int kernel_scan(const char *root, struct kernel_regions *ret, uint64_t *ret_line
 {
 	struct kernel_regions regions = {0};
 	struct scan s = {.root = root, .regions = &regions};
+	struct kernel_region core;
 	int r = scan_core_id(&s, diag);
 
 	if (!r)
-		r = scan_core(&s, diag);
+		r = scan_core(&s, &core, diag);
+	if (!r)
+		r = kernel_regions_append(&regions, &core);
 	if (!r && (r = scan_modules(&s)))
 		diag_fail(diag, -r, "cannot read %s/proc/modules: %s", root, strerror(-r));
 	if (r) {
@@ -269,6 +279,15 @@ int kernel_scan(const char *root, struct kernel_regions *ret, uint64_t *ret_line
 	*ret = regions;
 	*ret_lines_refused = s.lines_refused;
 	return 0;
+}
+
+int kernel_scan_core(const char *root, int (*f)(void *arg, const struct kallsyms_line *line),
+		     void *arg, struct kernel_region *ret, struct diag *diag)
+{
+	struct scan s = {.root = root, .also = f, .arg = arg};
+	int r = scan_core_id(&s, diag);
+
+	return r ? r : scan_core(&s, ret, diag);
 }
 
 static int signature_add_ids(int (*next)(uint32_t start, uint32_t *ret), uint64_t *signature)

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "image/kallsyms.h"
+#include "image/kernel_scan.h"
 #include "image/kernel_state.h"
 #include "util/arena.h"
 
@@ -15,7 +16,7 @@
 
 /* The code symbols of one region, collected from kallsyms. */
 struct collector {
-	const struct image_kernel_region *region;
+	const struct image_kernel_region *region; /* NULL: not known yet */
 	struct arena *names;
 	struct image_symbol *list;
 	size_t count, room;
@@ -47,7 +48,7 @@ static int collect_line(void *arg, const struct kallsyms_line *line)
 	struct collector *c = arg;
 	const struct image_kernel_region *region = c->region;
 
-	if (line->address < region->start || line->address >= region->end ||
+	if ((region && (line->address < region->start || line->address >= region->end)) ||
 	    !strchr("tTwW", line->type) || line_is_mark(line))
 		return 0;
 	if (c->count == c->room) {
@@ -109,6 +110,47 @@ static int collector_read(struct collector *c, const char *root, struct diag *di
 	return kallsyms_each(path, collect_line, c, &refused, diag);
 }
 
+/* Those that were collected before the region was known. */
+static void keep_within(struct collector *c, const struct image_kernel_region *region)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < c->count; i++)
+		if (c->list[i].start >= region->start && c->list[i].start < region->end)
+			c->list[kept++] = c->list[i];
+	c->count = kept;
+	c->region = region;
+}
+
+static int build(struct collector *c, struct image_symbols **ret)
+{
+	collector_finish(c);
+	return image_symbols_build(c->list, c->count, "kallsyms", ret);
+}
+
+static void collector_free(struct collector *c)
+{
+	arena_free(c->names);
+	free(c->list);
+}
+
+int image_kernel_core_symbols(const char *root, const struct image_id *id,
+			      struct image_symbols **ret, struct diag *diag)
+{
+	struct collector c = {.names = arena_new(NAMES_BYTES_MAX)};
+	struct kernel_region core;
+	int r = c.names ? kernel_scan_core(root, collect_line, &c, &core, diag) : -ENOMEM;
+
+	if (!r && memcmp(&core.region.id, id, sizeof(*id)))
+		r = diag_fail(diag, ENOENT, "another kernel is running");
+	if (!r) {
+		keep_within(&c, &core.region);
+		r = build(&c, ret);
+	}
+	collector_free(&c);
+	return r;
+}
+
 int image_kernel_symbols(struct image_kernel *k, const struct image_id *id,
 			 struct image_symbols **ret, struct diag *diag)
 {
@@ -122,12 +164,8 @@ int image_kernel_symbols(struct image_kernel *k, const struct image_id *id,
 	}
 	c.names = arena_new(NAMES_BYTES_MAX);
 	r = c.names ? collector_read(&c, k->root, diag) : -ENOMEM;
-	if (r)
-		goto out;
-	collector_finish(&c);
-	r = image_symbols_build(c.list, c.count, "kallsyms", ret);
-out:
-	arena_free(c.names);
-	free(c.list);
+	if (!r)
+		r = build(&c, ret);
+	collector_free(&c);
 	return r;
 }

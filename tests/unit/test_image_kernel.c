@@ -321,6 +321,16 @@ static void test_symbols(void **state)
 	assert_string_equal(f->name, "schedule");
 	assert_string_equal(image_symbols_source(s), "kallsyms");
 	image_symbols_free(s);
+	/* The same without the regions of a scan before. */
+	assert_int_equal(image_kernel_core_symbols(root, &image_kernel_find(k, TEXT)->id, &s, NULL),
+			 0);
+	assert_int_equal(image_symbols_count(s), 3);
+	f = image_symbols_find(s, KERNEL_LINK_TEXT + 0x7fffff);
+	assert_string_equal(f->name, "schedule");
+	assert_int_equal(f->start + f->size,
+			 image_kernel_find(k, TEXT)->end - image_kernel_find(k, TEXT)->bias);
+	image_symbols_free(s);
+	assert_int_equal(image_kernel_core_symbols(root, &nobody, &s, &diag), -ENOENT);
 	const struct image_kernel_region *r = image_kernel_find(k, 0xffffffffc0200090);
 	assert_int_equal(image_kernel_symbols(k, &r->id, &s, NULL), 0);
 	assert_int_equal(image_symbols_count(s), 2);
