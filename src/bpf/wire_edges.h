@@ -74,7 +74,7 @@ struct wire_edge {
 	wire_u16 from_slot, to_slot;
 };
 
-#define WIRE_WINDOW_INSTRUCTIONS 64
+#define WIRE_WINDOW_INSTRUCTIONS 128 /* a power of two */
 
 /* Why a window ended; the numbers are stable within one build only. */
 enum wire_end {
