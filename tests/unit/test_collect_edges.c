@@ -493,7 +493,7 @@ static void windows_that_do_not_hold_together_are_refused(void **state)
 			w.edge[0].from = AT(0x0f);
 			break;
 		case 1: /* further than so few instructions reach */
-			w.edge[0].from = AT(0x10 + 64 * 15 + 1);
+			w.edge[0].from = AT(0x10 + WIRE_WINDOW_INSTRUCTIONS * 15 + 1);
 			break;
 		case 2: /* no such file */
 			w.edge[0].to_slot = 77;
