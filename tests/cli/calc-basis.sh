@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
 # shellcheck shell=bash
-# What calc's numbers rest on: where the recording machine showed samples, and the rule that is left
-# when the flow of a function cannot be solved.
+# What calc's numbers rest on: where the recording machine showed samples.
 . "$(dirname "$0")/../tap.sh"
 
 cat >p.s <<'S'
@@ -63,42 +62,5 @@ a, b = $(charged "$(at chase)"), $(charged "$(at next)")
 assert abs(a + b - 8000) < 1 and min(a, b) > 500, (a, b)"
 skid damaged 'cpu-clock;300;mem=1000/1000/0'
 check "a fact that makes no sense counts as none" json "any('the usual: not measured' in n for n in d['notes'])"
-
-# Each of many operations may follow each: no order of elimination is good.
-python3 - >many.s <<'P'
-N = 300
-dispatch = [f"cmp ${N - 1}, %rax", "ja end", "jmp *table(,%rax,8)"]
-lines = [".globl main", ".type main, @function", "main:", "xor %eax, %eax", *dispatch]
-for i in range(N):
-    lines += [f"op{i}:", f"add ${i + 1}, %ecx", "movzbl (%rsi), %eax", "inc %rsi", *dispatch]
-lines += ["end:", "ret", ".size main, . - main", '.section .rodata', "table:"]
-lines += [f".quad op{i}" for i in range(N)]
-print("\n".join(lines + ['.section .note.GNU-stack, "", @progbits']))
-P
-check "a program whose flow cannot be solved" gcc -no-pie -Wl,--build-id many.s -o many
-{
-	printf 'epoch\t100\t200\n'
-	nm many | awk '$3 ~ /^op[0-9]+$/ { print "0x" $1 }' | while read -r address; do
-		printf 'sample\t1\t%s\t%s\tcpu-clock\t1000000\t%d\t5\tcomm=many\n' "$(build_id many)" \
-			"$PWD/many" $((address))
-	done
-} | "$build/tests/cli/mkdb" many.db m1 || fail "mkdb many"
-check_status "is analysed" 0 "$culprit" calc -i many.db --json --blocks 0.1 main
-check_match "by the rule of DCPI, which it says with the reason" out 'by the rule of DCPI.*too large for the flow'
-
-check "all is of low confidence" python3 -c '
-import json
-blocks = json.load(open("out"))["functions"][0]["blocks"]
-assert len(blocks) >= 300 and {b["confidence"] for b in blocks} == {"low"}, len(blocks)'
-cp out fallback
-check_status "which is what --classic is" 0 "$culprit" calc -i many.db --json --blocks 0.1 --classic main
-check "to the last digit" python3 -c '
-import json
-a, b = (json.load(open(name))["functions"] for name in ("fallback", "out"))
-assert a == b'
-for report in stalls summary; do
-	check_status "$report of it" 0 "$culprit" "$report" -i many.db
-	check_match "$report says so too" out 'too large for the flow'
-done
 
 tap_end
