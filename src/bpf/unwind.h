@@ -119,6 +119,21 @@ UNWIND_FUNCTION bool unwind_is_goexit(wire_u64 pc)
 	return host_read(b, 7, pc - 1) == 0 && b[0] == 0x90 && b[1] == 0xe8 && b[6] == 0x90;
 }
 
+/*
+ * What methods that HotSpot interprets return to: its interpreter jumps to them, with this for a
+ * return address. It restores the stack pointer: mov -16(%rbp), %rsp; movq $0, -16(%rbp) (JDK 8 to
+ * 20), or mov -16(%rbp), %rcx; lea (%rbp, %rcx, 8), %rsp.
+ */
+UNWIND_FUNCTION bool unwind_is_interpreted(wire_u64 pc)
+{
+	wire_u8 b[8] = {0};
+
+	if (host_read(b, 8, pc) || b[0] != 0x48 || b[1] != 0x8b || b[3] != 0xf0 || b[4] != 0x48)
+		return false;
+	return (b[2] == 0x65 && b[5] == 0xc7 && b[6] == 0x45 && b[7] == 0xf0) ||
+	       (b[2] == 0x4d && b[5] == 0x8d && b[6] == 0x64 && b[7] == 0xcd);
+}
+
 /* What handlers of signals return to: mov $15, %rax; syscall. */
 UNWIND_FUNCTION bool unwind_is_sigreturn(wire_u64 pc)
 {
@@ -206,7 +221,8 @@ UNWIND_FUNCTION int unwind_follow_frame_pointer(struct wire_unwind_state *u)
 	}
 	if (frame[1] == 0)
 		return WIRE_STACK_COMPLETE;
-	if (!unwind_is_after_call(frame[1]) && !(frame[0] == 0 && unwind_is_goexit(frame[1])))
+	if (!unwind_is_after_call(frame[1]) && !unwind_is_interpreted(frame[1]) &&
+	    !(frame[0] == 0 && unwind_is_goexit(frame[1])))
 		return WIRE_STACK_NO_RULE;
 	u->reg[UNWIND_RSP] = fp + sizeof(frame);
 	u->reg[UNWIND_RBP] = frame[0];

@@ -239,6 +239,29 @@ static void frame_pointers_are_followed_after_calls_only(void **state)
 	assert_int_equal(unwind_follow_frame_pointer(&u), WIRE_STACK_NO_RULE);
 }
 
+static void methods_return_to_the_interpreter_that_jumped_to_them(void **state)
+{
+	static const uint8_t jdk_17[] = {0x48, 0x8b, 0x65, 0xf0, 0x48, 0xc7, 0x45, 0xf0},
+			     jdk_21[] = {0x48, 0x8b, 0x4d, 0xf0, 0x48, 0x8d, 0x64, 0xcd};
+	struct wire_unwind_state u;
+
+	(void)state;
+	stack[20] = STACK + 8 * 30;
+	stack[21] = CODE + 100;
+	for (int i = 0; i < 16; i++) {
+		memset(code, 0x90, sizeof(code));
+		memcpy(code + 100, i < 8 ? jdk_17 : jdk_21, 8);
+		u = at(CODE + 50, 10);
+		u.reg[UNWIND_RBP] = STACK + 8 * 20;
+		assert_int_equal(unwind_follow_frame_pointer(&u), -1);
+		assert_int_equal(u.pc, CODE + 100);
+		code[100 + i % 8]++;
+		u = at(CODE + 50, 10);
+		u.reg[UNWIND_RBP] = STACK + 8 * 20;
+		assert_int_equal(unwind_follow_frame_pointer(&u), WIRE_STACK_NO_RULE);
+	}
+}
+
 static void the_return_address_is_found_at_either_end_of_a_function(void **state)
 {
 	static const uint8_t bare[][4] = {
@@ -281,6 +304,7 @@ int main(void)
 		cmocka_unit_test(loops_end),
 		cmocka_unit_test(ten_thousand_frames_are_followed),
 		cmocka_unit_test(frame_pointers_are_followed_after_calls_only),
+		cmocka_unit_test(methods_return_to_the_interpreter_that_jumped_to_them),
 		cmocka_unit_test(the_return_address_is_found_at_either_end_of_a_function),
 	};
 
