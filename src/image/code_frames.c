@@ -486,7 +486,7 @@ struct row {
 	struct code_frames *c;
 	code_frames_taker *f;
 	void *arg;
-	uint64_t start;
+	uint64_t start, end; /* where it begins, and where the last one ended */
 	struct wire_unwind_rule rule;
 };
 
@@ -498,9 +498,11 @@ static int end_row(struct row *row, uint64_t at, const struct wire_unwind_rule *
 		return 0;
 	if (row->rule.cfa != WIRE_CFA_NONE && at > row->start) {
 		row->c->counters.bytes += at - row->start;
+		row->end = at;
 		r = row->f(row->arg, row->start, at, &row->rule);
 	}
-	row->start = at;
+	/* What begins early does not take from the row before. */
+	row->start = at > row->end ? at : row->end;
 	row->rule = next ? *next : (struct wire_unwind_rule){0};
 	return r;
 }

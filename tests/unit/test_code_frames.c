@@ -404,7 +404,9 @@ static void compare_file(const char *path)
 	assert_true(all > 1000);
 	assert_true(a.cfa_differs * 100 <= all);
 	assert_true(a.fp_differs * 100 <= all);
+#ifndef __SANITIZE_ADDRESS__ /* for which compilers keep a frame pointer, that tables prefer */
 	assert_true(a.register_differs < all);
+#endif
 	elf_code_free(&code);
 	elf_end(elf);
 	image_unwind_free(u);
