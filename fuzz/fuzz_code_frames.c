@@ -21,8 +21,8 @@ static int take_rule(void *arg, uint64_t start, uint64_t end, const struct wire_
 	struct fuzz *f = arg;
 
 	if (start < f->at || end <= start || end > f->end || rule->cfa == WIRE_CFA_NONE ||
-	    rule->cfa_reg >= WIRE_UNWIND_REGISTERS ||
-	    rule->fp_reg >= WIRE_UNWIND_REGISTERS || rule->ra_reg >= WIRE_UNWIND_REGISTERS)
+	    rule->cfa_reg >= WIRE_UNWIND_REGISTERS || rule->fp_reg >= WIRE_UNWIND_REGISTERS ||
+	    rule->ra_reg >= WIRE_UNWIND_REGISTERS)
 		abort();
 	f->at = end;
 	return 0;
