@@ -20,6 +20,11 @@
 #define RECORD_MAX 65536
 #define AHEAD_NS   1000000000u
 #define NO_RECORD  UINT64_MAX
+/* With less room than this a record may have found none. */
+#define ROOM_LEAST 8192
+#ifndef PERF_FORMAT_LOST
+#define PERF_FORMAT_LOST (1u << 4)
+#endif
 
 struct ring {
 	int fd;
@@ -27,6 +32,10 @@ struct ring {
 	const uint8_t *data;
 	uint64_t head, tail; /* of what is being read */
 	uint64_t next_time;  /* of the record at tail, NO_RECORD at the end */
+	bool tells_lost;     /* the event can be read (Linux 6.0) */
+	bool full;	     /* or nearly, when this reading began */
+	/* Records lost in all, as their LOST records say; and as was told our reader. */
+	uint64_t lost, told;
 };
 
 struct sideband {
@@ -44,6 +53,7 @@ static int ring_open(struct ring *r, int cpu, bool build_ids, struct diag *diag)
 		.type = PERF_TYPE_SOFTWARE,
 		.config = PERF_COUNT_SW_DUMMY,
 		.sample_type = PERF_SAMPLE_TIME,
+		.read_format = PERF_FORMAT_LOST,
 		.disabled = 1,
 		.mmap = 1,
 		.mmap2 = 1,
@@ -60,6 +70,11 @@ static int ring_open(struct ring *r, int cpu, bool build_ids, struct diag *diag)
 	};
 
 	r->fd = rights_open_event(&attr, -1, cpu, -1);
+	r->tells_lost = r->fd >= 0;
+	if (r->fd == -EINVAL) {
+		attr.read_format = 0;
+		r->fd = rights_open_event(&attr, -1, cpu, -1);
+	}
 	if (r->fd < 0)
 		return diag_fail(diag, -r->fd, "cannot follow the processes of CPU %d: %s", cpu,
 				 strerror(-r->fd));
@@ -305,6 +320,32 @@ static struct ring *earliest_ring(struct sideband *s)
 	return best;
 }
 
+/* What is lost in all, of which the reader may know some. */
+static void tell_lost(struct ring *r, uint64_t lost, uint64_t time_ns,
+		      void (*take)(void *arg, const struct sideband_record *r), void *arg)
+{
+	struct sideband_record record = {.type = SIDEBAND_LOST, .time_ns = time_ns};
+
+	if (lost <= r->told)
+		return;
+	record.lost = lost - r->told;
+	r->told = lost;
+	take(arg, &record);
+}
+
+/*
+ * The kernel writes a LOST record when the next one finds room, which may never come: a ring that
+ * was full is asked.
+ */
+static void ask_lost(struct ring *r, uint64_t time_ns,
+		     void (*take)(void *arg, const struct sideband_record *r), void *arg)
+{
+	uint64_t v[2]; /* value, lost */
+
+	if (r->full && r->tells_lost && read(r->fd, v, sizeof(v)) == (ssize_t)sizeof(v))
+		tell_lost(r, v[1], time_ns, take, arg);
+}
+
 void sideband_read(struct sideband *s, uint64_t horizon_ns,
 		   void (*take)(void *arg, const struct sideband_record *r), void *arg)
 {
@@ -313,6 +354,7 @@ void sideband_read(struct sideband *s, uint64_t horizon_ns,
 
 		r->head = __atomic_load_n(&r->control->data_head, __ATOMIC_ACQUIRE);
 		r->tail = r->control->data_tail;
+		r->full = r->head - r->tail > RING_BYTES - ROOM_LEAST;
 		ring_find_next(s, r, horizon_ns);
 	}
 	for (;;) {
@@ -326,7 +368,10 @@ void sideband_read(struct sideband *s, uint64_t horizon_ns,
 		int parsed = sideband_parse(bytes, size, s->build_ids, &record);
 
 		record.time_ns = r->next_time;
-		if (parsed == 0)
+		if (parsed == 0 && record.type == SIDEBAND_LOST) {
+			r->lost += record.lost;
+			tell_lost(r, r->lost, record.time_ns, take, arg);
+		} else if (parsed == 0)
 			take(arg, &record);
 		else if (parsed == -EBADMSG)
 			s->malformed++;
@@ -336,4 +381,6 @@ void sideband_read(struct sideband *s, uint64_t horizon_ns,
 	for (size_t i = 0; i < s->ring_count; i++)
 		__atomic_store_n(&s->rings[i].control->data_tail, s->rings[i].tail,
 				 __ATOMIC_RELEASE);
+	for (size_t i = 0; i < s->ring_count; i++)
+		ask_lost(&s->rings[i], horizon_ns, take, arg);
 }

@@ -28,12 +28,7 @@ timeout 60 "$programs/hatch" "$((1000 * $(nproc)))" "$(type -P true)"
 late=$!
 timeout 60 "$programs/hatch" 200 "$(type -P true)"
 kill -CONT $recorder
-sleep 1
-# The kernel tells what it lost with the next record of the same CPU.
-for ((cpu = 0; cpu < $(nproc --all); cpu++)); do
-	taskset -c $cpu true
-done
-sleep 2
+sleep 3
 kill -INT $recorder
 wait $recorder
 status=$?
