@@ -2,12 +2,11 @@
 #include "analyze/source.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include "util/buf.h"
+#include "util/foreign.h"
 #include "util/hash.h"
 #include "util/io.h"
 
@@ -84,18 +83,18 @@ static int read_file(struct source_file *file, const char *path)
 	struct stat st;
 	if (path[0] != '/')
 		return diag_fail(&file->why, ENOENT, "%s: its directory is not recorded", path);
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	if (fd < 0)
-		return diag_fail(&file->why, errno, "%s: %s", path, strerror(errno));
-	int err = fstat(fd, &st) < 0 ? -errno : 0;
-	if (err || !S_ISREG(st.st_mode) || st.st_size > SOURCE_MAX_BYTES) {
-		close(fd);
+	int fd = foreign_open(path, &st);
+	if (fd < 0 && fd != -EBADMSG)
+		return diag_fail(&file->why, -fd, "%s: %s", path, strerror(-fd));
+	if (fd < 0 || st.st_size > SOURCE_MAX_BYTES) {
+		if (fd >= 0)
+			close(fd);
 		return diag_fail(&file->why, EINVAL, "%s: not a regular file of at most %u MB",
 				 path, SOURCE_MAX_BYTES >> 20);
 	}
 	file->size = (size_t)st.st_size;
 	file->text = malloc(file->size + 1);
-	err = file->text ? io_read_all(&io_system, fd, file->text, file->size, 0) : -ENOMEM;
+	int err = file->text ? io_read_all(&io_system, fd, file->text, file->size, 0) : -ENOMEM;
 	close(fd);
 	if (!err)
 		err = index_lines(file);
