@@ -278,23 +278,35 @@ static bool may_read(pid_t pid, const struct stat *st)
  * process's own root, as long as nothing was done to the file (a rename, too, sets its ctime) since
  * it was mapped.
  */
-static bool may_be_renumbered(const struct mapped_file *file, enum way way, pid_t pid, int fd,
+static bool may_be_renumbered(const struct mapped_file *file, enum way way, int fd,
 			      const struct stat *st, uint64_t born_ns)
 {
 	struct statfs fs;
 
 	return way == WAY_ROOT && !is_marked_deleted(file) && fstatfs(fd, &fs) == 0 &&
-	       fs.f_type == OVERLAYFS_SUPER_MAGIC && may_read(pid, st) &&
-	       !(born_ns && is_after(&st->st_ctim, born_ns));
+	       fs.f_type == OVERLAYFS_SUPER_MAGIC && !(born_ns && is_after(&st->st_ctim, born_ns));
 }
 
-/* Whether what was opened can be the file of the record. With a build-id the content is compared
- * later. The device is not: overlays show one number in a record and another in stat. */
+static bool has_recorded_numbers(const struct mapped_file *file, const struct stat *st)
+{
+	return st->st_ino == file->name.inode && major(st->st_dev) == file->name.device_major &&
+	       minor(st->st_dev) == file->name.device_minor;
+}
+
+/*
+ * Whether what was opened can be the file of the record. With a build-id the content is compared
+ * later. The device may differ: overlays show one number in a record and another in stat. But a
+ * name leads where its owner's mounts have it lead, and a file system in user space gives the file
+ * that is mapped whatever inode and build-id it likes: so what a name led to must be the very file,
+ * or one that the process could have read by itself.
+ */
 static bool may_be_recorded(const struct mapped_file *file, enum way way, pid_t pid, int fd,
 			    const struct stat *st, uint64_t born_ns)
 {
+	if (way >= WAY_ROOT && !has_recorded_numbers(file, st) && !may_read(pid, st))
+		return false;
 	return file->name.build_id_size || st->st_ino == file->name.inode ||
-	       may_be_renumbered(file, way, pid, fd, st, born_ns);
+	       may_be_renumbered(file, way, fd, st, born_ns);
 }
 
 int files_open(const struct mapped_file *file, pid_t pid, uint64_t start, uint64_t end)

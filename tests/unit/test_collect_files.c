@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -90,6 +91,40 @@ static void another_inode_is_another_file(void **state)
 	write_program(path);
 	assert_int_equal(state_of(&b, path, 1, getpid(), 0), FILE_OPAQUE);
 	assert_int_equal(state_of(&b, path, 0, getpid(), 0), FILE_ELF);
+	assert_int_equal(unlink(path), 0);
+	tear_down(&b);
+}
+
+/* Whoever mounts file systems of his own has any inode and any build-id he likes behind a name that
+ * leads us to a file that only we may read. */
+static void a_name_leads_to_no_private_file(void **state)
+{
+	pid_t none = 0x7fffffff;
+	struct file_name name = {0};
+	struct mapped_file *file;
+	struct stat st;
+	struct bench b;
+	char path[128];
+
+	(void)state;
+	set_up(&b, NULL);
+	snprintf(path, sizeof(path), "%s/program", b.dir);
+	write_program(path);
+	assert_int_equal(chmod(path, 0700), 0);
+	assert_int_equal(state_of(&b, path, 0, none, 0), FILE_OPAQUE);
+	/* But the very file it may be, and one that its user or everybody may read. */
+	assert_int_equal(stat(path, &st), 0);
+	name = (struct file_name){.path = path,
+				  .path_size = strlen(path),
+				  .device_major = major(st.st_dev),
+				  .device_minor = minor(st.st_dev),
+				  .inode = st.st_ino};
+	file = files_resolve(b.files, files_take(b.files, &name), none, 0, 0, 0);
+	assert_int_equal(file->state, FILE_ELF);
+	file_unref(file);
+	assert_int_equal(state_of(&b, path, 0, getpid(), 0), FILE_ELF);
+	assert_int_equal(chmod(path, 0755), 0);
+	assert_int_equal(state_of(&b, path, 0, none, 0), FILE_ELF);
 	assert_int_equal(unlink(path), 0);
 	tear_down(&b);
 }
@@ -192,6 +227,7 @@ int main(int argc, char **argv)
 	image_worker_dispatch(argc, argv);
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(another_inode_is_another_file),
+		cmocka_unit_test(a_name_leads_to_no_private_file),
 		cmocka_unit_test(what_took_too_long_is_tried_again),
 		cmocka_unit_test(overlays_may_number_files_anew),
 	};
