@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
 #include "analyze/charge.h"
 
+#include "analyze/masked.h"
 #include "machine/simulate.h"
 
 /* How likely an instruction is to hold up those after it, against any other. */
@@ -100,6 +101,11 @@ void charge_samples(const struct charge_request *q, double *charged, double *fre
 			charged[to] += (double)q->samples[i] - late;
 			if (late <= 0)
 				continue;
+			uint32_t until = q->masks ? masked_until(f, b, i) : CFG_OUTSIDE;
+			if (until != CFG_OUTSIDE) {
+				charged[until] += late;
+				continue;
+			}
 			/* A sample inside of a pair is the pair's own. */
 			if (k == 0)
 				charge_head(q, block, late, charged, fresh);

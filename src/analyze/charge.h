@@ -2,6 +2,7 @@
 #ifndef CULPRIT_ANALYZE_CHARGE_H
 #define CULPRIT_ANALYZE_CHARGE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include "cfg/cfg.h"
 #include "isa/operands.h"
@@ -25,6 +26,7 @@ struct charge_request {
 	const double *edge_count;
 	const uint64_t *samples; /* of each instruction */
 	struct charge_skid skid;
+	bool masks; /* samples may have waited for interrupts to be let in: see masked.h */
 };
 
 /*

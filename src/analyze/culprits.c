@@ -35,6 +35,7 @@ static const struct {
 	[CULPRIT_ASSIST] = {"assist", "microcode", 'm'},
 	[CULPRIT_PAGE_FAULT] = {"page_fault", "page fault", 'P'},
 	[CULPRIT_SYSCALL] = {"syscall", "system call", 'S'},
+	[CULPRIT_INTERRUPTS_OFF] = {"interrupts_off", "interrupts off", 'x'},
 	[CULPRIT_UNEXPLAINED] = {"unexplained", "unexplained", '?'},
 };
 
@@ -253,6 +254,8 @@ static unsigned uses_of(const struct machine_cost *cost)
 static bool is_innocent(const struct culprit_view *v, uint32_t at)
 {
 	const struct isa_operands *o = &v->operands[at];
+	if (v->masks && v->function->instructions[at].unmasks)
+		return false;
 	if (v->prepared[at].traits &
 	    (MACHINE_DIVIDES | MACHINE_LOCKED | MACHINE_FENCE | MACHINE_SERIAL))
 		return false;

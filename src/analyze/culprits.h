@@ -36,6 +36,7 @@ enum culprit_cause {
 	CULPRIT_ASSIST,
 	CULPRIT_PAGE_FAULT,
 	CULPRIT_SYSCALL,
+	CULPRIT_INTERRUPTS_OFF,
 	CULPRIT_UNEXPLAINED,
 	CULPRIT_CAUSES,
 };
@@ -105,6 +106,7 @@ struct culprit_view {
 	const struct culprit_events *events; /* NULL: none was sampled beside time */
 	struct culprit_limits limits;
 	struct culprit_footprint footprint;
+	bool masks; /* as of struct charge_request */
 };
 
 struct culprit_list {

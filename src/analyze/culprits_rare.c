@@ -31,6 +31,11 @@ void culprit_suspect_rare(struct culprit_case *c, uint32_t at, double share)
 	double most = share * 4 * v->limits.memory;
 	if (share <= 0)
 		return;
+	if (v->masks && in->unmasks) {
+		/* All of it, but what ran with interrupts off before is not known. */
+		culprit_suspect(c, CULPRIT_INTERRUPTS_OFF, share * c->cycles, 100, in->address);
+		return;
+	}
 	if (o->attributes & ISA_LOCKED)
 		culprit_suspect(c, CULPRIT_LOCK, most, 4, in->address);
 	if (in->branch == ISA_BRANCH_SYSTEM)

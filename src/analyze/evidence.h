@@ -54,6 +54,7 @@ struct evidence_image {
 	enum evidence_kind kind;		/* of the edges */
 	const struct evidence_sample *executed; /* samples of an `instructions` event, by offset */
 	size_t executed_count;
+	bool masks; /* samples may have waited for interrupts to be let in: see masked.h */
 };
 
 int evidence_new(struct evidence **ret, struct diag *diag);

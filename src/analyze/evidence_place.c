@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include "analyze/evidence_place.h"
+#include "analyze/masked.h"
 
 /* An instruction of the graph. */
 struct place {
@@ -54,6 +55,13 @@ static struct evidence_block *block_of(struct evidence *e, const struct place *p
 	return &e->blocks[e->functions[p->function].first_block + p->block];
 }
 
+/* That it ran is all that such samples tell of a place, not how long it took. */
+static bool has_waited(const struct evidence *e, const struct place *p)
+{
+	return masked_until(e->functions[p->function].function, p->block, p->instruction) !=
+	       CFG_OUTSIDE;
+}
+
 static void place_samples(struct evidence *e, uint32_t image)
 {
 	const struct evidence_image *m = &e->images[image];
@@ -68,9 +76,9 @@ static void place_samples(struct evidence *e, uint32_t image)
 			continue;
 		e->totals.samples_placed += m->samples[i].count;
 		block = block_of(e, &p);
-		block->samples += m->samples[i].count;
-		block->entropy_sum +=
-			(double)m->samples[i].count * log((double)m->samples[i].count);
+		const uint64_t count = m->masks && has_waited(e, &p) ? 1 : m->samples[i].count;
+		block->samples += count;
+		block->entropy_sum += (double)count * log((double)count);
 		block->sampled++;
 		e->functions[p.function].samples += m->samples[i].count;
 	}

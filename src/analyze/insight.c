@@ -119,8 +119,8 @@ static struct frequency_estimate count_of(const struct work *w, uint32_t block)
 static void set_sites(struct work *w)
 {
 	double cycles = w->all->basis.cycles_per_sample;
-	struct charge_request q = {w->f,	  w->operands, w->best->prepared,
-				   w->edge_count, w->samples,  w->all->skid};
+	struct charge_request q = {w->f,       w->operands,  w->best->prepared, w->edge_count,
+				   w->samples, w->all->skid, w->image->masks};
 	charge_samples(&q, w->charged, w->fresh);
 	for (uint32_t b = 0; b < w->f->block_count; b++) {
 		struct frequency_estimate e = count_of(w, b);
@@ -219,8 +219,17 @@ static int find_culprits(struct work *w, struct culprit_list *lists)
 		.events = w->events,
 		.limits = w->all->limits,
 		.footprint = w->image->footprint,
+		.masks = w->image->masks,
 	};
 	return culprits_find(&v, w->result->memory, lists);
+}
+
+/* In straight line: a jump right behind an sti is too rare to be followed. */
+static uint64_t shown_at(const struct work *w, uint32_t at)
+{
+	const struct isa_instruction *in = &w->f->instructions[at];
+	const bool later = w->image->masks && in->unmasks > 1 && at + 1 < w->f->instruction_count;
+	return in->address + in->size + (later ? in[1].size : 0);
 }
 
 static void fill_instructions(struct work *w, const struct culprit_list *lists)
@@ -236,6 +245,7 @@ static void fill_instructions(struct work *w, const struct culprit_list *lists)
 				lists[i].list[c].level = 0;
 			r->instructions[i] = (struct insight_instruction){
 				.address = w->f->instructions[i].address,
+				.shown = shown_at(w, i),
 				.size = w->f->instructions[i].size,
 				.fused = w->best->prepared[i].traits & MACHINE_FUSED,
 				.block = b,

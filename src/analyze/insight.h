@@ -54,6 +54,7 @@ const struct insights_basis *insights_basis(const struct insights *all);
 
 struct insight_instruction {
 	uint64_t address;
+	uint64_t shown; /* where samples of its stall are: mostly at the next instruction */
 	uint8_t size;
 	bool fused;	    /* runs as one with the instruction before: its cycles are there */
 	uint32_t block;	    /* number in blocks */

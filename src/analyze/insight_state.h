@@ -36,6 +36,7 @@ struct insight_image {
 	struct evidence_sample *samples, *executed; /* of time, of instructions */
 	size_t sample_count, executed_count;
 	uint64_t total;			    /* of samples */
+	bool masks;			    /* its samples may have waited: see masked.h */
 	uint32_t number;		    /* in the evidence */
 	struct culprit_footprint footprint; /* of its own code */
 	struct diag why;		    /* it has no cfg */

@@ -56,11 +56,21 @@ static int collect_rows(const struct query_part *part, uint32_t event, struct ev
 	return 0;
 }
 
+/* True for samples that a timer's interrupt took of code that can turn interrupts off. */
+static bool can_mask(const struct query *q, const struct image_id *id)
+{
+	const char *event = q->events[0].name;
+	bool kernel = id->kind == IMAGE_KERNEL || id->kind == IMAGE_MODULE;
+	return kernel &&
+	       (strncmp(event, "cpu-clock", 9) == 0 || strncmp(event, "task-clock", 10) == 0);
+}
+
 static int fill_image(struct insights *all, const struct query_part *part)
 {
 	struct insight_image *image = &all->images[part->image];
 	int err = collect_rows(part, 0, &image->samples, &image->sample_count);
 	image->part = part;
+	image->masks = can_mask(all->query, &image->image->id);
 	for (size_t i = 0; i < image->sample_count; i++)
 		image->total += image->samples[i].count;
 	all->samples += image->total;
@@ -257,7 +267,8 @@ static int estimate(struct insights *all, enum frequency_method method, struct d
 					     .edge_count = edges->count,
 					     .kind = EVIDENCE_WINDOWS,
 					     .executed = image->executed,
-					     .executed_count = image->executed_count};
+					     .executed_count = image->executed_count,
+					     .masks = image->masks};
 		err = evidence_add_image(all->evidence, &one, diag);
 	}
 	for (uint32_t e = 1; e < all->query->event_count; e++)

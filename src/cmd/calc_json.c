@@ -136,7 +136,7 @@ static void put_instruction(struct json_writer *w, const struct calc_form *c,
 	put_text(w, "text", in->text);
 	put_count(w, "samples", in->samples);
 	put_number(w, "charged", in->charged);
-	put_address(w, "sampled", in->address + in->size);
+	put_address(w, "sampled", in->shown);
 	put_bool(w, "fused", in->fused);
 	put_text(w, "confidence", insights_confidence(block->count.confidence));
 	put_culprits(w, &in->culprits);

@@ -143,7 +143,7 @@ static void take_instruction(struct stalls *s, const struct insight *i,
 	if (one.cycles <= 0 || in->cpi.value <= 0)
 		return;
 	one.address = in->address;
-	one.sampled = in->address + in->size;
+	one.sampled = in->shown;
 	one.count = i->blocks[in->block].count;
 	one.block_start = i->blocks[in->block].start;
 	one.block_end = i->blocks[in->block].end;

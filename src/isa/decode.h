@@ -31,7 +31,9 @@ enum isa_branch {
 struct isa_instruction {
 	uint64_t address;
 	uint8_t size;
-	bool valid; /* false: these bytes are no instruction; size is what to pass over */
+	bool valid;	 /* false: these bytes are no instruction; size is what to pass over */
+	uint8_t unmasks; /* an interrupt that had to wait is taken so many instructions later: 1
+			    after popf, 2 after sti; 0: it lets none in */
 	enum isa_branch branch;
 	uint64_t target; /* of a direct jump or call; else ISA_NO_ADDRESS */
 	uint64_t data;	 /* a memory operand's address that the code fixes, else the same */

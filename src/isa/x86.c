@@ -36,6 +36,21 @@ static enum isa_branch branch_kind(const ZydisDecodedInstruction *z)
 	}
 }
 
+/* sti keeps interrupts off until the next instruction is done (Intel SDM, volume 2, STI). */
+static uint8_t unmasks(const ZydisDecodedInstruction *z)
+{
+	switch (z->mnemonic) {
+	case ZYDIS_MNEMONIC_STI:
+		return 2;
+	case ZYDIS_MNEMONIC_POPF:
+	case ZYDIS_MNEMONIC_POPFD:
+	case ZYDIS_MNEMONIC_POPFQ:
+		return 1;
+	default:
+		return 0;
+	}
+}
+
 /* True when the index of the SIB byte is r12 (or a vector register), not "none". */
 static bool has_extended_index(const ZydisDecodedInstruction *z)
 {
@@ -82,6 +97,7 @@ void isa_x86_describe(const ZydisDecodedInstruction *z, struct isa_instruction *
 {
 	ret->size = z->length;
 	ret->branch = branch_kind(z);
+	ret->unmasks = unmasks(z);
 	find_addresses(z, ret);
 }
 

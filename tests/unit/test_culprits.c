@@ -44,6 +44,12 @@ PIECE(float, "1: mulsd %xmm1,%xmm0\n add $1,%r8\n dec %rsi\n jnz 1b")
 PIECE(compare, "1: cmp %rax,(%rdi)\n jne 2f\n add $1,%r8\n 2: add $1,%r9\n mov %r9,%rdi\n"
 	       " dec %rsi\n jnz 1b")
 
+/* What a kernel does: the flags restored, at a join that is mostly come to another way; a branch in
+ * the instruction that sti lets pass; popf. */
+PIECE(restore, "test $512,%esi\n jz 1f\n sti\n nop\n1: add $1,%r8\n add $1,%r9")
+PIECE(shadow, "add $1,%r8\n sti\n jmp 1f\n.balign 64\n1: add $1,%r9\n add $1,%r10")
+PIECE(flags, "push %rsi\n popf\n add $1,%r8\n add $1,%r9")
+
 /* One piece ready to be asked. */
 struct lab {
 	struct cfg_image *image;
@@ -63,6 +69,7 @@ struct lab {
 	struct culprit_list *lists;
 	struct arena *memory;
 	struct culprit_footprint footprint;
+	bool masks;
 	const uint8_t *code;
 };
 
@@ -158,7 +165,7 @@ static void lab_run(struct lab *l, double cycles_per_sample)
 	struct best_case_request q = {f, l->loops, l->model, l->simulator, code_at, l, l->weight};
 	assert_int_equal(best_case_new(&q, &l->best), 0);
 	struct charge_request c = {f,	       l->operands, l->best->prepared, l->edge_count,
-				   l->samples, {.back = 1}};
+				   l->samples, {.back = 1}, l->masks};
 	charge_samples(&c, l->charged, l->fresh);
 	for (uint32_t i = 0; i < f->instruction_count; i++)
 		l->sites[i] = (struct culprit_site){1e6, 1, l->charged[i] * cycles_per_sample / 1e6,
@@ -176,7 +183,8 @@ static void lab_run(struct lab *l, double cycles_per_sample)
 				 .edge_known = l->edge_known,
 				 .loops = l->loops,
 				 .events = l->events,
-				 .footprint = l->footprint};
+				 .footprint = l->footprint,
+				 .masks = l->masks};
 	culprit_limits_of(machine_model_core(l->model), &v.limits);
 	assert_int_equal(culprits_find(&v, l->memory, l->lists), 0);
 }
@@ -190,6 +198,7 @@ struct question {
 	unsigned blamed;
 	double code_lines, code_pages;
 	double page_faults;
+	bool masks;
 };
 
 #define Q(name) piece_##name, piece_##name##_end
@@ -213,6 +222,9 @@ static const struct question questions[] = {
 	{Q(fault), 1, 400, 0, CULPRIT_PAGE_FAULT, 0, 0, 0, 1},
 	{Q(float), 1, 150, 0, CULPRIT_ASSIST, 0, 0, 0, 0},
 	{Q(compare), 2, 200, 0, CULPRIT_DCACHE, 0, 0, 0, 0},
+	{Q(restore), 4, 500, 2, CULPRIT_INTERRUPTS_OFF, 2, 0, 0, 0, true},
+	{Q(shadow), 3, 500, 1, CULPRIT_INTERRUPTS_OFF, 1, 0, 0, 0, true},
+	{Q(flags), 2, 500, 1, CULPRIT_INTERRUPTS_OFF, 1, 0, 0, 0, true},
 };
 
 static void test_first_named(void **state)
@@ -232,6 +244,7 @@ static void test_first_named(void **state)
 			l.events[q->blamed].page_faults = q->page_faults;
 		}
 		l.samples[q->sampled] = 10000;
+		l.masks = q->masks;
 		lab_run(&l, q->cycles * 1e6 / 10000);
 		const struct culprit_list *list = &l.lists[q->stalled];
 		if (list->count == 0 || list->list[0].cause != q->cause ||
@@ -273,6 +286,20 @@ static void test_ranges(void **state)
 	}
 }
 
+/* Where interrupts cannot be turned off, or samples do not wait for them, nobody is blamed so. */
+static void test_counters_do_not_wait(void **state)
+{
+	struct lab l;
+	(void)state;
+	lab_open(&l, Q(flags));
+	l.samples[2] = 10000;
+	lab_run(&l, 500);
+	for (uint32_t k = 0; k < l.f->instruction_count; k++)
+		for (uint32_t n = 0; n < l.lists[k].count; n++)
+			assert_int_not_equal(l.lists[k].list[n].cause, CULPRIT_INTERRUPTS_OFF);
+	lab_close(&l);
+}
+
 /* No sample is lost or made when they are moved to where the time was spent. */
 static void test_charge_keeps_samples(void **state)
 {
@@ -283,6 +310,7 @@ static void test_charge_keeps_samples(void **state)
 		lab_open(&l, questions[i].code, questions[i].end);
 		for (uint32_t k = 0; k < l.f->instruction_count; k++)
 			sampled += (double)(l.samples[k] = k + 1);
+		l.masks = questions[i].masks;
 		lab_run(&l, 1);
 		for (uint32_t k = 0; k < l.f->instruction_count; k++)
 			charged += l.charged[k];
@@ -309,6 +337,7 @@ int main(void)
 		cmocka_unit_test(test_charge_keeps_samples),
 		cmocka_unit_test(test_ranges),
 		cmocka_unit_test(test_first_named),
+		cmocka_unit_test(test_counters_do_not_wait),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
