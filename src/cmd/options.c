@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include "cmd/cmd.h"
 #include "cmd/pager.h"
 #include "report/wrap.h"
@@ -92,6 +93,15 @@ static int fail_option(const struct cmd_spec *spec, int kind, char **argv)
 	return cmd_fail_usage(spec->name, &diag);
 }
 
+/* A word that names something, to a command that reads a database. */
+static bool may_be_database(const struct cmd_spec *spec, const char *word)
+{
+	for (const struct cmd_option *o = spec->options; o->name; o++)
+		if (strcmp(o->name, "input") == 0)
+			return access(word, F_OK) == 0;
+	return false;
+}
+
 int cmd_parse(const struct cmd_spec *spec, int argc, char **argv,
 	      int (*take)(void *arg, int value, const char *text, struct diag *diag), void *arg,
 	      int *ret_operand)
@@ -113,7 +123,8 @@ int cmd_parse(const struct cmd_spec *spec, int argc, char **argv,
 			return cmd_fail_usage(spec->name, &diag);
 	}
 	if (!ret_operand && optind < argc) {
-		diag_fail(&diag, EINVAL, "'%s' is one word too many", argv[optind]);
+		diag_fail(&diag, EINVAL, "'%s' is one word too many%s", argv[optind],
+			  may_be_database(spec, argv[optind]) ? "; a database is given by -i" : "");
 		return cmd_fail_usage(spec->name, &diag);
 	}
 	if (ret_operand)

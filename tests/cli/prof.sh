@@ -118,7 +118,8 @@ refuse "inclusive without stacks" 1 'there are no stacks' -i a.db --inclusive
 refuse "no such event" 1 'there are: .*cycles' -i a.db --event nope
 refuse "no such epoch" 1 '.' -i a.db --epoch 1999
 refuse "two forms" 2 'once' -i a.db --json --csv
-refuse "operand" 2 'one word too many' -i a.db hot
+refuse "operand" 2 "'hot' is one word too many \\(" -i a.db hot
+refuse "a database as an operand" 2 'one word too many; a database is given by -i' a.db
 check_status "a full disk is an error" 1 sh -c '"$1" prof -i a.db >/dev/full' - "$culprit"
 check_match "and says so, once" err '^culprit: cannot write'
 check "once" test "$(wc -l <err)" = 1
