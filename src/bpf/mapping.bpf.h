@@ -5,7 +5,7 @@
 /*
  * What is mapped at an address of the current process, for in-kernel programs: from the kernel's
  * own tree of mappings, so that it is right also for processes that nobody else has seen yet.
- * collect/mapping_types.h says before loading whether the running kernel has these types.
+ * collect/mapping_types.h says whether the running kernel has these types.
  */
 #include "wire_file.h"
 

@@ -169,6 +169,38 @@ static double interrupts_percent(const struct session_status *s)
 	return s->budget_percent * (1 - others);
 }
 
+/* "measured now", or that what an earlier start measured is believed. */
+static void describe_age(const struct session_status *s, char *ret, size_t room)
+{
+	uint64_t minutes = s->cost_age_s / 60;
+
+	if (!s->cost_remembered)
+		snprintf(ret, room, "measured now");
+	else if (!minutes)
+		snprintf(ret, room, "measured just before");
+	else if (minutes < 120)
+		snprintf(ret, room, "measured %u min ago", (unsigned)minutes);
+	else
+		snprintf(ret, room, "measured %u h ago", (unsigned)(minutes / 60));
+}
+
+static void announce_cost(const struct session_status *s)
+{
+	char age[48];
+
+	if (*s->cost_note) {
+		log_notice("an interrupt is assumed to cost %.3g us (%s), so %.4g a second keep to "
+			   "%g%% of a CPU",
+			   s->cost_ns / 1e3, s->cost_note, s->rate_hz, interrupts_percent(s));
+		return;
+	}
+	describe_age(s, age, sizeof(age));
+	log_notice("an interrupt costs %.3g us here (+-%.2g, %s), so %.4g a second keep to %g%% of "
+		   "a CPU",
+		   s->cost_ns / 1e3, s->cost_spread_ns / 1e3, age, s->rate_hz,
+		   interrupts_percent(s));
+}
+
 void sampling_announce(const struct sampling_options *o, const struct session *s)
 {
 	struct session_status status;
@@ -185,19 +217,8 @@ void sampling_announce(const struct sampling_options *o, const struct session *s
 	else if (status.edges.period)
 		log_notice("one in %u samples of a program's own code is followed for its branches",
 			   status.edges.period);
-	if (status.cost_ns <= 0)
-		return;
-	if (*status.cost_note)
-		log_notice("an interrupt is assumed to cost %.3g us (%s), so %.4g a second keep to "
-			   "%g%% of a CPU",
-			   status.cost_ns / 1e3, status.cost_note, status.rate_hz,
-			   interrupts_percent(&status));
-	else
-		log_notice(
-			"an interrupt costs %.3g us (+-%.2g) here, so %.4g a second keep to %g%% "
-			"of a CPU",
-			status.cost_ns / 1e3, status.cost_spread_ns / 1e3, status.rate_hz,
-			interrupts_percent(&status));
+	if (status.cost_ns > 0)
+		announce_cost(&status);
 }
 
 /* How many samples were followed, what that gave and what it cost. */

@@ -23,16 +23,21 @@ struct governor_cost {
 #define GOVERNOR_COST_DEFAULT_VIRTUAL_NS 20000.0
 
 /*
- * Measures the cost of a sample on one CPU (-1: the calling thread's) in about 0.3 s, up to 1.2 s
- * on a busy machine: a spin loop of fixed work runs there with and without the event at a high
- * rate, in turns of a few ms. attach puts the real handler on the event's descriptor (0 or a
- * negative errno); NULL for none. An event that a spin loop does not cause is stood for by its
- * kind's clock: cycles for hardware events, cpu-clock (which costs more) for software ones and
- * tracepoints. Changes the calling thread's CPU affinity meanwhile. Errors: those of event_open and
- * attach.
+ * Measures the cost of a sample on one CPU (-1: the calling thread's) in 0.1 to 0.3 s, up to 1.2 s
+ * on a busy machine where it may not be a real-time thread: a spin loop of fixed work runs there
+ * with and without the event at a high rate, in turns of a few ms. attach puts the real handler on
+ * the event's descriptor (0 or a negative errno); NULL for none. An event that a spin loop does not
+ * cause is stood for by its kind's clock: cycles for hardware events, cpu-clock (which costs more)
+ * for software ones and tracepoints. Changes the calling thread's CPU affinity meanwhile. Errors:
+ * those of event_open and attach.
  */
 int governor_measure(const struct event *e, int cpu, int (*attach)(void *arg, int perf_fd),
 		     void *arg, struct governor_cost *ret, struct diag *diag);
+
+/* The event that a spin loop causes and that interrupts as e does. */
+void governor_stand_in(const struct event *e, struct event *ret);
+/* Whether a measured cost is one that a machine can have, and known well enough to be of use. */
+bool governor_cost_is_sane(const struct governor_cost *c);
 
 /* User space's own work for a sample (draining, resolving, storing), on whatever CPU: a bound. */
 #define GOVERNOR_DRAIN_NS 200.0

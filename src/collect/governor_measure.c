@@ -3,9 +3,10 @@
  * The cost of a sample, measured. Slices of a fixed amount of work alternate, event off and on; a
  * slice with the event is compared with the mean of the two around it, so slow drifts (frequency,
  * a neighbour on the host) cancel. A slice in which the thread was switched out is discarded; what
- * the host takes away unseen falls into the tails, which the median leaves out. Slices are shorter
- * than the scheduler's, and the thread asks for the highest priority meanwhile (which it gets where
- * it may), so that a machine at work is measured too.
+ * the host takes away unseen falls into the tails, which the median leaves out. So that a machine
+ * at work is measured too, the thread asks to be a real-time one meanwhile, if the least of them: a
+ * nice value counts only among the threads of its own session or group. Where it may not (the
+ * daemon), slices are at least shorter than the scheduler's.
  */
 #include <errno.h>
 #include <math.h>
@@ -18,14 +19,15 @@
 #include "collect/governor.h"
 #include "collect/host.h"
 
-#define MEASURE_HZ    10000.0
-#define SLICE_NS      1000000.0
-#define PAIRS_WANTED  144 /* of two slices: 0.3 s, at most */
-#define PAIRS_NEEDED  24
-#define PATIENCE_NS   1200000000.0
-#define ERROR_ENOUGH  0.05 /* of the cost: a budget is no more exact than that */
-#define COST_LEAST_NS 20.0
-#define COST_MOST_NS  1000000.0
+#define MEASURE_HZ	  10000.0
+#define SLICE_NS	  1000000.0
+#define PAIRS_WANTED	  144 /* of two slices: 0.3 s, at most */
+#define PAIRS_NEEDED	  24
+#define PATIENCE_NS	  1200000000.0
+#define ERROR_ENOUGH	  0.05	      /* of the cost: a budget is no more exact than that */
+#define PATIENCE_ALONE_NS 400000000.0 /* while no other thread gets the CPU */
+#define COST_LEAST_NS	  20.0
+#define COST_MOST_NS	  1000000.0
 
 struct meter {
 	int fd;
@@ -140,8 +142,7 @@ static unsigned int measure_pairs(const struct meter *m, double *values, unsigne
 	return count;
 }
 
-/* The event that a spin loop causes and that interrupts as e does. */
-static void stand_in(const struct event *e, struct event *ret)
+void governor_stand_in(const struct event *e, struct event *ret)
 {
 	struct perf_event_attr attr = {.size = sizeof(attr)};
 
@@ -173,22 +174,44 @@ static void use_default(struct governor_cost *c, const char *why)
 	c->low_ns = c->high_ns = c->cost_ns;
 }
 
-static void measure(struct meter *m, struct governor_cost *ret)
+bool governor_cost_is_sane(const struct governor_cost *c)
+{
+	return c->cost_ns >= COST_LEAST_NS && c->cost_ns <= COST_MOST_NS && c->error_ns >= 0 &&
+	       c->error_ns <= c->cost_ns / 2;
+}
+
+static void measure(struct meter *m, double patience_ns, struct governor_cost *ret)
 {
 	double values[PAIRS_WANTED];
 	unsigned int count;
 
 	m->rounds = calibrate();
-	m->deadline_ns = now_ns() + PATIENCE_NS;
+	m->deadline_ns = now_ns() + patience_ns;
 	count = measure_pairs(m, values, &ret->discarded);
 	ret->measured = true;
 	ret->why = "";
 	governor_summarize(values, count, ret);
 	if (count < PAIRS_NEEDED)
 		use_default(ret, "the machine was too busy to measure");
-	else if (!(ret->cost_ns >= COST_LEAST_NS && ret->cost_ns <= COST_MOST_NS) ||
-		 ret->error_ns > ret->cost_ns / 2)
+	else if (!governor_cost_is_sane(ret))
 		use_default(ret, "what was measured makes no sense on so noisy a machine");
+}
+
+/* Has the CPU for itself, where that is allowed, else more of it than others. */
+static void measure_first(struct meter *m, struct governor_cost *ret)
+{
+	int nice_before = getpriority(PRIO_PROCESS, 0); /* of this thread alone */
+	int policy = sched_getscheduler(0);
+	struct sched_param before, first = {.sched_priority = sched_get_priority_min(SCHED_FIFO)};
+	bool alone = policy >= 0 && !sched_getparam(0, &before) &&
+		     !sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK, &first);
+
+	if (!alone)
+		setpriority(PRIO_PROCESS, 0, PRIO_MIN);
+	measure(m, alone ? PATIENCE_ALONE_NS : PATIENCE_NS, ret);
+	if (alone)
+		sched_setscheduler(0, policy, &before);
+	setpriority(PRIO_PROCESS, 0, nice_before);
 }
 
 /* Pins the calling thread to one CPU (-1: where it is); 0 or a negative errno. */
@@ -215,11 +238,10 @@ int governor_measure(const struct event *e, int cpu, int (*attach)(void *arg, in
 	struct meter m = {0};
 	struct event stand;
 	cpu_set_t before;
-	int nice_before = getpriority(PRIO_PROCESS, 0); /* of this thread alone */
 	double hz = MEASURE_HZ, kernel_hz = governor_kernel_max_hz("");
 	int r;
 
-	stand_in(e, &stand);
+	governor_stand_in(e, &stand);
 	if (kernel_hz > 0)
 		hz = fmin(hz, kernel_hz / 2);
 	m.period = (double)governor_period("", &stand, hz);
@@ -235,9 +257,7 @@ int governor_measure(const struct event *e, int cpu, int (*attach)(void *arg, in
 	if (!r && attach)
 		r = attach(arg, m.fd);
 	if (!r) {
-		setpriority(PRIO_PROCESS, 0, PRIO_MIN);
-		measure(&m, &cost);
-		setpriority(PRIO_PROCESS, 0, nice_before);
+		measure_first(&m, &cost);
 		*ret = cost;
 	}
 	if (m.fd >= 0)

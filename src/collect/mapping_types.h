@@ -6,8 +6,9 @@
 
 /*
  * Whether the running kernel has the types by which in-kernel programs find a process's mappings
- * (bpf/mapping.bpf.h). Asked before loading, because the verifier's own words would help nobody. 0,
- * or -EOPNOTSUPP and a sentence that begins with what (a plural).
+ * (bpf/mapping.bpf.h). Asked when it did not take such a program, because the verifier's own words
+ * would help nobody; not before, because to read all types takes 10 ms. 0, or -EOPNOTSUPP and a
+ * sentence that begins with what (a plural).
  */
 int mapping_types_check(const char *what, struct diag *diag);
 

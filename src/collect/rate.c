@@ -4,7 +4,10 @@
 #include <math.h>
 #include <unistd.h>
 
+#include "collect/cost_cache.h"
 #include "collect/governor.h"
+
+#define WORTH_KEEPING 0.1 /* of the cost: the most that its error may be */
 
 struct attachment {
 	struct sampler *sampler;
@@ -38,17 +41,31 @@ static double step_down(double hz)
 	return best;
 }
 
-static int measure(const struct rate_wish *wish, const struct event *event, unsigned count,
-		   struct sampler *sampler, struct rate *ret, struct diag *diag)
+static int measure(const struct event *event, struct sampler *sampler, struct governor_cost *ret,
+		   struct diag *diag)
 {
 	struct attachment a = {.sampler = sampler, .link = -1};
-	struct governor_cost cost;
-	int r = governor_measure(event, -1, attach, &a, &cost, diag);
+	int r = governor_measure(event, -1, attach, &a, ret, diag);
 
 	if (a.link >= 0)
 		close(a.link);
+	return r;
+}
+
+/* The cost of an interrupt as remembered, else measured, and the rate that follows. */
+static int choose(const struct rate_wish *wish, const struct event *event, unsigned count,
+		  struct sampler *sampler, struct rate *ret, struct diag *diag)
+{
+	struct governor_cost cost;
+	int r = 0;
+
+	ret->remembered = !cost_cache_read(NULL, event, wish->scoped, &cost, &ret->cost_age_s);
+	if (!ret->remembered)
+		r = measure(event, sampler, &cost, diag);
 	if (r)
 		return r;
+	if (!ret->remembered && cost.measured && cost.error_ns < WORTH_KEEPING * cost.cost_ns)
+		cost_cache_write(NULL, event, wish->scoped, &cost);
 	ret->hz = step_down(governor_choose_rate(cost.cost_ns, wish->budget_percent, count,
 						 governor_kernel_max_hz(""))
 				    .hz);
@@ -68,7 +85,7 @@ int rate_choose(const struct rate_wish *wish, const struct event *events, size_t
 	for (size_t i = 0; i < count; i++)
 		chosen += events[i].period == 0;
 	if (chosen && wish->hz <= 0)
-		r = measure(wish, &events[0], chosen, sampler, &rate, diag);
+		r = choose(wish, &events[0], chosen, sampler, &rate, diag);
 	if (r)
 		return r;
 	for (size_t i = 0; i < count; i++)

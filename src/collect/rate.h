@@ -12,17 +12,21 @@
 struct rate {
 	double hz;			/* of each event on a busy CPU */
 	double cost_ns, cost_spread_ns; /* of one interrupt as measured; 0: not measured */
-	const char *note;		/* what to know about the choice, "" when nothing; static */
+	bool remembered;		/* it was measured so long ago */
+	uint64_t cost_age_s;
+	const char *note; /* what to know about the choice, "" when nothing; static */
 };
 
 struct rate_wish {
 	double hz;	       /* 0: the governor chooses */
 	double budget_percent; /* slowdown; what others than the interrupts take is taken off */
+	bool scoped;	       /* as the sampler's */
 };
 
 /*
- * Chooses the rate, measuring with the real program on this machine when the governor is to choose,
- * and the mean period of every event that was not given one. Takes about 0.3 s then.
+ * Chooses the rate, and the mean period of every event that was not given one. When the governor is
+ * to choose, by what an interrupt costs, measured with the real program on this machine (0.1 to 0.3
+ * s) or remembered (cost_cache.h).
  */
 int rate_choose(const struct rate_wish *wish, const struct event *events, size_t count,
 		struct sampler *sampler, struct rate *ret, uint64_t *periods, struct diag *diag);

@@ -403,6 +403,8 @@ void session_read_status(const struct session *s, struct session_status *ret)
 		.rate_hz = s->rate.hz,
 		.cost_ns = s->rate.cost_ns,
 		.cost_spread_ns = s->rate.cost_spread_ns,
+		.cost_remembered = s->rate.remembered,
+		.cost_age_s = s->rate.cost_age_s,
 		.cost_note = s->rate.note,
 		.budget_percent = s->config.budget_percent,
 		.started_ns = s->started_ns,

@@ -80,6 +80,8 @@ int session_fact(struct session *s, const char *name, const char *value);
 /* What it is doing, for people and for status requests. */
 struct session_status {
 	double rate_hz, cost_ns, cost_spread_ns; /* cost 0: not asked for */
+	bool cost_remembered; /* it was measured at an earlier start, so long ago: */
+	uint64_t cost_age_s;
 	const char *cost_note; /* why the cost is assumed, "" when it was measured; static */
 	double budget_percent;
 	uint64_t started_ns, samples, outside, lost, unknown, rows, flushed;

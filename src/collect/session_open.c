@@ -2,6 +2,7 @@
 /* How a session is opened, in the order in which its parts need each other, and closed. */
 #include <errno.h>
 #include <malloc.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -40,6 +41,23 @@ static int open_edges(struct session *s, struct diag *diag)
 	return 0;
 }
 
+/* The kernel looks at the interpreter while the unwinder is loaded: each takes as long as the
+ * other.
+ */
+struct edges_opening {
+	struct session *session;
+	struct diag diag;
+	int r;
+};
+
+static void *open_edges_beside(void *arg)
+{
+	struct edges_opening *o = arg;
+
+	o->r = open_edges(o->session, &o->diag);
+	return NULL;
+}
+
 /* That they cannot be had is told, and no failure if nobody insists. */
 static int open_stacks(struct session *s, struct diag *diag)
 {
@@ -60,6 +78,20 @@ static int open_stacks(struct session *s, struct diag *diag)
 	return 0;
 }
 
+static int open_followers(struct session *s, struct diag *diag)
+{
+	struct edges_opening edges = {.session = s};
+	pthread_t thread;
+	bool beside = !pthread_create(&thread, NULL, open_edges_beside, &edges);
+	int r = open_stacks(s, diag);
+
+	if (beside)
+		pthread_join(thread, NULL);
+	else
+		open_edges_beside(&edges);
+	return edges.r ? diag_fail(diag, -edges.r, "%s", edges.diag.text) : r;
+}
+
 static int open_collection(struct session *s, struct diag *diag)
 {
 	struct sampler_config config = {
@@ -71,7 +103,8 @@ static int open_collection(struct session *s, struct diag *diag)
 		.seed = clock_wall_ns(),
 	};
 	struct rate_wish wish = {.hz = s->config.rate_hz,
-				 .budget_percent = s->config.budget_percent};
+				 .budget_percent = s->config.budget_percent,
+				 .scoped = s->config.scoped};
 	int r;
 
 	/* Opened at a harmless rate; the real one is known once an interrupt has been measured. */
@@ -79,9 +112,7 @@ static int open_collection(struct session *s, struct diag *diag)
 		s->periods[i] = governor_period("", &s->config.events[i], 100);
 	r = sampler_new(&config, &s->sampler, diag);
 	if (!r)
-		r = open_edges(s, diag);
-	if (!r)
-		r = open_stacks(s, diag);
+		r = open_followers(s, diag);
 	wish.budget_percent *=
 		1 - (s->edges ? EDGES_BUDGET_SHARE : 0) - (s->stacks ? STACKS_BUDGET_SHARE : 0);
 	if (!r)

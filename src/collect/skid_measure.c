@@ -221,7 +221,7 @@ int skid_measure(const struct event *e, struct skid_facts *ret, struct diag *dia
 		r = summarize(m, diag);
 	if (!r) {
 		machine_skid_format(&m->skid, facts.skid);
-		skid_cache_write(e->name, &facts);
+		skid_cache_write(NULL, e->name, &facts);
 		*ret = facts;
 	}
 	if (m->ring)

@@ -78,10 +78,8 @@ static int on_snapshot(void *context, void *data, size_t size)
 
 static int load(struct unwinder *u, const struct unwinder_config *config, struct diag *diag)
 {
-	int r = mapping_types_check("stacks", diag);
+	int r;
 
-	if (r)
-		return r;
 	u->bpf = unwind_bpf__open();
 	if (!u->bpf)
 		return diag_fail(diag, ENOMEM, "cannot open the unwinder: %s", strerror(errno));
@@ -95,6 +93,8 @@ static int load(struct unwinder *u, const struct unwinder_config *config, struct
 	bpf_map__set_max_entries(u->bpf->maps.codes, config->codes);
 	bpf_map__set_max_entries(u->bpf->maps.names, config->name_bytes);
 	r = unwind_bpf__load(u->bpf);
+	if (r && mapping_types_check("stacks", diag))
+		return -EOPNOTSUPP;
 	if (r)
 		return diag_fail(diag, r == -EPERM ? EPERM : EOPNOTSUPP,
 				 "the kernel does not take the unwinder: %s", strerror(-r));

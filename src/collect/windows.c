@@ -58,6 +58,8 @@ static int load(struct windows *w, const struct windows_config *config, struct d
 	bpf_map__set_max_entries(w->bpf->maps.micros, config->micros);
 	bpf_map__set_max_entries(w->bpf->maps.windows, config->ring_bytes);
 	r = interpret_bpf__load(w->bpf);
+	if (r && mapping_types_check("edge samples", diag))
+		return -EOPNOTSUPP;
 	if (r)
 		return diag_fail(diag, r == -EPERM ? EPERM : EOPNOTSUPP,
 				 "the kernel does not take the interpreter of edge samples: %s",
@@ -73,9 +75,7 @@ int windows_new(const struct windows_config *config, struct windows **ret, struc
 
 	if (!w)
 		return diag_fail(diag, ENOMEM, "out of memory for the interpreter");
-	r = mapping_types_check("edge samples", diag);
-	if (r >= 0)
-		r = load(w, config, diag);
+	r = load(w, config, diag);
 	if (r < 0)
 		goto fail;
 	w->micros_bytes = (size_t)config->micros * sizeof(struct wire_micro);

@@ -95,18 +95,18 @@ static void test_cache(void **state)
 	assert_non_null(mkdtemp(top));
 	snprintf(directory, sizeof(directory), "%s/a/b", top);
 	machine_skid_format(&s, facts.skid);
-	assert_int_equal(skid_cache_read_at(directory, "cycles", &back), -ENOENT);
-	assert_int_equal(skid_cache_write_at(directory, "cycles", &facts), 0);
-	assert_int_equal(skid_cache_read_at(directory, "cpu-clock", &back), -ENOENT);
-	assert_int_equal(skid_cache_read_at(directory, "cycles", &back), 0);
+	assert_int_equal(skid_cache_read(directory, "cycles", &back), -ENOENT);
+	assert_int_equal(skid_cache_write(directory, "cycles", &facts), 0);
+	assert_int_equal(skid_cache_read(directory, "cpu-clock", &back), -ENOENT);
+	assert_int_equal(skid_cache_read(directory, "cycles", &back), 0);
 	assert_string_equal(back.skid, facts.skid);
 	assert_true(back.clock_hz == facts.clock_hz);
 	/* A damaged file is none. */
 	snprintf(command, sizeof(command), "for f in %s/*; do echo broken >$f; done", directory);
 	assert_int_equal(system(command), 0);
-	assert_int_equal(skid_cache_read_at(directory, "cycles", &back), -ENOENT);
+	assert_int_equal(skid_cache_read(directory, "cycles", &back), -ENOENT);
 	/* Where nothing can be written. */
-	assert_true(skid_cache_write_at("/proc/nowhere", "cycles", &facts) < 0);
+	assert_true(skid_cache_write("/proc/nowhere", "cycles", &facts) < 0);
 	snprintf(command, sizeof(command), "rm -rf %s", top);
 	assert_int_equal(system(command), 0);
 }
