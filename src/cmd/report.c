@@ -229,7 +229,11 @@ static void describe_troubles(struct report_header *h, const struct query *q)
 		{"records.lost", "records of what processes did were lost by the kernel"},
 		{"records.malformed", "records of what processes did made no sense"},
 		{"scope.refused", "processes were not followed: too many at a time"},
+		{"processes.refused", "processes were not known: too many at a time"},
 		{"mappings.refused", "mappings of code were not kept: too many"},
+		{"files.refused", "mappings were of files that were not looked at: too many"},
+		{"symbols.refused",
+		 "times the symbols of an image could not be kept: too many wait"},
 		{"notices.lost", "moves between cgroups were missed"},
 		{"cpus.missed_s", "seconds of CPUs that came online later were not sampled"},
 	};

@@ -312,6 +312,13 @@ static int start_thread(struct keeper *k)
 	return -r;
 }
 
+static void count_refused(struct keeper *k)
+{
+	pthread_mutex_lock(&k->lock);
+	k->counters.refused++;
+	pthread_mutex_unlock(&k->lock);
+}
+
 /* False, and the job is the caller's: the queue is full. */
 static bool queue_job(struct keeper *k, struct job *job)
 {
@@ -327,12 +334,6 @@ static bool queue_job(struct keeper *k, struct job *job)
 	pthread_cond_signal(&k->more);
 	pthread_mutex_unlock(&k->lock);
 	return true;
-}
-
-static void add_job(struct keeper *k, struct job *job)
-{
-	if (!queue_job(k, job))
-		free_job(job);
 }
 
 /* Without waiting for what is queued when finish_ns is 0. */
@@ -439,15 +440,19 @@ static void hold_jit(struct process *life)
 void keeper_want_image(struct keeper *k, const struct image_id *id, const char *path,
 		       struct process *life, const struct mapping *m)
 {
-	uint32_t index, count = intern_count(k->asked);
+	uint32_t index;
 	struct job *job;
 
 	if (id->kind == IMAGE_JIT)
 		hold_jit(life);
 	if (id->kind == IMAGE_JIT || id->kind == IMAGE_UNKNOWN || id->kind == IMAGE_FILE_OFFSET)
 		return;
-	if (intern_add(k->asked, id, sizeof(*id), &index) || index < count)
+	if (intern_find(k->asked, id, sizeof(*id), &index) == 0)
 		return;
+	if (intern_count(k->asked) == IMAGES_MAX) {
+		count_refused(k);
+		return;
+	}
 	job = new_job(id);
 	if (!job)
 		return;
@@ -459,7 +464,11 @@ void keeper_want_image(struct keeper *k, const struct image_id *id, const char *
 	job->code = m && m->file->gone;
 	if (m)
 		job->fd = files_open(m->file, life->pid, m->start, m->end);
-	add_job(k, job);
+	/* What is refused now is asked for again. */
+	if (queue_job(k, job))
+		intern_add(k->asked, id, sizeof(*id), &index);
+	else
+		free_job(job);
 }
 
 static int open_or_held(pid_t pid, const char *path, int held)
@@ -485,10 +494,8 @@ void keeper_want_jit(struct keeper *k, const struct image_id *id, const struct p
 	job->fd = open_or_held(life->pid, path, life->map_fd);
 	if (life->jitdump)
 		job->dump_fd = open_or_held(life->pid, life->jitdump, life->dump_fd);
-	if (job->fd < 0 && job->dump_fd < 0)
+	if ((job->fd < 0 && job->dump_fd < 0) || !queue_job(k, job))
 		free_job(job);
-	else
-		add_job(k, job);
 }
 
 int keeper_want_scripts(struct keeper *k, struct keeper_script *list, size_t count)

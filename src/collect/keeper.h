@@ -42,7 +42,7 @@ int keeper_want_scripts(struct keeper *k, struct keeper_script *list, size_t cou
 void keeper_free_scripts(struct keeper_script *list, size_t count);
 
 struct keeper_counters {
-	uint64_t kept, failed, refused; /* refused: queue full */
+	uint64_t kept, failed, refused; /* refused: the queue was full, or the images too many */
 };
 void keeper_read_counters(struct keeper *k, struct keeper_counters *ret);
 

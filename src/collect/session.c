@@ -250,7 +250,13 @@ static int write_batch(struct session *s, struct diag *diag)
 	uint64_t now = clock_wall_ns();
 	int r;
 
-	tally_flush(&s->tally, s->batch, s->sampler, s->resolver, s->sideband, s->processes);
+	const struct tally_sources sources = {.sampler = s->sampler,
+					      .resolver = s->resolver,
+					      .sideband = s->sideband,
+					      .processes = s->processes,
+					      .files = s->files,
+					      .keeper = s->keeper};
+	tally_flush(&s->tally, s->batch, &sources);
 	if (s->edges)
 		edges_flush(s->edges);
 	if (s->stacks)
@@ -395,10 +401,12 @@ void session_read_status(const struct session *s, struct session_status *ret)
 	struct sampler_counters c;
 	struct processes_counters p;
 	struct files_counters f;
+	struct keeper_counters k;
 
 	sampler_read_counters(s->sampler, &c);
 	processes_read_counters(s->processes, &p);
 	files_read_counters(s->files, &f);
+	keeper_read_counters(s->keeper, &k);
 	*ret = (struct session_status){
 		.rate_hz = s->rate.hz,
 		.cost_ns = s->rate.cost_ns,
@@ -417,8 +425,13 @@ void session_read_status(const struct session *s, struct session_status *ret)
 		.evictions = c.evictions,
 		.processes = p.processes,
 		.files = f.files,
+		.processes_refused = p.processes_refused,
+		.files_refused = f.refused,
 		.mappings_refused = p.mappings_refused,
 		.files_unreadable = f.unreadable,
+		.symbols_kept = k.kept,
+		.symbols_failed = k.failed,
+		.symbols_refused = k.refused,
 		.records_lost = p.records_lost,
 		.cpus = sampler_cpus(s->sampler),
 		.cpus_missed = s->cpus_missed,

@@ -86,7 +86,9 @@ struct session_status {
 	double budget_percent;
 	uint64_t started_ns, samples, outside, lost, unknown, rows, flushed;
 	uint64_t hits, evictions; /* of the in-kernel tables */
-	uint64_t processes, files, mappings_refused, files_unreadable, records_lost;
+	uint64_t processes, files, processes_refused, files_refused, mappings_refused;
+	uint64_t files_unreadable, records_lost;
+	uint64_t symbols_kept, symbols_failed, symbols_refused; /* of images, for reports to come */
 	unsigned cpus, cpus_missed; /* missed: came online later, not sampled */
 	const char *epoch;	    /* valid until the next call on the session */
 	const char *edges_why;	    /* why samples are not followed, "" if they are */

@@ -119,24 +119,37 @@ static void flush_facts(const struct tally *t, struct db_batch *batch)
 	}
 }
 
-void tally_flush(struct tally *t, struct db_batch *batch, const struct sampler *sampler,
-		 const struct resolver *resolver, const struct sideband *sideband,
-		 const struct processes *processes)
+static void flush_refusals(struct tally *t, struct db_batch *batch,
+			   const struct processes_counters *p, const struct tally_sources *from)
 {
+	struct files_counters f;
+	struct keeper_counters k;
+
+	files_read_counters(from->files, &f);
+	keeper_read_counters(from->keeper, &k);
+	add(batch, DB_EVENT_NONE, "processes.refused", p->processes_refused, &t->processes_refused);
+	add(batch, DB_EVENT_NONE, "mappings.refused", p->mappings_refused, &t->mappings_refused);
+	add(batch, DB_EVENT_NONE, "files.refused", f.refused, &t->files_refused);
+	add(batch, DB_EVENT_NONE, "symbols.refused", k.refused, &t->symbols_refused);
+}
+
+void tally_flush(struct tally *t, struct db_batch *batch, const struct tally_sources *from)
+{
+	uint64_t malformed = sideband_malformed(from->sideband);
 	struct sampler_counters s;
 	struct processes_counters p;
 
 	for (size_t i = 0; i < t->config->event_count; i++)
-		flush_event(t, batch, sampler, resolver, i);
-	sampler_read_counters(sampler, &s);
-	processes_read_counters(processes, &p);
+		flush_event(t, batch, from->sampler, from->resolver, i);
+	sampler_read_counters(from->sampler, &s);
+	processes_read_counters(from->processes, &p);
 	add(batch, DB_EVENT_NONE, "lost.spill", s.lost_spill, &t->sampler.lost_spill);
 	add(batch, DB_EVENT_NONE, "outside", s.outside, &t->sampler.outside);
 	add(batch, DB_EVENT_NONE, "scope.refused", s.scope_refused, &t->sampler.scope_refused);
 	add(batch, DB_EVENT_NONE, "notices.lost", s.notices_lost, &t->sampler.notices_lost);
 	add(batch, DB_EVENT_NONE, "cpus.missed_s", s.missed_ns / 1000000000, &t->missed_s);
 	add(batch, DB_EVENT_NONE, "records.lost", p.records_lost, &t->records_lost);
-	add(batch, DB_EVENT_NONE, "records.malformed", sideband_malformed(sideband), &t->malformed);
-	add(batch, DB_EVENT_NONE, "mappings.refused", p.mappings_refused, &t->mappings_refused);
+	add(batch, DB_EVENT_NONE, "records.malformed", malformed, &t->malformed);
+	flush_refusals(t, batch, &p, from);
 	flush_facts(t, batch);
 }

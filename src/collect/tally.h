@@ -4,6 +4,8 @@
 
 #include <stdint.h>
 #include "bpf/wire.h"
+#include "collect/files.h"
+#include "collect/keeper.h"
 #include "collect/process.h"
 #include "collect/rate.h"
 #include "collect/resolve.h"
@@ -25,15 +27,24 @@ struct tally {
 	struct sampler_event_times times[WIRE_EVENTS];
 	struct sampler_counters sampler;
 	const struct skid_facts *skid; /* of each event; empty where it is not known */
-	uint64_t records_lost, malformed, mappings_refused, missed_s;
+	uint64_t records_lost, malformed, missed_s;
+	uint64_t processes_refused, files_refused, mappings_refused, symbols_refused;
+};
+
+/* Who counts; all borrowed. */
+struct tally_sources {
+	const struct sampler *sampler;
+	const struct resolver *resolver;
+	const struct sideband *sideband;
+	const struct processes *processes;
+	const struct files *files;
+	struct keeper *keeper;
 };
 
 /* config, rate and skid are borrowed. */
 void tally_start(struct tally *t, const struct session_config *config, const struct rate *rate,
 		 const struct skid_facts *skid);
 /* Adds what is new to the batch. */
-void tally_flush(struct tally *t, struct db_batch *batch, const struct sampler *sampler,
-		 const struct resolver *resolver, const struct sideband *sideband,
-		 const struct processes *processes);
+void tally_flush(struct tally *t, struct db_batch *batch, const struct tally_sources *from);
 
 #endif

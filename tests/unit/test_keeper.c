@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+/* An image whose symbols cannot be kept now is not forgotten. */
+#include <ftw.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+#include "collect/keeper.h"
+#include "image/worker.h"
+
+static int remove_one(const char *path, const struct stat *st, int type, struct FTW *at)
+{
+	(void)st;
+	(void)type;
+	(void)at;
+	return remove(path);
+}
+
+/* No thread can have a stack as large as all addresses. */
+static void let_threads_start(bool may)
+{
+	static size_t usual;
+	pthread_attr_t attr;
+
+	assert_int_equal(pthread_attr_init(&attr), 0);
+	if (!usual)
+		assert_int_equal(pthread_attr_getstacksize(&attr, &usual), 0);
+	assert_int_equal(pthread_attr_setstacksize(&attr, may ? usual : (size_t)1 << 47), 0);
+	assert_int_equal(pthread_setattr_default_np(&attr), 0);
+	pthread_attr_destroy(&attr);
+}
+
+static struct keeper_counters want(struct keeper *k, uint8_t number)
+{
+	struct image_id id = {.kind = IMAGE_BUILD_ID, .size = 1, .bytes = {number}};
+	struct keeper_counters counters;
+
+	keeper_want_image(k, &id, "/nowhere/program", NULL, NULL);
+	keeper_read_counters(k, &counters);
+	return counters;
+}
+
+static void what_was_refused_is_asked_for_again(void **state)
+{
+	char dir[] = "/tmp/culprit-keeper.XXXXXX";
+	struct keeper_counters counters;
+	struct keeper *k;
+
+	(void)state;
+	assert_non_null(mkdtemp(dir));
+	k = keeper_new(dir, "machine");
+	assert_non_null(k);
+	let_threads_start(false);
+	assert_int_equal(want(k, 1).refused, 1);
+	assert_int_equal(want(k, 1).refused, 2);
+	let_threads_start(true);
+	assert_int_equal(want(k, 1).refused, 2);
+	/* That the file is not there does not change from one batch to the next. */
+	want(k, 1);
+	want(k, 2);
+	keeper_finish(k);
+	keeper_read_counters(k, &counters);
+	assert_int_equal(counters.kept, 0);
+	assert_int_equal(counters.failed, 2);
+	assert_int_equal(counters.refused, 2);
+	keeper_free(k);
+	assert_int_equal(nftw(dir, remove_one, 8, FTW_DEPTH | FTW_PHYS), 0);
+}
+
+int main(int argc, char **argv)
+{
+	image_worker_dispatch(argc, argv);
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_was_refused_is_asked_for_again),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
