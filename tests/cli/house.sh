@@ -37,6 +37,24 @@ while read -r command; do
 	check_match "and names it" err 'frobnicate'
 done <commands
 
+# unwritten COMMAND: its options that its page does not have, nor their short form.
+unwritten() {
+	"$culprit" help "$1" | sed -En 's/^  (-[a-zA-Z], |    )(--[a-z-]+).*/\1 \2/p' |
+		while read -r first second; do
+			[ "$first" = -h, ] || [ "$first" = --help ] || grep -qE -- \
+				"\*(${first%,}${second:+|$second})\*" "$root/doc/man/culprit-$1".[18].scd || echo "$first $second"
+		done
+}
+while read -r command; do
+	missing=$(unwritten "$command")
+	check "the page of $command has all its options${missing:+, but not: $missing}" [ -z "$missing" ]
+done <commands
+for page in "$root"/doc/man/*.scd; do
+	grep -oE '\*culprit[a-z-]*\*\([0-9]\)' "$page" | sed -E 's/\*//g; s/\((.)\)/.\1/' | sort -u >named
+	unknown=$(while read -r name; do [ -e "$root/doc/man/$name.scd" ] || echo "$name"; done <named)
+	check "$(basename "$page") names pages that exist${unknown:+, but: $unknown}" [ -z "$unknown" ]
+done
+
 # What cannot be printed must not pass for success.
 if [ -c /dev/full ]; then
 	"$culprit" --help >/dev/full 2>err
