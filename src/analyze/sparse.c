@@ -197,11 +197,6 @@ double *sparse_values(struct sparse *s, size_t *ret_count)
 	return s->value;
 }
 
-size_t sparse_factor_entries(const struct sparse *s)
-{
-	return s->l_column[s->size];
-}
-
 /* The columns that row k of L has entries in, in an order in which they can be eliminated: from
  * pattern[result] on. Scatters column k of the matrix into work. */
 static uint32_t sparse_reach(struct sparse *s, uint32_t k)

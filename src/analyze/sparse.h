@@ -29,7 +29,6 @@ int sparse_new(uint32_t size, const struct sparse_pair *pairs, size_t pair_count
 void sparse_free(struct sparse *s);
 
 double *sparse_values(struct sparse *s, size_t *ret_count);
-size_t sparse_factor_entries(const struct sparse *s);
 /* -EDOM: not positive definite. */
 int sparse_factor(struct sparse *s);
 /* After sparse_factor. x: the right side, then the solution. */

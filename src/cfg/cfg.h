@@ -22,7 +22,6 @@ struct cfg_image;
 
 /* The other end of an edge that comes from outside of the function or leaves it. */
 #define CFG_OUTSIDE UINT32_MAX
-#define CFG_EXIT    CFG_OUTSIDE
 
 enum cfg_edge_kind {
 	CFG_FALL_THROUGH, /* also: a conditional branch that is not taken */

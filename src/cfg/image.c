@@ -28,12 +28,6 @@ const struct cfg_place *cfg_place_at(const struct cfg_image *image, uint64_t add
 	return i && address < image->places[i - 1].end ? &image->places[i - 1] : NULL;
 }
 
-const struct cfg_place *cfg_place_after(const struct cfg_image *image, uint64_t address)
-{
-	size_t i = upper_bound(image->places, image->place_count, sizeof(*image->places), address);
-	return i < image->place_count ? &image->places[i] : NULL;
-}
-
 static const uint8_t *bytes_at(const struct cfg_bytes *list, size_t count, uint64_t address,
 			       size_t *ret_size)
 {

@@ -48,8 +48,6 @@ bool cfg_place_is_part(const struct cfg_place *place);
 void cfg_find_owners(struct cfg_image *image);
 /* The place that has the address, NULL when none does. */
 const struct cfg_place *cfg_place_at(const struct cfg_image *image, uint64_t address);
-/* The first place that starts after the address, NULL when none does. */
-const struct cfg_place *cfg_place_after(const struct cfg_image *image, uint64_t address);
 /* size bytes of constant data, NULL when they are not at hand. */
 const uint8_t *cfg_data_at(const struct cfg_image *image, uint64_t address, size_t size);
 /* The name of the other image's function behind a word, or behind a PLT entry; NULL: none. */

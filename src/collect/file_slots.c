@@ -16,7 +16,6 @@ struct file_slots {
 	struct map64 *keys; /* their hashes */
 	unsigned looks_left;
 	bool full;
-	uint64_t unplaced, refused;
 };
 
 struct file_slots *file_slots_new(const struct file_slots_config *config)
@@ -56,7 +55,6 @@ static void settle(struct file_slots *s, const struct wire_file *f, uint32_t slo
 		return;
 	}
 	s->known[s->known_count++] = (struct known_file){*f, slot};
-	s->refused += !slot;
 }
 
 /* Written to since its slot was given: what is known of it is not what runs. */
@@ -91,16 +89,12 @@ uint32_t file_slots_learn(struct file_slots *s, const struct file_place *place)
 	 * also one of another file that lay alike, or a process that was gone before it was seen.
 	 */
 	if (!m || place->address - m->start + m->file_offset != place->offset ||
-	    (m->file && file_is_other(m->file, place->file.device, place->file.inode))) {
-		s->unplaced++;
+	    (m->file && file_is_other(m->file, place->file.device, place->file.inode)))
 		return 0;
-	}
 	r = s->config.give(s->config.arg, m, life->pid, &slot);
 	s->full |= r == -ENOSPC;
-	if (r) {
-		s->unplaced++;
+	if (r)
 		return 0;
-	}
 	if (slot && is_rewritten(s, &place->file, slot))
 		slot = 0;
 	settle(s, &place->file, slot);
@@ -125,14 +119,4 @@ void file_slots_clear(struct file_slots *s)
 	}
 	s->known_count = 0;
 	s->full = false;
-}
-
-uint64_t file_slots_unplaced(const struct file_slots *s)
-{
-	return s->unplaced;
-}
-
-uint64_t file_slots_refused(const struct file_slots *s)
-{
-	return s->refused;
 }

@@ -46,8 +46,5 @@ void file_slots_begin(struct file_slots *s, unsigned looks);
 /* More files than there is room for: all should be forgotten. */
 bool file_slots_full(const struct file_slots *s);
 void file_slots_clear(struct file_slots *s);
-/* Places whose process or mapping was not known; files that get no slot. */
-uint64_t file_slots_unplaced(const struct file_slots *s);
-uint64_t file_slots_refused(const struct file_slots *s);
 
 #endif

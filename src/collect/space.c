@@ -242,9 +242,3 @@ size_t space_mappings(const struct space *s)
 {
 	return s->live.count;
 }
-
-void space_each(struct space *s, void (*f)(void *arg, struct mapping *m), void *arg)
-{
-	for (size_t i = 0; i < s->live.count; i++)
-		f(arg, &s->live.at[i]);
-}

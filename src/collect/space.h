@@ -41,7 +41,5 @@ bool space_has(const struct space *s, uint64_t start, uint64_t end, uint64_t fil
 /* Forgets what was replaced before the time given. */
 void space_collect(struct space *s, uint64_t before_ns);
 size_t space_mappings(const struct space *s);
-/* Calls f for each mapping that is there now, from the highest address down. */
-void space_each(struct space *s, void (*f)(void *arg, struct mapping *m), void *arg);
 
 #endif

@@ -343,18 +343,6 @@ void unwinder_count(const struct unwinder *u, struct wire_stack_counters *ret)
 	free(each);
 }
 
-int unwinder_read_cost(const struct unwinder *u, uint64_t *ret_ns, uint64_t *ret_runs)
-{
-	struct bpf_prog_info info = {0};
-	uint32_t size = sizeof(info);
-
-	if (bpf_obj_get_info_by_fd(unwinder_program(u), &info, &size))
-		return -errno;
-	*ret_ns = info.run_time_ns;
-	*ret_runs = info.run_cnt;
-	return 0;
-}
-
 #else
 /* Nothing is ever loaded elsewhere. */
 int unwinder_new(const struct unwinder_config *config, struct unwinder **ret, struct diag *diag)
@@ -451,11 +439,5 @@ void unwinder_count(const struct unwinder *u, struct wire_stack_counters *ret)
 {
 	(void)u;
 	*ret = (struct wire_stack_counters){0};
-}
-
-int unwinder_read_cost(const struct unwinder *u, uint64_t *ret_ns, uint64_t *ret_runs)
-{
-	(void)u, (void)ret_ns, (void)ret_runs;
-	return -EOPNOTSUPP;
 }
 #endif

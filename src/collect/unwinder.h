@@ -75,7 +75,5 @@ int unwinder_snapshot_fd(const struct unwinder *u);
 
 /* Sums over all CPUs since the start. */
 void unwinder_count(const struct unwinder *u, struct wire_stack_counters *ret);
-/* Time in the program and its runs, while the kernel keeps BPF statistics. */
-int unwinder_read_cost(const struct unwinder *u, uint64_t *ret_ns, uint64_t *ret_runs);
 
 #endif

@@ -433,8 +433,3 @@ size_t db_batch_rows(const struct db_batch *b)
 	db_batch_settle(b);
 	return b->used;
 }
-
-size_t db_batch_max_rows(const struct db_batch *b)
-{
-	return b->max_rows;
-}

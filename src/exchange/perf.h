@@ -56,7 +56,7 @@ struct perf_attr {
 	int pid_back;
 	char name[PERF_NAME_MAX];
 	uint32_t event; /* of the harvest */
-	uint64_t samples, units, first_period;
+	uint64_t samples, units;
 	uint64_t unknown_process, unknown_mapping, unknown_kernel, guest;
 	uint64_t weights, weight_sum;
 };
@@ -109,10 +109,9 @@ struct perf {
 	size_t build_id_count, build_id_room;
 	uint64_t first_ns, last_ns; /* by the clock of the recording */
 	uint64_t wall_ns, clock_ns; /* the same moment by the two clocks; 0: not known */
-	uint64_t clock_offset;
-	uint64_t kernel_link; /* where the linker puts the kernel's _text */
-	uint64_t file_key;    /* tells this recording from another */
-	bool is_other_arch;   /* than x86-64 */
+	uint64_t kernel_link;	    /* where the linker puts the kernel's _text */
+	uint64_t file_key;	    /* tells this recording from another */
+	bool is_other_arch;	    /* than x86-64 */
 	const struct reading *in;
 	struct perf_code *code; /* by the number of an image: what stacks are followed by */
 	size_t code_count;

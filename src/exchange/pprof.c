@@ -18,7 +18,6 @@
 
 #define MEMORY_MAX_BYTES ((size_t)4 << 30)
 #define STRINGS_MAX	 (16u << 20)
-#define LABELS_MAX	 SUBJECT_MAX_PAIRS
 
 typedef Culprit__Pprof__Profile pprof_profile;
 

@@ -32,7 +32,7 @@ struct found_image {
 	struct image_id id;
 	char *path; /* the last that was given */
 	struct found_file file, debug;
-	bool symbols_tried, cached_tried;
+	bool symbols_tried;
 	struct image_symbols *symbols;
 	int symbols_error;
 	struct diag symbols_why;

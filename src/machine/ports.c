@@ -7,11 +7,6 @@
 #define MASK	   (PORTS_CYCLES - 1)
 #define LOAD_HALVE 4096 /* operations after which old use of the ports counts half */
 
-void ports_reset(struct ports *p)
-{
-	memset(p, 0, sizeof(*p));
-}
-
 void ports_advance(struct ports *p, uint64_t cycle)
 {
 	if (cycle <= p->base)

@@ -25,7 +25,6 @@ struct ports {
 	} hints[PORTS_HINTS];
 };
 
-void ports_reset(struct ports *p);
 /* Forgets the cycles before this one. */
 void ports_advance(struct ports *p, uint64_t cycle);
 /* Advances until the scheduler has room for one more; the cycle, not before `cycle`. */
