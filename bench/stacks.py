@@ -165,7 +165,7 @@ def stacks_chunks(db):
 
 
 def compaction():
-    """Four recordings into one database, compacted."""
+    """A recording as it was written, and compacted."""
     db = os.path.join(TMP, "compact.db")
     shutil.rmtree(db, ignore_errors=True)
     argv = [CULPRIT, "record", "-a", "-q", "--no-edges", "-F", str(HZ), "-o", db]

@@ -4,7 +4,7 @@
  * since a checksum keeps nearly all changes of one out, what comes after the checksum: a chunk's
  * payload, the streams of a rows, an edges or a stacks chunk (their 16-bit sizes and 16 bits of
  * rows first), a catalog. corpus/pack has one of each, from a database of two flushes, and some of
- * stacks of both forms (*-before).
+ * stacks of all forms (*-numbers, *-steps).
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -20,7 +20,8 @@ enum {
 	INPUT_CATALOG,
 	INPUT_EDGES,
 	INPUT_STACKS,
-	INPUT_STACKS_BEFORE, /* without the last stream, as it was once */
+	INPUT_STACKS_NUMBERS, /* with fewer streams, as it was once ... */
+	INPUT_STACKS_STEPS,   /* ... and later */
 	INPUT_KINDS
 };
 
@@ -205,9 +206,14 @@ static void try_stacks_streams(const uint8_t *data, size_t size)
 	try_streams(data, size, STACKS_STREAMS, try_stacks);
 }
 
-static void try_stacks_before(const uint8_t *data, size_t size)
+static void try_stacks_numbers(const uint8_t *data, size_t size)
 {
 	try_streams(data, size, STACKS_FIRSTS, try_stacks);
+}
+
+static void try_stacks_steps(const uint8_t *data, size_t size)
+{
+	try_streams(data, size, STACKS_CALLS, try_stacks);
 }
 
 static void try_catalog(const uint8_t *data, size_t size)
@@ -233,7 +239,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		[INPUT_CATALOG] = try_catalog,
 		[INPUT_EDGES] = try_edges_streams,
 		[INPUT_STACKS] = try_stacks_streams,
-		[INPUT_STACKS_BEFORE] = try_stacks_before,
+		[INPUT_STACKS_NUMBERS] = try_stacks_numbers,
+		[INPUT_STACKS_STEPS] = try_stacks_steps,
 	};
 
 	if (size)

@@ -13,7 +13,8 @@
  * Compaction: the base and the segments after it become the next base. Two passes: the first reads
  * everything and learns what is damaged, the second merges what is sound, so that the new base can
  * say at its start what it holds. At most FAN_IN packs at once, which bounds memory (one chunk
- * each); more segments than that take several rounds.
+ * each); more segments than that take several rounds. The only segment of a sealed epoch becomes a
+ * base too: nothing will come to it, and a base is compressed harder.
  */
 #define FAN_IN 32
 
@@ -191,7 +192,7 @@ static int compact_round(struct compaction *c, const struct epoch_limit *limit)
 		return diag_fail(c->diag, -c->epoch.unread,
 				 "epoch %s has a pack that cannot be read now: not compacted",
 				 c->name);
-	if (c->epoch.pack_count < 2)
+	if (c->epoch.pack_count < (c->epoch.sealed && !c->epoch.generation ? 1 : 2))
 		return 0;
 	r = inspect(c);
 	if (r == 0)

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 #include "db/catalog.h"
+#include "util/id_hash.h"
 
 uint32_t dict_count_decode(struct cursor *c, uint64_t max)
 {
@@ -39,6 +40,9 @@ void dict_images_decode(struct cursor *c, struct arena *a, struct dict_images *r
 		ret->ids[i].size = (uint8_t)size;
 		memcpy(ret->ids[i].bytes, bytes, size);
 		ret->paths[i].data = cursor_string(c, DB_PATH_MAX, &ret->paths[i].size);
+		if (!size && ret->ids[i].kind == IMAGE_SCRIPT && !c->error)
+			ret->ids[i] =
+				image_id_hash(IMAGE_SCRIPT, ret->paths[i].data, ret->paths[i].size);
 	}
 }
 
@@ -55,8 +59,16 @@ struct db_event *dict_events_decode(struct cursor *c, struct arena *a, uint32_t 
 
 void dict_image_encode(struct buf *out, const struct image_id *id, const struct db_bytes *path)
 {
+	struct image_id of_path;
+	uint8_t size = id->size;
+
+	if (id->kind == IMAGE_SCRIPT) {
+		of_path = image_id_hash(IMAGE_SCRIPT, path->data, path->size);
+		if (memcmp(&of_path, id, sizeof(of_path)) == 0)
+			size = 0;
+	}
 	buf_append_u8(out, id->kind);
-	buf_append_string(out, (const char *)id->bytes, id->size);
+	buf_append_string(out, (const char *)id->bytes, size);
 	buf_append_string(out, path->data, path->size);
 }
 

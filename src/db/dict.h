@@ -24,6 +24,7 @@ struct dict_images {
 void dict_images_decode(struct cursor *c, struct arena *a, struct dict_images *ret);
 struct db_event *dict_events_decode(struct cursor *c, struct arena *a, uint32_t *ret_count);
 
+/* Without the id where it follows from the path, as that of a script does. */
 void dict_image_encode(struct buf *out, const struct image_id *id, const struct db_bytes *path);
 /* The entries of an interned list as they are, after their number. */
 void dict_encode(struct buf *out, const struct intern *entries);

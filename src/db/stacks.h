@@ -18,19 +18,22 @@ enum stacks_stream {
 	STACKS_FRAMES,	    /* distinct frames: for each image their number, then rising offsets */
 	STACKS_SHARED,	    /* frames in common with the stack before; the first of a group: 0 */
 	STACKS_FRESH,	    /* further frames, less one */
-	STACKS_STEPS,	    /* ... of those that take nobody's place: see below */
+	STACKS_STEPS,	    /* ... in forms of before: see below */
 	STACKS_COUNTS,	    /* less one: 4 bits, 15 for 15 or more */
 	STACKS_COUNTS_MORE, /* ... and these less 15 */
 	STACKS_FIRSTS, /* of the first that takes another's place, how much greater, less one */
+	STACKS_CALLS,  /* of one whose caller called nobody yet, from its caller's number */
+	STACKS_AGAIN,  /* of any other, from the one that its caller began with last */
 	STACKS_STREAMS,
 };
 
 #define STACKS_COUNT_ESCAPE 15
 
 /*
- * Whom a frame calls is mostly near to whom it called before: a step is the zigzag of the distance
- * from that frame's number, or the number itself of the first that it calls. Before there were
- * STACKS_FIRSTS, all frames had their numbers in STACKS_STEPS; such chunks are still read.
+ * Whom a frame calls is mostly near to whom it called before, else near to itself: both are zigzags
+ * of the distance of numbers. Two forms of before are still read. Without STACKS_CALLS both are in
+ * STACKS_STEPS, the first call of a frame as it is, and "before" is the last of all it called;
+ * without STACKS_FIRSTS all frames have their numbers there.
  */
 #define STACKS_NOBODY UINT32_MAX
 
@@ -62,7 +65,8 @@ struct stacks_chunk {
 	struct db_bytes *subjects;
 	struct db_frame_item *frames; /* the distinct ones */
 	struct stacks_group *groups;
-	/* Of each frame the one that it called last, the threads' starts' first; of its cursor. */
+	/* Of each frame the one that it called before, the threads' starts' first; of its cursor.
+	 */
 	uint32_t *callees;
 	uint32_t event_count, subject_count, frame_count, group_count, row_count;
 	struct db_bytes streams[STACKS_STREAMS];
@@ -78,7 +82,7 @@ int stacks_chunk_open(const struct db_bytes streams[CHUNK_STREAMS_MAX], uint32_t
 /* Steps through the stacks of a chunk, one cursor at a time. */
 struct stacks_cursor {
 	const struct stacks_chunk *chunk;
-	struct cursor shared, fresh, steps, counts_more, firsts;
+	struct cursor shared, fresh, steps, counts_more, firsts, calls, again;
 	uint32_t stacks_seen, group, left; /* groups begun; stacks left in the current one */
 	uint32_t depth;
 	struct db_frame_item frames[DB_STACK_MAX]; /* of the current stack */

@@ -124,30 +124,64 @@ void stacks_cursor_start(struct stacks_cursor *c, const struct stacks_chunk *chu
 	c->steps = stream_cursor(chunk, STACKS_STEPS);
 	c->counts_more = stream_cursor(chunk, STACKS_COUNTS_MORE);
 	c->firsts = stream_cursor(chunk, STACKS_FIRSTS);
+	c->calls = stream_cursor(chunk, STACKS_CALLS);
+	c->again = stream_cursor(chunk, STACKS_AGAIN);
 	for (uint32_t i = 0; i <= chunk->frame_count; i++)
 		chunk->callees[i] = STACKS_NOBODY;
 	c->stacks_seen = c->group = c->left = c->depth = 0;
 }
 
-/* The number of the frame at i, which is no frame's number if nothing makes sense; before: of the
- * one whose place it takes, or STACKS_NOBODY. */
-static uint64_t number_next(struct stacks_cursor *c, uint32_t i, uint32_t before)
+static bool has_stream(const struct stacks_cursor *c, enum stacks_stream s)
 {
-	uint32_t *callee = &c->chunk->callees[i ? c->numbers[i - 1] + 1 : 0];
+	return c->chunk->streams[s].data;
+}
+
+/* The number of a frame that takes the place of the one numbered before; see number_next(). */
+static uint64_t replacing_next(struct stacks_cursor *c, uint32_t before)
+{
+	uint64_t v = dict_varint(&c->firsts);
+
+	return v < c->chunk->frame_count ? before + 1 + v : UINT64_MAX;
+}
+
+/* Like number_next(), in the forms of before. */
+static uint64_t number_next_before(struct stacks_cursor *c, uint32_t *callee, uint32_t before)
+{
 	uint64_t v;
 
-	if (!c->chunk->streams[STACKS_FIRSTS].data) {
+	if (!has_stream(c, STACKS_FIRSTS)) {
 		v = dict_varint(&c->steps);
 		return before == STACKS_NOBODY || v > before ? v : UINT64_MAX;
 	}
 	if (before != STACKS_NOBODY) {
-		v = dict_varint(&c->firsts);
-		v = v < c->chunk->frame_count ? before + 1 + v : UINT64_MAX;
+		v = replacing_next(c, before);
 	} else {
 		v = dict_varint(&c->steps);
 		if (*callee != STACKS_NOBODY)
 			v = *callee + num_unzigzag(v);
 	}
+	*callee = (uint32_t)v;
+	return v;
+}
+
+/*
+ * The number of the frame at i, which is no frame's number if nothing makes sense; before: of the
+ * one whose place it takes, or STACKS_NOBODY.
+ */
+static uint64_t number_next(struct stacks_cursor *c, uint32_t i, uint32_t before)
+{
+	uint32_t caller = i ? c->numbers[i - 1] : 0;
+	uint32_t *callee = &c->chunk->callees[i ? caller + 1 : 0];
+	uint64_t v;
+
+	if (!has_stream(c, STACKS_CALLS))
+		return number_next_before(c, callee, before);
+	if (before != STACKS_NOBODY)
+		return replacing_next(c, before);
+	if (*callee != STACKS_NOBODY)
+		v = *callee + num_unzigzag(dict_varint(&c->again));
+	else
+		v = caller + num_unzigzag(dict_varint(&c->calls));
 	*callee = (uint32_t)v;
 	return v;
 }
@@ -165,7 +199,8 @@ static int frames_next(struct stacks_cursor *c)
 		bool replaces = i == shared && i < before;
 		uint64_t number = number_next(c, i, replaces ? c->numbers[i] : STACKS_NOBODY);
 
-		if (c->steps.error || c->firsts.error || number >= c->chunk->frame_count)
+		if (c->steps.error || c->firsts.error || c->calls.error || c->again.error ||
+		    number >= c->chunk->frame_count)
 			return -EBADMSG;
 		c->numbers[i] = (uint32_t)number;
 		c->frames[i] = c->chunk->frames[number];
@@ -192,7 +227,8 @@ static int count_next(struct stacks_cursor *c, uint64_t *ret)
 static int streams_end(const struct stacks_cursor *c)
 {
 	size_t left = cursor_left(&c->shared) + cursor_left(&c->fresh) + cursor_left(&c->steps) +
-		      cursor_left(&c->counts_more) + cursor_left(&c->firsts);
+		      cursor_left(&c->counts_more) + cursor_left(&c->firsts) +
+		      cursor_left(&c->calls) + cursor_left(&c->again);
 
 	return left ? -EBADMSG : 0;
 }

@@ -273,15 +273,19 @@ struct path {
 static void number_encode(struct path *p, uint32_t i, bool replaces, uint32_t number,
 			  struct buf *streams)
 {
-	uint32_t *callee = &p->callees[i ? p->numbers[i - 1] + 1 : 0];
+	uint64_t caller = i ? p->numbers[i - 1] : 0;
+	uint32_t *callee = &p->callees[i ? caller + 1 : 0];
 
-	if (replaces)
+	if (replaces) {
 		buf_append_varint(&streams[STACKS_FIRSTS], number - p->numbers[i] - 1);
-	else if (*callee == STACKS_NOBODY)
-		buf_append_varint(&streams[STACKS_STEPS], number);
-	else
-		buf_append_varint(&streams[STACKS_STEPS], num_zigzag((uint64_t)number - *callee));
-	*callee = p->numbers[i] = number;
+	} else {
+		bool again = *callee != STACKS_NOBODY;
+
+		buf_append_varint(&streams[again ? STACKS_AGAIN : STACKS_CALLS],
+				  num_zigzag(number - (again ? *callee : caller)));
+		*callee = number;
+	}
+	p->numbers[i] = number;
 }
 
 static void stacks_encode(const struct stacks_builder *b, struct buf *streams, struct path *p,

@@ -43,8 +43,9 @@ int db_writer_flush(struct db_writer *w, const struct db_batch *batch, struct di
 
 /*
  * Merges the base and the segments of an epoch (NULL: the current) into the next base, when there
- * is more than one file. Memory is bounded by the number of files, not by their size. Damaged
- * chunks of the inputs are left in their files, which are then kept.
+ * is more than one file, or the epoch is sealed and has no base. Memory is bounded by the number of
+ * files, not by their size. Damaged chunks of the inputs are left in their files, which are then
+ * kept.
  */
 int db_writer_compact(struct db_writer *w, const char *epoch, struct diag *diag);
 /* Segments not yet compacted in the current epoch. */

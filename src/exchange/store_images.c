@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "exchange/import_files.h"
-#include "image/id_hash.h"
+#include "util/id_hash.h"
 #include "image/kernel.h"
 #include "image/worker.h"
 

@@ -15,7 +15,7 @@
 #include <unistd.h>
 #include <sys/stat.h>
 #include <xxhash.h>
-#include "image/id_hash.h"
+#include "util/id_hash.h"
 #include "image/notes.h"
 #include "util/io.h"
 

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <bpf/bpf.h>
-#include "image/id_hash.h"
+#include "util/id_hash.h"
 #include "image/kallsyms.h"
 #include "image/notes.h"
 #include "util/hash.h"

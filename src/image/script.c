@@ -3,7 +3,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include "image/id_hash.h"
+#include "util/id_hash.h"
 #include "image/lines_new.h"
 
 #define LINE_BITS  20

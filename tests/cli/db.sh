@@ -32,7 +32,7 @@ check_match "and it says why" err 'another writer|is writing to the database'
 kill $!
 check_status "but it can be checked" 0 "$culprit" db verify -i a.db
 
-pack=$(find a.db -name 'seg-*' | sort | head -1)
+pack=$(find a.db -name 'base-*' | sort | head -1)
 size=$(stat -c %s "$pack")
 printf '\377\377\377\377' | dd of="$pack" bs=1 seek=$((size / 2)) conv=notrunc status=none
 check_status "a damaged database" 1 "$culprit" db verify -i a.db
@@ -43,7 +43,7 @@ check_status "in JSON too" 1 "$culprit" db verify -i a.db --json
 check "which is whole" python3 -c '
 import json
 d = json.load(open("out"))
-assert d["damaged"] == len(d["rows"]) > 0 and all("seg-" in r["what"] for r in d["rows"])'
+assert d["damaged"] == len(d["rows"]) > 0 and all("base-" in r["what"] for r in d["rows"])'
 check_status "verify takes the database's name" 1 "$culprit" db verify /nonexistent
 mkdir none
 check_status "a folder that is no database" 1 "$culprit" db verify none

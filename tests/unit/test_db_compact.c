@@ -104,7 +104,7 @@ static void a_base_takes_the_place_of_its_segments(void **state)
 	flush_random(w, &d, 1, 300);
 	compact(w, NULL);
 	list_epoch(p, db_writer_epoch(w), names, sizeof(names));
-	assert_string_equal(names, "seg-00000001 "); /* one file is as good as one base */
+	assert_string_equal(names, "seg-00000001 "); /* it will not stay alone */
 	flush_random(w, &d, 2, 40000);
 	flush_random(w, &d, 3, 300);
 	compact(w, NULL);
@@ -123,6 +123,28 @@ static void a_base_takes_the_place_of_its_segments(void **state)
 	assert_string_equal(names, "SEALED base-00000002-00000004 ");
 	db_writer_free(w);
 	expect_digest(p, &d);
+}
+
+/* Once, and not the base that came of it. */
+static void the_only_segment_of_a_sealed_epoch_becomes_a_base(void **state)
+{
+	const char *sealed = "20261118T110640Z";
+	struct help_place *p = *state;
+	struct db_writer *w = open_writer(p);
+	struct help_digest d = {0};
+	char names[64];
+
+	assert_int_equal(db_writer_begin_epoch(w, TEST_TIME_NS, NULL), 0);
+	flush_random(w, &d, 1, 300);
+	assert_int_equal(db_writer_close(w, NULL), 0);
+	for (unsigned turn = 0; turn < 2; turn++) {
+		w = open_writer(p);
+		compact(w, sealed);
+		db_writer_free(w);
+		list_epoch(p, sealed, names, sizeof(names));
+		assert_string_equal(names, "SEALED base-00000001-00000001 ");
+		expect_digest(p, &d);
+	}
 }
 
 static void equal_rows_of_many_segments_are_added_up(void **state)
@@ -411,6 +433,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(a_base_takes_the_place_of_its_segments),
+		TEST(the_only_segment_of_a_sealed_epoch_becomes_a_base),
 		TEST(equal_rows_of_many_segments_are_added_up),
 		TEST(damaged_segments_are_set_aside_and_counted),
 		TEST(a_torn_listing_is_noticed),

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
-/* Chunks of stacks: what goes in comes out, and so it does of the form that was written before. */
+/* Chunks of stacks: what goes in comes out, and so it does of the forms that were written before.
+ */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -8,6 +9,7 @@
 #include <cmocka.h>
 #include "db/stacks.h"
 #include "db_help.h"
+#include "util/id_hash.h"
 
 #define IMAGES 3
 
@@ -125,14 +127,17 @@ static void put_names(struct buf *dict, struct buf *groups, struct buf *frames, 
 		buf_append_varint(frames, i ? 7 : 0);
 }
 
-/* What the streams of numbers say, count stacks of one sample each. */
-static int try_numbers(const char *shared, const char *fresh, const char *steps, const char *firsts,
-		       const struct numbers *wanted, unsigned count)
+/* The streams of numbers of one form, a digit each; NULL: it has no such stream. */
+struct digits {
+	const char *steps, *firsts, *calls, *again;
+};
+
+/* What they say of count stacks of one sample each, that share and go on as three[] does. */
+static int try_numbers(const struct digits *d, const struct numbers *wanted, unsigned count)
 {
-	const char *texts[STACKS_STREAMS] = {[STACKS_SHARED] = shared,
-					     [STACKS_FRESH] = fresh,
-					     [STACKS_STEPS] = steps,
-					     [STACKS_FIRSTS] = firsts};
+	const char *texts[STACKS_STREAMS] = {
+		[STACKS_SHARED] = "010",     [STACKS_FRESH] = "212",	[STACKS_STEPS] = d->steps,
+		[STACKS_FIRSTS] = d->firsts, [STACKS_CALLS] = d->calls, [STACKS_AGAIN] = d->again};
 	struct db_bytes streams[CHUNK_STREAMS_MAX] = {0};
 	struct arena *a = arena_new(1 << 20);
 	struct buf bufs[STACKS_STREAMS];
@@ -149,7 +154,7 @@ static int try_numbers(const char *shared, const char *fresh, const char *steps,
 		if (i == STACKS_COUNTS)
 			for (unsigned n = 0; n < count; n += 2)
 				buf_append_u8(&bufs[i], 0);
-		if (i != STACKS_FIRSTS || firsts)
+		if (i < STACKS_FIRSTS || texts[i])
 			streams[i] = (struct db_bytes){bufs[i].data ? (void *)bufs[i].data : "",
 						       bufs[i].size};
 	}
@@ -167,35 +172,108 @@ static int try_numbers(const char *shared, const char *fresh, const char *steps,
 
 static const struct numbers three[] = {{{1, 3, 5}, 3}, {{1, 4, 5}, 3}, {{2, 3, 6}, 3}};
 
-static void the_form_of_before_is_read(void **state)
+static void expect_numbers(const struct digits *good, const struct digits *bad, size_t bad_count)
 {
+	assert_int_equal(try_numbers(good, three, 3), 0);
+	for (size_t i = 0; i < bad_count; i++)
+		assert_int_equal(try_numbers(&bad[i], NULL, 3), -EBADMSG);
+}
+
+static void the_form_of_numbers_alone_is_read(void **state)
+{
+	static const struct digits good = {"13545236", NULL, NULL, NULL},
+				   bad[] = {
+					   {"13535236", NULL, NULL, NULL},  /* does not rise */
+					   {"13545:36", NULL, NULL, NULL},  /* is not there */
+					   {"135452361", NULL, NULL, NULL}, /* one too many */
+				   };
+
 	(void)state;
-	assert_int_equal(try_numbers("010", "212", "13545236", NULL, three, 3), 0);
-	/* Frames that do not rise, that are not there, and one too many. */
-	assert_int_equal(try_numbers("010", "212", "13535236", NULL, NULL, 3), -EBADMSG);
-	assert_int_equal(try_numbers("010", "212", "13545:36", NULL, NULL, 3), -EBADMSG);
-	assert_int_equal(try_numbers("010", "212", "135452361", NULL, NULL, 3), -EBADMSG);
+	expect_numbers(&good, bad, sizeof(bad) / sizeof(*bad));
+}
+
+static void the_form_with_all_steps_in_one_stream_is_read(void **state)
+{
+	/* 1, 3, 5; 4 for 3, and 5 first of 4; 2 for 1, 3 first of 2, and one more than 5 of 3. */
+	static const struct digits good = {"135532", "00", NULL, NULL},
+				   bad[] = {
+					   {"135532", "09", NULL, NULL}, /* past the last */
+					   {"13553:", "00", NULL, NULL},
+					   {"13553;", "00", NULL, NULL},  /* below the first */
+					   {"1355322", "00", NULL, NULL}, /* one too many */
+					   {"135532", "000", NULL, NULL},
+				   };
+
+	(void)state;
+	expect_numbers(&good, bad, sizeof(bad) / sizeof(*bad));
 }
 
 static void frames_stand_by_what_their_caller_called(void **state)
 {
+	/*
+	 * 1, 3 from 1, 5 from 3; 4 for 3, and 5 from 4; 2 for 1, 3 from 2, and one more than 5,
+	 * with which 3 began.
+	 */
+	static const struct digits good = {"", "00", "24422", "2"},
+				   bad[] = {
+					   {"", "09", "24422", "2"}, /* past the last */
+					   {"", "00", "24422", ":"},
+					   {"", "00", "2442@", "2"},
+					   {"", "00", "24422", ";"}, /* below the first */
+					   {"", "00", "1", ""},
+					   {"", "000", "24422", "2"}, /* one too many */
+					   {"", "00", "244222", "2"},
+					   {"", "00", "24422", "22"},
+					   {"1", "00", "24422", "2"}, /* of a form before */
+					   {"", "00", "2442", "2"},   /* one too few */
+					   {"", "00", "24422", ""},
+				   };
+
 	(void)state;
-	/* 1, 3, 5; 4 for 3, and 5 first of 4; 2 for 1, 3 first of 2, and one more than 5 of 3. */
-	assert_int_equal(try_numbers("010", "212", "135532", "00", three, 3), 0);
-	/* Past the last in both, below the first, and one too many in both. */
-	assert_int_equal(try_numbers("010", "212", "135532", "09", NULL, 3), -EBADMSG);
-	assert_int_equal(try_numbers("010", "212", "13553:", "00", NULL, 3), -EBADMSG);
-	assert_int_equal(try_numbers("010", "212", "13553;", "00", NULL, 3), -EBADMSG);
-	assert_int_equal(try_numbers("010", "212", "1355322", "00", NULL, 3), -EBADMSG);
-	assert_int_equal(try_numbers("010", "212", "135532", "000", NULL, 3), -EBADMSG);
+	expect_numbers(&good, bad, sizeof(bad) / sizeof(*bad));
+}
+
+/* That of a script is a hash of its path, and so is not written; what is not that hash is. */
+static void ids_of_scripts_follow_from_their_paths(void **state)
+{
+	struct db_bytes path = {"/usr/bin/meson", 14};
+	struct image_id ids[3] = {image_id_hash(IMAGE_SCRIPT, path.data, path.size),
+				  {.kind = IMAGE_SCRIPT, .size = 16, .bytes = {1}},
+				  image_id_hash(IMAGE_JIT, path.data, path.size)};
+	static const size_t sizes[3] = {2 + 15, 2 + 16 + 15, 2 + 16 + 15};
+	struct arena *a = arena_new(1 << 20);
+	struct dict_images found;
+	struct cursor c;
+	struct buf out;
+
+	(void)state;
+	buf_init(&out, 1 << 10);
+	buf_append_varint(&out, 3);
+	for (int i = 0; i < 3; i++) {
+		size_t before = out.size;
+
+		dict_image_encode(&out, &ids[i], &path);
+		assert_int_equal(out.size - before, sizes[i]);
+	}
+	c = cursor_over(out.data, out.size);
+	dict_images_decode(&c, a, &found);
+	assert_int_equal(c.error, 0);
+	assert_int_equal(cursor_left(&c), 0);
+	assert_int_equal(found.count, 3);
+	for (int i = 0; i < 3; i++)
+		assert_memory_equal(&found.ids[i], &ids[i], sizeof(ids[i]));
+	buf_free(&out);
+	arena_free(a);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_goes_into_a_chunk_comes_out),
-		cmocka_unit_test(the_form_of_before_is_read),
+		cmocka_unit_test(the_form_of_numbers_alone_is_read),
+		cmocka_unit_test(the_form_with_all_steps_in_one_stream_is_read),
 		cmocka_unit_test(frames_stand_by_what_their_caller_called),
+		cmocka_unit_test(ids_of_scripts_follow_from_their_paths),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

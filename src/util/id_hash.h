@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
-#ifndef CULPRIT_IMAGE_ID_HASH_H
-#define CULPRIT_IMAGE_ID_HASH_H
+#ifndef CULPRIT_UTIL_ID_HASH_H
+#define CULPRIT_UTIL_ID_HASH_H
 
 #include <stddef.h>
 #include <xxhash.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
-#include "image/id_hash.h"
+#include "util/id_hash.h"
 
 #include <string.h>
 
