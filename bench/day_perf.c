@@ -94,6 +94,26 @@ static uint64_t move_times(char *data, size_t size, struct times t, uint64_t add
 	return samples;
 }
 
+/* What perf says of the recording, behind the data: a table of where each part is, and the parts.
+ */
+static void copy_features(FILE *out, const struct file_header *h, char *file, size_t size,
+			  uint64_t further)
+{
+	size_t at = h->data.offset + h->data.size, count = 0;
+
+	for (size_t i = 0; i < sizeof(h->features) / sizeof(*h->features); i++)
+		count += (size_t)__builtin_popcountll(h->features[i]);
+	need(at + count * sizeof(struct section) <= size, "its descriptions are cut off");
+	for (size_t i = 0; i < count; i++) {
+		struct section s;
+
+		memcpy(&s, file + at + i * sizeof(s), sizeof(s));
+		s.offset += further;
+		memcpy(file + at + i * sizeof(s), &s, sizeof(s));
+	}
+	need(fwrite(file + at, 1, size - at, out) == size - at, "cannot write");
+}
+
 int main(int argc, char **argv)
 {
 	struct perf_event_attr attr = {0};
@@ -122,7 +142,6 @@ int main(int argc, char **argv)
 	data = file + h.data.offset;
 	out = fopen(argv[2], "we");
 	need(out, argv[2]);
-	memset(h.features, 0, sizeof(h.features));
 	h.data.size *= copies;
 	fwrite(&h, sizeof(h), 1, out);
 	h.data.size /= copies;
@@ -131,6 +150,7 @@ int main(int argc, char **argv)
 		need(fwrite(data, h.data.size, 1, out) == 1, argv[2]);
 		samples += move_times(data, h.data.size, times, APART_NS);
 	}
+	copy_features(out, &h, file, size, h.data.size * (copies - 1));
 	need(!fclose(out), argv[2]);
 	printf("%llu\n", (unsigned long long)samples);
 	free(file);

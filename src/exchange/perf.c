@@ -103,7 +103,7 @@ static void close_perf(struct perf *p)
 	map64_free(p->ids);
 	map64_free(p->build_ids);
 	free(p->build_id);
-	free(p->order.list);
+	perf_order_free(p);
 	free(p->attrs);
 	free(p);
 }

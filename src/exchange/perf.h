@@ -52,8 +52,9 @@ struct perf_attr {
 	bool freq, id_all, no_user, no_kernel;
 	/* Bytes from the start of a sample's body, and back from any other record's end; -1: none.
 	 */
-	int time_at, id_at, time_back, id_back;
-	int pid_back;
+	int ip_at, tid_at, time_at, address_at, id_at, period_at;
+	int time_back, id_back, pid_back;
+	unsigned fixed_bytes; /* that a sample's body begins with: all of these */
 	char name[PERF_NAME_MAX];
 	uint32_t event; /* of the harvest */
 	uint64_t samples, units;
@@ -70,15 +71,15 @@ struct perf_block {
 };
 
 struct perf_entry {
-	uint64_t time, order;
+	uint64_t time;
 	const uint8_t *record;
 	struct perf_block *block; /* NULL: in the mapped file */
 };
 
 struct perf_order {
-	struct perf_entry *list;
+	struct perf_entry *list, *spare; /* spare: as large, to sort into */
 	size_t count, room, block_bytes;
-	uint64_t arrived, newest, round_end, delivered;
+	uint64_t newest, round_end, delivered;
 	bool sorted;
 };
 
@@ -133,8 +134,8 @@ void perf_header_feature(struct perf *p, unsigned feature, const uint8_t *data, 
 void perf_header_build_id(struct perf *p, const uint8_t *record, size_t size);
 /* Gives every event its number in the harvest. To be called before its first record is. */
 int perf_header_name(struct perf *p, struct perf_attr *a);
-/* The event of a record, NULL when it cannot be told. */
-struct perf_attr *perf_header_find(struct perf *p, const uint8_t *record, size_t size);
+/* The event of a record where there are several, NULL when it cannot be told. */
+struct perf_attr *perf_header_find_id(struct perf *p, const uint8_t *record, size_t size);
 
 /* perf_stream.c. Records one after the other; returns the bytes of those that are complete. */
 struct perf_stream {
@@ -151,6 +152,7 @@ void perf_block_done(struct perf *p, struct perf_block *b);
 void perf_order_add(struct perf *p, uint64_t time, const uint8_t *record, struct perf_block *block);
 void perf_order_round(struct perf *p);
 void perf_order_flush(struct perf *p);
+void perf_order_free(struct perf *p);
 
 /* perf_record.c */
 void perf_record_take(struct perf *p, const uint8_t *record, size_t size);
@@ -235,6 +237,11 @@ static inline uint32_t perf_u32(const uint8_t *at)
 
 	__builtin_memcpy(&v, at, sizeof(v));
 	return v;
+}
+
+static inline struct perf_attr *perf_header_find(struct perf *p, const uint8_t *record, size_t size)
+{
+	return p->attr_count == 1 ? p->attrs : perf_header_find_id(p, record, size);
 }
 
 static inline uint16_t perf_u16(const uint8_t *at)

@@ -29,22 +29,39 @@ enum feature {
 	FEATURE_CLOCK_DATA = 29,
 };
 
+/* Where what every sample of an event begins with is, in the order in which the kernel writes it.
+ */
+static void lay_out_samples(struct perf_attr *a)
+{
+	int stream, cpu, id, identifier;
+	const struct {
+		uint64_t bit;
+		int *at;
+	} fields[] = {
+		{PERF_SAMPLE_IDENTIFIER, &identifier}, {PERF_SAMPLE_IP, &a->ip_at},
+		{PERF_SAMPLE_TID, &a->tid_at},	       {PERF_SAMPLE_TIME, &a->time_at},
+		{PERF_SAMPLE_ADDR, &a->address_at},    {PERF_SAMPLE_ID, &id},
+		{PERF_SAMPLE_STREAM_ID, &stream},      {PERF_SAMPLE_CPU, &cpu},
+		{PERF_SAMPLE_PERIOD, &a->period_at},
+	};
+	int at = 0;
+
+	for (size_t i = 0; i < sizeof(fields) / sizeof(*fields); i++) {
+		*fields[i].at = a->sample_type & fields[i].bit ? at : -1;
+		at += a->sample_type & fields[i].bit ? 8 : 0;
+	}
+	a->id_at = identifier < 0 ? id : identifier;
+	a->fixed_bytes = (unsigned)at;
+}
+
 /* Where the time and the event's id are, in samples and at the end of other records. */
 static void lay_out(struct perf_attr *a)
 {
 	uint64_t t = a->sample_type;
-	int at = 0, back = 0;
+	int back = 0;
 
-	a->time_at = a->id_at = a->time_back = a->id_back = a->pid_back = -1;
-	if (t & PERF_SAMPLE_IDENTIFIER)
-		a->id_at = 0, at += 8;
-	at += t & PERF_SAMPLE_IP ? 8 : 0;
-	at += t & PERF_SAMPLE_TID ? 8 : 0;
-	if (t & PERF_SAMPLE_TIME)
-		a->time_at = at, at += 8;
-	at += t & PERF_SAMPLE_ADDR ? 8 : 0;
-	if (t & PERF_SAMPLE_ID && a->id_at < 0)
-		a->id_at = at;
+	lay_out_samples(a);
+	a->time_back = a->id_back = a->pid_back = -1;
 	if (!a->id_all)
 		return;
 	if (t & PERF_SAMPLE_IDENTIFIER)
@@ -411,7 +428,7 @@ void perf_header_update(struct perf *p, const uint8_t *body, size_t size)
 		 (int)strnlen((char *)body + 16, size - 16), body + 16);
 }
 
-struct perf_attr *perf_header_find(struct perf *p, const uint8_t *record, size_t size)
+struct perf_attr *perf_header_find_id(struct perf *p, const uint8_t *record, size_t size)
 {
 	bool sample = perf_u32(record) == PERF_RECORD_SAMPLE;
 	struct perf_attr *a = p->attrs;

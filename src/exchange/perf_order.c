@@ -8,19 +8,70 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* More is delivered as it is, and counted. */
 #define ENTRIES_MAX	(16u << 20)
 #define BLOCK_BYTES_MAX (1u << 30)
 #define AHEAD		8 /* records whose memory is fetched before their turn */
 
-static int compare(const void *a, const void *b)
+/* Where the run of rising times that begins there ends. */
+static size_t run_end(const struct perf_entry *list, size_t from, size_t count)
 {
-	const struct perf_entry *x = a, *y = b;
+	size_t i = from;
 
-	if (x->time != y->time)
-		return x->time < y->time ? -1 : 1;
-	return x->order < y->order ? -1 : x->order > y->order;
+	if (i < count)
+		i++;
+	while (i < count && list[i].time >= list[i - 1].time)
+		i++;
+	return i;
+}
+
+/* Two runs into one; of equal times what came first stays first. */
+static void merge(const struct perf_entry *first, const struct perf_entry *second,
+		  const struct perf_entry *end, struct perf_entry *to)
+{
+	const struct perf_entry *middle = second;
+
+	while (first < middle && second < end)
+		*to++ = second->time < first->time ? *second++ : *first++;
+	memcpy(to, first, (size_t)(middle - first) * sizeof(*to));
+	to += middle - first;
+	memcpy(to, second, (size_t)(end - second) * sizeof(*to));
+}
+
+/*
+ * Knuth's natural merge sort (The Art of Computer Programming, volume 3, 5.2.4): what is to be
+ * sorted are runs, one of each processor.
+ */
+static int sort(struct perf_order *o)
+{
+	bool sorted = false;
+
+	if (!o->spare)
+		o->spare = reallocarray(NULL, o->room, sizeof(*o->spare));
+	if (!o->spare)
+		return -ENOMEM;
+	while (!sorted) {
+		struct perf_entry *from = o->list;
+
+		for (size_t i = 0, end; i < o->count; i = end) {
+			size_t middle = run_end(from, i, o->count);
+
+			end = run_end(from, middle, o->count);
+			merge(from + i, from + middle, from + end, o->spare + i);
+			sorted = i == 0 && end == o->count;
+		}
+		o->list = o->spare;
+		o->spare = from;
+	}
+	return 0;
+}
+
+void perf_order_free(struct perf *p)
+{
+	free(p->order.list);
+	free(p->order.spare);
 }
 
 struct perf_block *perf_block_new(size_t room)
@@ -71,8 +122,10 @@ static void deliver_until(struct perf *p, uint64_t limit)
 	struct perf_order *o = &p->order;
 	size_t done = 0;
 
-	if (!o->sorted && o->count)
-		qsort(o->list, o->count, sizeof(*o->list), compare);
+	if (!o->sorted && o->count && sort(o)) {
+		p->error = -ENOMEM;
+		return;
+	}
 	o->sorted = true;
 	for (; done < o->count && o->list[done].time <= limit; done++) {
 		if (done + AHEAD < o->count)
@@ -110,6 +163,8 @@ static int make_room(struct perf *p)
 	list = reallocarray(o->list, room, sizeof(*list));
 	if (!list)
 		return -ENOMEM;
+	free(o->spare);
+	o->spare = NULL;
 	o->list = list;
 	o->room = room;
 	return 0;
@@ -132,7 +187,7 @@ void perf_order_add(struct perf *p, uint64_t time, const uint8_t *record, struct
 		o->sorted = true;
 	else if (time < o->list[o->count - 1].time)
 		o->sorted = false;
-	o->list[o->count++] = (struct perf_entry){time, o->arrived++, record, block};
+	o->list[o->count++] = (struct perf_entry){time, record, block};
 	if (block)
 		block->users++;
 	if (time > o->newest)

@@ -11,7 +11,11 @@
 #define BRANCHES_MAX	  1024
 #define HARDWARE_INDEX	  (1u << 17)
 #define BRANCH_COUNTERS	  (1u << 19)
-#define WEIGHTS		  (PERF_SAMPLE_WEIGHT | PERF_SAMPLE_WEIGHT_STRUCT)
+#define FIXED                                                                           \
+	(PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | \
+	 PERF_SAMPLE_ADDR | PERF_SAMPLE_ID | PERF_SAMPLE_STREAM_ID | PERF_SAMPLE_CPU |  \
+	 PERF_SAMPLE_PERIOD)
+#define WEIGHTS (PERF_SAMPLE_WEIGHT | PERF_SAMPLE_WEIGHT_STRUCT)
 
 struct sample {
 	uint64_t ip, time, period, cgroup, weight, data_source;
@@ -74,7 +78,7 @@ static void take_user_stack(struct cursor *c, struct perf_copy *copy)
 		c->error = -EBADMSG;
 }
 
-/* What stands behind the branches, in the order in which the kernel writes it. */
+/* What stands behind the branches. */
 static void take_rest(struct perf *p, struct cursor *c, const struct perf_attr *a, struct sample *s)
 {
 	uint64_t t = a->sample_type;
@@ -103,29 +107,30 @@ static void take_rest(struct perf *p, struct cursor *c, const struct perf_attr *
 		s->cgroup = cursor_u64(c);
 }
 
-static int take_apart(struct perf *p, struct cursor *c, const struct perf_attr *a, struct sample *s)
+/* Of the part that all samples of an event have alike. */
+static int take_fixed(struct perf *p, struct cursor *c, const struct perf_attr *a, struct sample *s)
+{
+	const uint8_t *at = cursor_bytes(c, a->fixed_bytes);
+
+	if (!at)
+		return c->error;
+	s->ip = a->ip_at < 0 ? 0 : perf_u64(at + a->ip_at);
+	if (a->tid_at >= 0) {
+		s->pid = perf_u32(at + a->tid_at);
+		s->tid = perf_u32(at + a->tid_at + 4);
+	}
+	s->time = a->time_at < 0 ? 0 : perf_u64(at + a->time_at);
+	s->period = a->period_at < 0 ? a->period : perf_u64(at + a->period_at);
+	if (a->address_at >= 0)
+		p->counters.addresses += perf_u64(at + a->address_at) != 0;
+	return 0;
+}
+
+/* The others are there or not, and of any length, in the order in which the kernel writes them. */
+static int take_more(struct perf *p, struct cursor *c, const struct perf_attr *a, struct sample *s)
 {
 	uint64_t t = a->sample_type;
 
-	if (t & PERF_SAMPLE_IDENTIFIER)
-		cursor_u64(c);
-	if (t & PERF_SAMPLE_IP)
-		s->ip = cursor_u64(c);
-	if (t & PERF_SAMPLE_TID) {
-		s->pid = cursor_u32(c);
-		s->tid = cursor_u32(c);
-	}
-	if (t & PERF_SAMPLE_TIME)
-		s->time = cursor_u64(c);
-	if (t & PERF_SAMPLE_ADDR)
-		p->counters.addresses += cursor_u64(c) != 0;
-	if (t & PERF_SAMPLE_ID)
-		cursor_u64(c);
-	if (t & PERF_SAMPLE_STREAM_ID)
-		cursor_u64(c);
-	if (t & PERF_SAMPLE_CPU)
-		cursor_u64(c);
-	s->period = t & PERF_SAMPLE_PERIOD ? cursor_u64(c) : a->period;
 	if (t & PERF_SAMPLE_READ) {
 		p->counters.reads++;
 		skip_read(c, a->read_format);
@@ -367,7 +372,7 @@ void perf_sample_take(struct perf *p, const uint8_t *record, size_t size)
 		p->counters.unknown_id++;
 		return;
 	}
-	if (take_apart(p, &c, a, &s)) {
+	if (take_fixed(p, &c, a, &s) || (a->sample_type & ~FIXED && take_more(p, &c, a, &s))) {
 		p->counters.lost_malformed++;
 		return;
 	}
@@ -379,11 +384,10 @@ void perf_sample_take(struct perf *p, const uint8_t *record, size_t size)
 void perf_sample_expect(struct perf *p, const uint8_t *record, size_t size)
 {
 	const struct perf_attr *a = p->attrs;
-	size_t ip = 8 + (a && a->sample_type & PERF_SAMPLE_IDENTIFIER ? 8 : 0);
 
 	/* Of several events it is guessed from the first; nothing depends on it. */
-	if (perf_u32(record) == PERF_RECORD_SAMPLE && a && a->sample_type & PERF_SAMPLE_IP &&
-	    size >= ip + 16)
-		perf_world_expect(p, perf_u32(record + ip + 8), mode_of(perf_u16(record + 4)),
-				  perf_u64(record + ip));
+	if (perf_u32(record) == PERF_RECORD_SAMPLE && a && a->ip_at >= 0 && a->tid_at >= 0 &&
+	    size >= 8 + a->fixed_bytes)
+		perf_world_expect(p, perf_u32(record + 8 + a->tid_at),
+				  mode_of(perf_u16(record + 4)), perf_u64(record + 8 + a->ip_at));
 }

@@ -2,26 +2,23 @@
 #include "exchange/perf_space.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
 struct perf_space {
 	uint32_t refs;
-	uint64_t version;
 	struct perf_range *list; /* rising, disjoint */
 	size_t count, room;
+	size_t last; /* that was found: samples of one come together */
 };
-
-static uint64_t versions;
 
 struct perf_space *perf_space_new(void)
 {
 	struct perf_space *s = calloc(1, sizeof(*s));
 
-	if (s) {
+	if (s)
 		s->refs = 1;
-		s->version = ++versions;
-	}
 	return s;
 }
 
@@ -37,11 +34,6 @@ void perf_space_unref(struct perf_space *s)
 		return;
 	free(s->list);
 	free(s);
-}
-
-uint64_t perf_space_version(const struct perf_space *s)
-{
-	return s->version;
 }
 
 /* The first range that ends above the address. */
@@ -60,11 +52,16 @@ static size_t first_above(const struct perf_space *s, uint64_t address)
 	return low;
 }
 
-const struct perf_range *perf_space_find(const struct perf_space *s, uint64_t address)
+static bool has(const struct perf_space *s, size_t i, uint64_t address)
 {
-	size_t i = first_above(s, address);
+	return i < s->count && s->list[i].start <= address && s->list[i].end > address;
+}
 
-	return i < s->count && s->list[i].start <= address ? &s->list[i] : NULL;
+const struct perf_range *perf_space_find(struct perf_space *s, uint64_t address)
+{
+	if (!has(s, s->last, address))
+		s->last = first_above(s, address);
+	return has(s, s->last, address) ? &s->list[s->last] : NULL;
 }
 
 /* A list of its own with room for two more. */
@@ -88,7 +85,6 @@ static int prepare(struct perf_space **s)
 	}
 	to->list = list;
 	to->room = room;
-	to->version = ++versions;
 	if (to != from) {
 		if (from->count)
 			memcpy(list, from->list, from->count * sizeof(*list));

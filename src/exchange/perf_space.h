@@ -27,8 +27,6 @@ void perf_space_unref(struct perf_space *s);
 int perf_space_add(struct perf_space **s, const struct perf_range *range);
 void perf_space_remove(struct perf_space **s, uint64_t start, uint64_t end);
 /* NULL where nothing is mapped. */
-const struct perf_range *perf_space_find(const struct perf_space *s, uint64_t address);
-/* A number that no other state of any space has. */
-uint64_t perf_space_version(const struct perf_space *s);
+const struct perf_range *perf_space_find(struct perf_space *s, uint64_t address);
 
 #endif

@@ -9,7 +9,6 @@
 
 #define THREADS_MAX (1u << 20)
 #define CACHE_BITS  16
-#define PENDING_MAX ((1u << 30) - 1)
 #define COMM_MAX    64
 #define NO_SUBJECT  UINT32_MAX
 #define IDLE	    0 /* the process of the idle threads */
@@ -27,12 +26,13 @@ struct process {
 	uint32_t pid;
 };
 
-/* Where an address was found, and samples there that the harvest has not been told of: so a sample
- * of code that was sampled before touches one line of memory. */
-struct found {
-	uint64_t address, version, event_place; /* event << 32 | place */
-	uint32_t subject;
-	uint32_t pending : 30, found : 2;
+/* A place, and samples there that the harvest has not been told of: so a sample of code that was
+ * sampled before touches one line of memory. */
+struct memo {
+	uint64_t offset;
+	uint32_t image, place; /* image: HARVEST_NONE where no mapping explains the address */
+	uint32_t event, subject, pending;
+	bool known;
 };
 
 struct perf_world {
@@ -47,7 +47,7 @@ struct perf_world {
 	struct map64 *cgroup_of; /* id -> index in cgroups */
 	char **cgroups;
 	size_t cgroup_count;
-	struct found cache[1u << CACHE_BITS];
+	struct memo cache[1u << CACHE_BITS];
 };
 
 struct perf_world *perf_world_new(void)
@@ -385,13 +385,12 @@ const struct perf_range *perf_world_range(const struct perf *p, uint32_t pid, ui
 	return process ? perf_space_find(process->space, address) : NULL;
 }
 
-static int tell_pending(struct perf *p, struct found *f)
+static int tell_pending(struct perf *p, struct memo *m)
 {
-	int r = f->pending ? harvest_sample(p->harvest, (uint32_t)(f->event_place >> 32),
-					    f->subject, (uint32_t)f->event_place, f->pending)
+	int r = m->pending ? harvest_sample(p->harvest, m->event, m->subject, m->place, m->pending)
 			   : 0;
 
-	f->pending = 0;
+	m->pending = 0;
 	return r;
 }
 
@@ -404,9 +403,23 @@ int perf_world_flush(struct perf *p)
 	return r;
 }
 
-static struct found *memo_of(struct perf_world *w, const struct perf_space *space, uint64_t address)
+/* Where an address is: by image and offset, which the processes of one program have in common. */
+struct spot {
+	uint64_t offset;
+	uint32_t image;
+};
+
+static struct spot find_spot(struct perf_space *space, uint64_t address)
 {
-	return &w->cache[hash_u64(address ^ perf_space_version(space) << 40) >> (64 - CACHE_BITS)];
+	const struct perf_range *range = perf_space_find(space, address);
+
+	return range ? (struct spot){address + range->base, range->image}
+		     : (struct spot){address, HARVEST_NONE};
+}
+
+static struct memo *memo_of(struct perf_world *w, struct spot at)
+{
+	return &w->cache[hash_u64(at.offset ^ (uint64_t)at.image << 40) >> (64 - CACHE_BITS)];
 }
 
 void perf_world_expect(const struct perf *p, uint32_t pid, enum perf_mode mode, uint64_t address)
@@ -415,39 +428,38 @@ void perf_world_expect(const struct perf *p, uint32_t pid, enum perf_mode mode, 
 	const struct process *last = w->process_count ? &w->processes[w->last_process] : NULL;
 
 	if (mode == PERF_KERNEL)
-		__builtin_prefetch(memo_of(w, w->kernel, address), 1);
+		__builtin_prefetch(memo_of(w, find_spot(w->kernel, address)), 1);
 	else if (last && last->pid == pid)
-		__builtin_prefetch(memo_of(w, last->space, address), 1);
+		__builtin_prefetch(memo_of(w, find_spot(last->space, address)), 1);
 }
 
-static int find_place(struct perf *p, struct perf_space *space, enum perf_mode mode,
-		      uint64_t address, struct found **ret)
+static int find_place(struct perf *p, struct perf_space *space, uint64_t address, struct memo **ret)
 {
-	const struct perf_range *range;
-	struct found *memo;
+	struct spot at = find_spot(space, address);
+	struct memo *memo = memo_of(p->world, at);
 	uint32_t place;
 	int r;
 
-	memo = memo_of(p->world, space, address);
 	*ret = memo;
-	if (memo->address == address && memo->version == perf_space_version(space))
+	if (memo->known && memo->offset == at.offset && memo->image == at.image)
 		return 0;
-	range = perf_space_find(space, address);
 	r = tell_pending(p, memo);
 	if (!r)
-		r = range ? harvest_place(p->harvest, range->image, address + range->base, &place)
-			  : places_unknown(p->harvest, address, &place);
+		r = at.image == HARVEST_NONE
+			    ? places_unknown(p->harvest, address, &place)
+			    : harvest_place(p->harvest, at.image, at.offset, &place);
 	if (r)
 		return r;
-	*memo = (struct found){
-		.address = address,
-		.version = perf_space_version(space),
-		.event_place = place,
-		.found = range		       ? PERF_FOUND
-			 : mode == PERF_KERNEL ? PERF_NO_KERNEL
-					       : PERF_NO_MAPPING,
-	};
+	*memo = (struct memo){
+		.offset = at.offset, .image = at.image, .place = place, .known = true};
 	return 0;
+}
+
+static enum perf_found found_in(const struct memo *m, enum perf_mode mode)
+{
+	return m->image != HARVEST_NONE ? PERF_FOUND
+	       : mode == PERF_KERNEL	? PERF_NO_KERNEL
+					: PERF_NO_MAPPING;
 }
 
 static struct perf_space *space_of(struct perf_world *w, uint32_t pid, enum perf_mode mode)
@@ -463,17 +475,17 @@ int perf_world_place(struct perf *p, uint32_t pid, enum perf_mode mode, uint64_t
 		     uint32_t *ret, enum perf_found *ret_found)
 {
 	struct perf_space *space = space_of(p->world, pid, mode);
-	struct found *memo;
+	struct memo *memo;
 	int r;
 
 	if (!space) {
 		*ret_found = PERF_NO_PROCESS;
 		return places_unknown(p->harvest, address, ret);
 	}
-	r = find_place(p, space, mode, address, &memo);
+	r = find_place(p, space, address, &memo);
 	if (!r) {
-		*ret = (uint32_t)memo->event_place;
-		*ret_found = memo->found;
+		*ret = memo->place;
+		*ret_found = found_in(memo, mode);
 	}
 	return r;
 }
@@ -482,7 +494,7 @@ int perf_world_sample(struct perf *p, const struct perf_sampled *s, uint32_t *re
 		      enum perf_found *ret_found)
 {
 	struct perf_space *space = space_of(p->world, s->pid, s->mode);
-	struct found *memo;
+	struct memo *memo;
 	int r;
 
 	if (!space) {
@@ -490,15 +502,14 @@ int perf_world_sample(struct perf *p, const struct perf_sampled *s, uint32_t *re
 		r = places_unknown(p->harvest, s->address, ret);
 		return r ? r : harvest_sample(p->harvest, s->event, s->subject, *ret, 1);
 	}
-	r = find_place(p, space, s->mode, s->address, &memo);
+	r = find_place(p, space, s->address, &memo);
 	if (r)
 		return r;
-	*ret = (uint32_t)memo->event_place;
-	*ret_found = memo->found;
-	if (memo->event_place >> 32 != s->event || memo->subject != s->subject ||
-	    memo->pending == PENDING_MAX) {
+	*ret = memo->place;
+	*ret_found = found_in(memo, s->mode);
+	if (memo->event != s->event || memo->subject != s->subject || memo->pending == UINT32_MAX) {
 		r = tell_pending(p, memo);
-		memo->event_place = (uint64_t)s->event << 32 | *ret;
+		memo->event = s->event;
 		memo->subject = s->subject;
 	}
 	memo->pending++;

@@ -31,9 +31,8 @@ int finder_kernel_symbols(struct image_finder *f, struct found_image *im,
 {
 	struct image_kernel *k;
 	int err = -ENOENT;
-	if (im->id.kind == IMAGE_KERNEL && !f->kernel_tried &&
-	    image_kernel_core_symbols("", &im->id, ret, NULL) == 0)
-		return 0;
+	if (im->id.kind == IMAGE_KERNEL && !f->kernel_tried)
+		return image_kernel_core_symbols("", &im->id, ret, diag);
 	k = finder_kernel(f);
 	if (!k)
 		diag_fail(diag, ENOENT, "%s", f->kernel_why.text);

@@ -281,12 +281,15 @@ int kernel_scan(const char *root, struct kernel_regions *ret, uint64_t *ret_line
 	return 0;
 }
 
-int kernel_scan_core(const char *root, int (*f)(void *arg, const struct kallsyms_line *line),
-		     void *arg, struct kernel_region *ret, struct diag *diag)
+int kernel_scan_core(const char *root, const struct image_id *id,
+		     int (*f)(void *arg, const struct kallsyms_line *line), void *arg,
+		     struct kernel_region *ret, struct diag *diag)
 {
 	struct scan s = {.root = root, .also = f, .arg = arg};
 	int r = scan_core_id(&s, diag);
 
+	if (!r && memcmp(&s.core_id, id, sizeof(*id)))
+		r = diag_fail(diag, ENOENT, "another kernel is running");
 	return r ? r : scan_core(&s, ret, diag);
 }
 

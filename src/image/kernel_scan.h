@@ -30,10 +30,12 @@
  * lines_refused counts what could not be parsed. */
 int kernel_scan(const char *root, struct kernel_regions *ret, uint64_t *ret_lines_refused,
 		struct diag *diag);
-/* The core kernel alone, and f for each of its symbols as they are read; what f returns but 0 ends
- * it. The region's path is not copied. */
-int kernel_scan_core(const char *root, int (*f)(void *arg, const struct kallsyms_line *line),
-		     void *arg, struct kernel_region *ret, struct diag *diag);
+/* The core kernel alone, if it has this identity (-ENOENT, and nothing is scanned), and f for each
+ * of its symbols as they are read; what f returns but 0 ends it. The region's path is not copied.
+ */
+int kernel_scan_core(const char *root, const struct image_id *id,
+		     int (*f)(void *arg, const struct kallsyms_line *line), void *arg,
+		     struct kernel_region *ret, struct diag *diag);
 /*
  * A number that changes when modules, BPF programs or BPF links (with them their trampolines) come
  * or go. -EPERM when this process may not list the latter (CAP_SYS_ADMIN), or root is not "".

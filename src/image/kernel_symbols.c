@@ -139,10 +139,8 @@ int image_kernel_core_symbols(const char *root, const struct image_id *id,
 {
 	struct collector c = {.names = arena_new(NAMES_BYTES_MAX)};
 	struct kernel_region core;
-	int r = c.names ? kernel_scan_core(root, collect_line, &c, &core, diag) : -ENOMEM;
+	int r = c.names ? kernel_scan_core(root, id, collect_line, &c, &core, diag) : -ENOMEM;
 
-	if (!r && memcmp(&core.region.id, id, sizeof(*id)))
-		r = diag_fail(diag, ENOENT, "another kernel is running");
 	if (!r) {
 		keep_within(&c, &core.region);
 		r = build(&c, ret);

@@ -160,40 +160,6 @@ int64_t cursor_signed(struct cursor *c)
 	return (int64_t)v;
 }
 
-const void *cursor_bytes(struct cursor *c, size_t size)
-{
-	const uint8_t *at = c->at;
-
-	if (c->error || size > cursor_left(c)) {
-		c->error = -EBADMSG;
-		return NULL;
-	}
-	c->at += size;
-	return at;
-}
-
-static uint64_t cursor_little_endian(struct cursor *c, size_t size)
-{
-	const uint8_t *bytes = cursor_bytes(c, size);
-	uint64_t v = 0;
-
-	if (!bytes)
-		return 0;
-	while (size--)
-		v = v << 8 | bytes[size];
-	return v;
-}
-
-uint32_t cursor_u32(struct cursor *c)
-{
-	return (uint32_t)cursor_little_endian(c, 4);
-}
-
-uint64_t cursor_u64(struct cursor *c)
-{
-	return cursor_little_endian(c, 8);
-}
-
 uint64_t cursor_varint_long(struct cursor *c)
 {
 	uint64_t v = 0;

@@ -2,6 +2,7 @@
 #ifndef CULPRIT_UTIL_BUF_H
 #define CULPRIT_UTIL_BUF_H
 
+#include <endian.h>
 #include <errno.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -42,17 +43,47 @@ struct cursor {
 };
 
 struct cursor cursor_over(const void *data, size_t size);
-uint32_t cursor_u32(struct cursor *c);
-uint64_t cursor_u64(struct cursor *c);
 uint64_t cursor_varint_long(struct cursor *c);
 int64_t cursor_signed(struct cursor *c); /* DWARF's SLEB128; bits over 64 are dropped */
-const void *cursor_bytes(struct cursor *c, size_t size); /* NULL on error */
 /* A varint size of at most max, then bytes, not terminated. NULL on error. */
 const char *cursor_string(struct cursor *c, size_t max, size_t *ret_size);
 
 static inline size_t cursor_left(const struct cursor *c)
 {
 	return (size_t)(c->end - c->at);
+}
+
+/* NULL on error. */
+static inline const void *cursor_bytes(struct cursor *c, size_t size)
+{
+	const uint8_t *at = c->at;
+
+	if (c->error || size > cursor_left(c)) {
+		c->error = -EBADMSG;
+		return NULL;
+	}
+	c->at += size;
+	return at;
+}
+
+static inline uint32_t cursor_u32(struct cursor *c)
+{
+	const void *at = cursor_bytes(c, sizeof(uint32_t));
+	uint32_t v = 0;
+
+	if (at)
+		__builtin_memcpy(&v, at, sizeof(v));
+	return le32toh(v);
+}
+
+static inline uint64_t cursor_u64(struct cursor *c)
+{
+	const void *at = cursor_bytes(c, sizeof(uint64_t));
+	uint64_t v = 0;
+
+	if (at)
+		__builtin_memcpy(&v, at, sizeof(v));
+	return le64toh(v);
 }
 
 static inline uint8_t cursor_u8(struct cursor *c)
