@@ -428,9 +428,9 @@ void perf_world_expect(const struct perf *p, uint32_t pid, enum perf_mode mode, 
 	const struct process *last = w->process_count ? &w->processes[w->last_process] : NULL;
 
 	if (mode == PERF_KERNEL)
-		__builtin_prefetch(memo_of(w, find_spot(w->kernel, address)), 1);
+		__builtin_prefetch(memo_of(w, find_spot(w->kernel, address)));
 	else if (last && last->pid == pid)
-		__builtin_prefetch(memo_of(w, find_spot(last->space, address)), 1);
+		__builtin_prefetch(memo_of(w, find_spot(last->space, address)));
 }
 
 static int find_place(struct perf *p, struct perf_space *space, uint64_t address, struct memo **ret)
