@@ -415,7 +415,8 @@ static __always_inline void begin(struct unwind *u, struct task_struct *task, __
 	u->stack.event = event;
 	u->stack.kernel_count = 0;
 	u->followed = 0;
-	u->state.first = u->state.exact = u->state.fp_known = 1;
+	u->state.first = u->state.exact = u->state.fp_known = u->state.rbx_known = 1;
+	u->state.rbx_at = 0;
 	u->state.thread = task->thread.fsbase;
 	u->hash[0] = u->hash[1] = u->stack.process;
 	u->check = event;

@@ -15,6 +15,7 @@
 #include "wire_stacks.h"
 
 /* DWARF's numbers of registers. */
+#define UNWIND_RBX 3
 #define UNWIND_RBP 6
 #define UNWIND_RSP 7
 
@@ -52,15 +53,29 @@ UNWIND_FUNCTION int unwind_find_thread_cfa(const struct wire_unwind_state *u,
 	return word & 7 ? WIRE_STACK_BAD_ADDRESS : 0;
 }
 
+/* The register that the CFA is an offset from. 0, or the reason why it cannot be had. */
+UNWIND_FUNCTION int unwind_read_base(const struct wire_unwind_state *u,
+				     const struct wire_unwind_rule *r, wire_u64 *ret)
+{
+	if (r->cfa_reg != UNWIND_RBX || u->first || !u->rbx_known)
+		return unwind_read_register(u, r->cfa_reg, ret) ? 0 : WIRE_STACK_NO_RULE;
+	if (u->rbx_at)
+		return unwind_read_word(u->rbx_at, ret) ? 0 : WIRE_STACK_NOT_RESIDENT;
+	*ret = u->reg[UNWIND_RBX];
+	return 0;
+}
+
 UNWIND_FUNCTION int unwind_find_cfa(const struct wire_unwind_state *u,
 				    const struct wire_unwind_rule *r, wire_u64 *ret)
 {
 	wire_u64 base;
+	int end;
 
 	if (r->cfa == WIRE_CFA_THREAD)
 		return unwind_find_thread_cfa(u, r, ret);
-	if (r->cfa == WIRE_CFA_NONE || !unwind_read_register(u, r->cfa_reg, &base))
-		return WIRE_STACK_NO_RULE;
+	end = r->cfa == WIRE_CFA_NONE ? WIRE_STACK_NO_RULE : unwind_read_base(u, r, &base);
+	if (end)
+		return end;
 	base += (wire_i64)r->cfa_offset;
 	if (r->cfa == WIRE_CFA_DEREF) {
 		if (!unwind_read_word(base, &base))
@@ -143,6 +158,17 @@ UNWIND_FUNCTION bool unwind_is_sigreturn(wire_u64 pc)
 	       b[3] == 0x0f && b[4] == 0 && b[7] == 0x0f && b[8] == 0x05;
 }
 
+/* Notes where the caller's rbx is, before the stack pointer becomes the caller's. */
+UNWIND_FUNCTION void unwind_note_rbx(struct wire_unwind_state *u, const struct wire_unwind_rule *r,
+				     wire_u64 cfa)
+{
+	if (!r->rbx)
+		return;
+	u->rbx_known = r->rbx != WIRE_UNWIND_RBX_LOST;
+	u->rbx_at = r->flags & WIRE_UNWIND_SIGNAL ? u->reg[UNWIND_RSP] + 8 * (wire_u64)r->rbx
+						  : cfa - 8 * (wire_u64)r->rbx;
+}
+
 /* To the caller's frame. -1: there is one; or the reason to end. */
 UNWIND_FUNCTION int unwind_follow_rule(struct wire_unwind_state *u,
 				       const struct wire_unwind_rule *r)
@@ -167,6 +193,7 @@ UNWIND_FUNCTION int unwind_follow_rule(struct wire_unwind_state *u,
 	if (!(r->flags & WIRE_UNWIND_SIGNAL) &&
 	    ((r->cfa != WIRE_CFA_THREAD && cfa <= sp) || cfa >> 47))
 		return WIRE_STACK_BAD_ADDRESS;
+	unwind_note_rbx(u, r, cfa);
 	u->reg[UNWIND_RSP] = cfa;
 	u->reg[UNWIND_RBP] = fp;
 	u->fp_known = fp_known;
@@ -227,7 +254,7 @@ UNWIND_FUNCTION int unwind_follow_frame_pointer(struct wire_unwind_state *u)
 	u->reg[UNWIND_RSP] = fp + sizeof(frame);
 	u->reg[UNWIND_RBP] = frame[0];
 	u->pc = frame[1];
-	u->exact = u->first = 0;
+	u->exact = u->first = u->rbx_known = 0;
 	return -1;
 }
 

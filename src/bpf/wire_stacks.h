@@ -39,8 +39,8 @@
 
 /*
  * How to get from a frame to its caller's, as the in-kernel program does it. Registers have DWARF's
- * numbers. In the frame that was interrupted all general registers are known; further out only the
- * stack and the frame pointer are.
+ * numbers. In the frame that was interrupted all general registers are known; further out the stack
+ * and the frame pointer are, and where rbx is, which the dynamic linker has for a base.
  */
 enum wire_cfa {
 	WIRE_CFA_NONE,	   /* not known here */
@@ -61,6 +61,8 @@ enum wire_location {
 	WIRE_LOCATION_REGISTER,	   /* in reg */
 };
 
+#define WIRE_UNWIND_RBX_LOST 255 /* not known */
+
 #define WIRE_UNWIND_REGISTERS 16
 #define WIRE_UNWIND_SIGNAL \
 	1 /* the caller was interrupted where its address says, not after a call */
@@ -70,7 +72,10 @@ struct wire_unwind_rule {
 	wire_u8 cfa, cfa_reg;
 	wire_u8 fp, fp_reg; /* the caller's frame pointer */
 	wire_u8 ra, ra_reg; /* the return address */
-	wire_u8 flags, unused;
+	wire_u8 flags;
+	/* The caller's rbx: 0: as it is here; n: in memory at CFA - 8n, or, in a signal's frame, at
+	 * the stack pointer + 8n. Read only if a rule asks for it. */
+	wire_u8 rbx;
 	wire_i32 cfa_offset, cfa_add;
 	wire_i32 fp_offset, ra_offset;
 };
@@ -96,13 +101,14 @@ struct wire_unwind_page {
 
 /* A frame that is to be followed (unwind.h). */
 struct wire_unwind_state {
-	wire_u64 reg[WIRE_UNWIND_REGISTERS]; /* all known in the first frame, then RSP and RBP only
-					      */
+	/* All known in the first frame, then RSP, RBP and RBX only. */
+	wire_u64 reg[WIRE_UNWIND_REGISTERS];
 	wire_u64 pc;
 	wire_u64 thread; /* base of its memory (fs); 0: not known */
-	wire_u8 first, fp_known;
+	wire_u64 rbx_at; /* where a callee saved it; 0: none did */
+	wire_u8 first, fp_known, rbx_known;
 	wire_u8 exact; /* pc is where it is, not where it returns to */
-	wire_u8 unused[5];
+	wire_u8 unused[4];
 };
 
 /* Frames nearest to the interruption, and to the thread's start, that a record keeps. */

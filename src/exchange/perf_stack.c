@@ -175,6 +175,7 @@ static bool take_state(uint64_t mask, const uint8_t *dump, struct wire_unwind_st
 			ret->first = 0;
 	}
 	ret->fp_known = mask >> UNWIND_RBP & 1;
+	ret->rbx_known = mask >> place[UNWIND_RBX] & 1;
 	ret->pc = perf_u64(dump + 8 * (size_t)__builtin_popcountll(mask & ((1u << ip) - 1)));
 	return true;
 }

@@ -41,7 +41,7 @@ enum {
 };
 
 struct state {
-	struct cfi_rule cfa, fp, ra;
+	struct cfi_rule cfa, fp, ra, base;
 };
 
 struct run {
@@ -56,7 +56,10 @@ struct run {
 /* The rule of a register, or of one that nobody asks for. */
 static struct cfi_rule *rule_of(struct run *r, uint64_t reg, struct cfi_rule *nobody)
 {
-	return reg == r->p->ra_reg ? &r->now.ra : reg == r->p->fp_reg ? &r->now.fp : nobody;
+	return reg == r->p->ra_reg     ? &r->now.ra
+	       : reg == r->p->fp_reg   ? &r->now.fp
+	       : reg == r->p->base_reg ? &r->now.base
+				       : nobody;
 }
 
 static void restore(struct run *r, uint64_t reg)
@@ -65,6 +68,8 @@ static void restore(struct run *r, uint64_t reg)
 		r->now.ra = r->initial.ra;
 	else if (reg == r->p->fp_reg)
 		r->now.fp = r->initial.fp;
+	else if (reg == r->p->base_reg)
+		r->now.base = r->initial.base;
 }
 
 static struct cfi_rule read_block(struct cursor *c, enum cfi_kind kind)
@@ -85,7 +90,7 @@ static bool same_rule(const struct cfi_rule *a, const struct cfi_rule *b)
 /* Ends the row at an address and begins the next. */
 static int advance(struct run *r, uint64_t delta)
 {
-	struct cfi_row row = {r->at, r->at, r->now.cfa, r->now.fp, r->now.ra};
+	struct cfi_row row = {r->at, r->at, r->now.cfa, r->now.fp, r->now.ra, r->now.base};
 	uint64_t bytes;
 
 	if (__builtin_mul_overflow(delta, r->p->code_align, &bytes) || bytes > r->end - r->at)
@@ -283,7 +288,7 @@ static int join(void *arg, const struct cfi_row *row)
 	int err = 0;
 
 	if (j->any && same_rule(&j->row.cfa, &row->cfa) && same_rule(&j->row.fp, &row->fp) &&
-	    same_rule(&j->row.ra, &row->ra)) {
+	    same_rule(&j->row.ra, &row->ra) && same_rule(&j->row.base, &row->base)) {
 		j->row.end = row->end;
 		return 0;
 	}
@@ -303,6 +308,7 @@ int cfi_each_row(const struct cfi_program *p, int (*f)(void *arg, const struct c
 		.now.cfa.kind = CFI_UNDEFINED,
 		.now.fp.kind = CFI_SAME,
 		.now.ra.kind = CFI_SAME,
+		.now.base.kind = CFI_SAME,
 		.at = p->start,
 		.end = p->size > UINT64_MAX - p->start ? UINT64_MAX : p->start + p->size,
 		.f = join,

@@ -7,8 +7,8 @@
 
 /*
  * Call frame programs (DWARF 5, 6.4): from an FDE and its CIE to rows, each saying for a range of
- * code where the caller's frame is and where its frame pointer and return address are. Other
- * registers are followed no further than is needed to read the program.
+ * code where the caller's frame is and where its frame pointer, its return address and one register
+ * more are. Others are followed no further than is needed to read the program.
  */
 
 enum cfi_kind {
@@ -31,7 +31,8 @@ struct cfi_rule {
 
 struct cfi_row {
 	uint64_t start, end;
-	struct cfi_rule cfa, fp, ra; /* cfa: CFI_REGISTER, CFI_IS_EXPR, or CFI_UNDEFINED */
+	struct cfi_rule cfa; /* CFI_REGISTER, CFI_IS_EXPR, or CFI_UNDEFINED */
+	struct cfi_rule fp, ra, base;
 };
 
 /* All of it borrowed from the section's bytes. */
@@ -41,7 +42,7 @@ struct cfi_program {
 	uint64_t start, size; /* of the code */
 	uint64_t code_align;
 	int64_t data_align;
-	uint64_t ra_reg, fp_reg; /* DWARF's numbers */
+	uint64_t ra_reg, fp_reg, base_reg; /* DWARF's numbers */
 };
 
 /*

@@ -390,6 +390,7 @@ static int enter_sigreturn(struct code_frames *c, struct code_state *s)
 		.ra_reg = DWARF_RSP,
 		.ra_offset = 168,
 		.flags = WIRE_UNWIND_SIGNAL,
+		.rbx = 128 / 8,
 	};
 	uint32_t number = 0;
 	int r = intern_add(c->switches, &rule, sizeof(rule), &number);

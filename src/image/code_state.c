@@ -323,7 +323,7 @@ static void find_frame_pointer(const struct code_state *s, struct wire_unwind_ru
 
 void code_state_rule(const struct code_state *s, struct wire_unwind_rule *ret)
 {
-	struct wire_unwind_rule r = {.flags = WIRE_UNWIND_DERIVED};
+	struct wire_unwind_rule r = {.flags = WIRE_UNWIND_DERIVED, .rbx = WIRE_UNWIND_RBX_LOST};
 
 	memset(ret, 0, sizeof(*ret));
 	if (s->outermost) {

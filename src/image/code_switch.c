@@ -93,6 +93,7 @@ bool code_switch_read(const struct isa_decoder *d, const uint8_t *code, size_t s
 		.fp = WIRE_LOCATION_SAME,
 		.ra = WIRE_LOCATION_AT_CFA,
 		.flags = WIRE_UNWIND_DERIVED,
+		.rbx = WIRE_UNWIND_RBX_LOST,
 		.cfa_offset = (int32_t)c.at[0],
 		.cfa_add = (int32_t)((uint32_t)c.at[1] | (uint32_t)c.at[2] << 16),
 		.fp_offset = (int32_t)c.at[3],

@@ -117,6 +117,7 @@ static int read_cie(struct frame_walk *w, struct cursor c, size_t at)
 	w->program.data_align = cursor_signed(&c);
 	w->program.ra_reg = version == 1 ? cursor_u8(&c) : cursor_varint(&c);
 	w->program.fp_reg = w->pointer_bytes == 8 ? 6 : 5; /* rbp, ebp */
+	w->program.base_reg = 3;			   /* rbx, ebx */
 	w->encoding = ENCODE_ABSOLUTE;
 	w->lsda_encoding = ENCODE_OMIT;
 	w->signal = false;

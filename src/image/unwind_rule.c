@@ -17,6 +17,8 @@ enum {
 	OP_REGISTER_RETURN = 0x80,
 };
 
+#define DWARF_RSP 7
+
 /* reg + offset, and what is done with the sum. */
 struct shape {
 	uint8_t reg;
@@ -59,8 +61,8 @@ static bool read_shape(const struct cfi_rule *rule, struct shape *ret)
 static bool read_plt(const struct cfi_rule *rule, struct wire_unwind_rule *ret)
 {
 	const uint8_t *e = rule->expr;
-	static const uint8_t begin[] = {OP_REGISTER_0 + 7, 8,	  OP_REGISTER_RETURN, 0,
-					OP_LITERAL_0 + 15, OP_AND};
+	static const uint8_t begin[] = {OP_REGISTER_0 + DWARF_RSP, 8,	  OP_REGISTER_RETURN, 0,
+					OP_LITERAL_0 + 15,	   OP_AND};
 	static const uint8_t end[] = {OP_GE, OP_LITERAL_0 + 3, OP_SHL, OP_PLUS};
 	const size_t at = sizeof(begin);
 
@@ -69,7 +71,7 @@ static bool read_plt(const struct cfi_rule *rule, struct wire_unwind_rule *ret)
 	    e[at] > OP_LITERAL_0 + 15)
 		return false;
 	ret->cfa = WIRE_CFA_PLT;
-	ret->cfa_reg = 7;
+	ret->cfa_reg = DWARF_RSP;
 	ret->cfa_offset = 8;
 	ret->cfa_add = e[at] - OP_LITERAL_0;
 	return true;
@@ -130,6 +132,23 @@ static bool read_place(const struct cfi_rule *rule, wire_u8 *place, wire_u8 *reg
 	return true;
 }
 
+static wire_u8 place_rbx(const struct cfi_rule *rule, bool signal)
+{
+	struct shape shape;
+	int64_t bytes = 0;
+
+	if (rule->kind == CFI_SAME)
+		return 0;
+	if (rule->kind == CFI_AT_CFA && !signal && fits(rule->offset))
+		bytes = -rule->offset;
+	else if (rule->kind == CFI_AT_EXPR && signal && read_shape(rule, &shape) && !shape.deref &&
+		 shape.reg == DWARF_RSP)
+		bytes = shape.offset;
+	return bytes > 0 && bytes % 8 == 0 && bytes / 8 < WIRE_UNWIND_RBX_LOST
+		       ? (wire_u8)(bytes / 8)
+		       : WIRE_UNWIND_RBX_LOST;
+}
+
 bool unwind_rule_from_row(const struct cfi_row *row, bool signal, struct wire_unwind_rule *ret)
 {
 	struct wire_unwind_rule r = {.flags = signal ? WIRE_UNWIND_SIGNAL : 0};
@@ -139,6 +158,7 @@ bool unwind_rule_from_row(const struct cfi_row *row, bool signal, struct wire_un
 	/* Without the frame pointer the stack is still followed through all code that needs none.
 	 */
 	read_place(&row->fp, &r.fp, &r.fp_reg, &r.fp_offset);
+	r.rbx = place_rbx(&row->base, signal);
 	*ret = r;
 	return true;
 }

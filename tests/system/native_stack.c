@@ -8,6 +8,7 @@
  * while the command stands still. Compares all frames of both, by address, and says where they
  * differ.
  */
+#include <dwarf.h>
 #include <errno.h>
 #include <sys/ptrace.h>
 #include <sys/uio.h>
@@ -61,10 +62,49 @@ static int take_truth(Dwfl_Frame *frame, void *arg)
 	return DWARF_CB_OK;
 }
 
+/* elfutils' rule for a frame of the truth, NULL if there is none. free() it. */
+static Dwarf_Frame *find_rule(uint32_t i)
+{
+	Dwarf_Addr address = t.truth.pc[i] - !t.truth.exact[i], bias;
+	Dwfl_Module *module = dwfl_addrmodule(s.dwfl, address);
+	Dwarf_CFI *cfi = module ? dwfl_module_eh_cfi(module, &bias) : NULL;
+	Dwarf_Frame *frame = NULL;
+
+	return cfi && dwarf_cfi_addrframe(cfi, address - bias, &frame) == 0 ? frame : NULL;
+}
+
+/* Rather than a guess by the frame pointer. */
+static bool has_rule(uint32_t i)
+{
+	Dwarf_Frame *frame = find_rule(i);
+
+	free(frame);
+	return frame != NULL;
+}
+
+/*
+ * elfutils forgets rbx where a callee does not save it (its x86_64_cfi.c says that register 0 is
+ * kept, which is rax): it then takes a frame with that base for the thread's first.
+ */
+static bool rests_on_rbx(uint32_t i)
+{
+	Dwarf_Frame *frame = find_rule(i);
+	Dwarf_Op *ops = NULL;
+	size_t n = 0;
+	bool rests =
+		frame && dwarf_frame_cfa(frame, &ops, &n) == 0 && n &&
+		((ops[0].atom == DW_OP_bregx && ops[0].number == 3) || ops[0].atom == DW_OP_breg3);
+
+	free(frame);
+	return rests;
+}
+
 static void read_truth(void)
 {
 	t.truth.count = 0;
 	t.truth.complete = dwfl_getthread_frames(s.dwfl, t.pid, take_truth, &t.truth) == 0;
+	if (t.truth.count && rests_on_rbx(t.truth.count - 1))
+		t.truth.complete = false;
 }
 
 /* The command may also have been switched on its way here. */
@@ -105,19 +145,6 @@ static void print_place(const char *who, uint64_t address)
 	fprintf(stderr, "#   %s %#" PRIx64 " %s+%#" PRIx64 " %s\n", who, address,
 		m && m->file ? m->file : "no file", m ? address - m->begin + m->offset : 0,
 		name ? name : "");
-}
-
-/* Whether elfutils has a rule for the frame, rather than a guess by the frame pointer. */
-static bool has_rule(uint32_t i)
-{
-	Dwarf_Addr address = t.truth.pc[i] - !t.truth.exact[i], bias;
-	Dwfl_Module *module = dwfl_addrmodule(s.dwfl, address);
-	Dwarf_CFI *cfi = module ? dwfl_module_eh_cfi(module, &bias) : NULL;
-	Dwarf_Frame *frame = NULL;
-	bool has = cfi && dwarf_cfi_addrframe(cfi, address - bias, &frame) == 0;
-
-	free(frame);
-	return has;
 }
 
 /* The request makes sure that the context was switched. */

@@ -24,7 +24,7 @@ same() {
 		skip "$name" "there is no $1"
 		return
 	fi
-	if timeout 60 env "${bind[@]}" "$native" "$n" "$@" >out 2>err </dev/null; then pass "$name"; else fail "$name" "$(tail -40 err)"; fi
+	if timeout 60 "$native" "$n" "$@" >out 2>err </dev/null; then pass "$name"; else fail "$name" "$(tail -40 err)"; fi
 	sed -n 's/^native-stack: [^:]*: /# /p' err
 	few=$(sed -n 's/^native-stack: [^:]*: \([0-9]*\) stacks.*/\1/p' err)
 	total=$((total + ${few:-0}))
@@ -53,9 +53,6 @@ d = {}
 for i in range(5000000):
     d.setdefault("k%d" % (i * 7919 % 5003), []).append(i * 1.5)
 print(len(json.dumps(d)), sum(1 for k in d if re.match("k[1-3]+", k)), sum(sum(v) for v in d.values()))'
-# Stops come in bursts. The resolver of lazy binding keeps its frame in rbx, which is not followed
-# (doc/stacks.md, Limits): a burst there would be a matter of luck. What is recorded below binds lazily.
-bind=(LD_BIND_NOW=1)
 python3=$(readlink -f /usr/bin/python3)
 cc1=$(gcc -print-prog-name=cc1)
 
@@ -66,7 +63,7 @@ same 'sqlite3' sqlite3 :memory: "$sql"
 same 'git' git diff --no-index --stat one.c two.c
 same 'ripgrep, in Rust' rg -j1 -c '(a|b)+[0-9]{2,}x?(foo|bar)*.*[qz]' one.c two.c
 same 'exceptions in C++' "$programs/thrown" 20
-bind=()
+same 'lazy binding' "$programs/lazy" "$programs/liblazy.so" 20
 for kind in plain recursion alloca handler altstack tail noreturn linkage kernel vdso; do
 	same "$kind" "$programs/stacks" "$kind" 20
 done
@@ -114,6 +111,7 @@ complete 'threads' 98 "$programs/stacks" threads 20
 complete 'recursion' 98 "$programs/stacks" recursion 20
 complete 'handler' 98 "$programs/stacks-omit" handler 20
 complete 'kernel' 98 "$programs/stacks" kernel 20
+complete 'lazy binding' 98 "$programs/lazy" "$programs/liblazy.so" 20
 complete 'static' 98 "$programs/stacks-static" linkage 20
 # Mostly assembly without tables: of the stacks whose files had been seen at all 85% must be complete. Others
 # are those from before a busy collector got its turn, and copies that end in frames of more than 32 KiB.

@@ -15,6 +15,7 @@
 #include "image/unwind.h"
 
 #define RSP 7
+#define RBX 3
 #define RBP 6
 #define RA  16
 
@@ -65,6 +66,27 @@ static void check_place(Dwarf_Frame *frame, int reg, unsigned place, unsigned pl
 	}
 }
 
+static void check_rbx(Dwarf_Frame *frame, const struct wire_unwind_rule *rule)
+{
+	Dwarf_Op memory[3], *ops = NULL;
+	size_t n = 0;
+
+	assert_int_equal(dwarf_frame_register(frame, RBX, memory, &ops, &n), 0);
+	if (rule->rbx == WIRE_UNWIND_RBX_LOST)
+		return;
+	if (!rule->rbx) {
+		/* As it is; elfutils takes what nothing is said of for undefined. */
+		assert_int_equal(n, 0);
+	} else if (rule->flags & WIRE_UNWIND_SIGNAL) {
+		assert_int_equal(ops[n - 1].atom, DW_OP_breg0 + RSP);
+		assert_int_equal(ops[n - 1].number, 8 * rule->rbx);
+	} else {
+		assert_int_equal(ops[0].atom, DW_OP_call_frame_cfa);
+		assert_true(n == 2 && ops[1].atom == DW_OP_plus_uconst);
+		assert_true((int64_t)ops[1].number == -8 * (int64_t)rule->rbx);
+	}
+}
+
 static void check_cfa(Dwarf_Frame *frame, const struct wire_unwind_rule *rule)
 {
 	Dwarf_Op *ops = NULL;
@@ -91,7 +113,7 @@ static void agrees_with_elfutils(void **state)
 {
 	static const char *const paths[] = {"/proc/self/exe", "/lib/x86_64-linux-gnu/libc.so.6",
 					    "/usr/lib/x86_64-linux-gnu/libcrypto.so.3"};
-	size_t compared = 0;
+	size_t compared = 0, with_rbx = 0;
 
 	(void)state;
 	elf_version(EV_CURRENT);
@@ -122,6 +144,8 @@ static void agrees_with_elfutils(void **state)
 				continue;
 			check_cfa(frame, rule);
 			check_place(frame, RBP, rule->fp, rule->fp_reg, rule->fp_offset);
+			check_rbx(frame, rule);
+			with_rbx += rule->rbx && rule->rbx != WIRE_UNWIND_RBX_LOST;
 			check_place(frame, RA, rule->ra, rule->ra_reg, rule->ra_offset);
 			free(frame);
 			compared++;
@@ -133,7 +157,7 @@ static void agrees_with_elfutils(void **state)
 		close(fd);
 	}
 	print_message("%zu rows compared\n", compared);
-	assert_true(compared > 1000);
+	assert_true(compared > 1000 && with_rbx > 1000);
 }
 
 struct seen {
@@ -166,6 +190,7 @@ static struct cfi_program program(const uint8_t *body, size_t size)
 		.data_align = -8,
 		.ra_reg = RA,
 		.fp_reg = RBP,
+		.base_reg = RBX,
 	};
 }
 

@@ -106,6 +106,67 @@ static void rules_lead_to_the_caller(void **state)
 	assert_int_equal(u.pc, CODE + 2);
 }
 
+/* A frame whose base is rbx, which callees saved, or an interrupted one had. */
+static void rbx_is_found_when_it_is_asked_for(void **state)
+{
+	struct wire_unwind_rule saves = usual(32), keeps = usual(16), asks = usual(24), handler;
+	struct wire_unwind_state first = at(CODE, 10), u;
+
+	(void)state;
+	memset(stack, 0, sizeof(stack));
+	saves.rbx = 2;
+	asks.cfa_reg = UNWIND_RBX;
+	asks.rbx = 3;
+	first.rbx_known = 1;
+	first.reg[UNWIND_RBX] = 7;
+	stack[13] = stack[15] = stack[32] = CODE;
+	stack[12] = STACK + 8 * 30;
+	stack[30] = 77;
+	u = first;
+	assert_int_equal(unwind_follow_rule(&u, &saves), -1);
+	assert_int_equal(unwind_follow_rule(&u, &keeps), -1);
+	assert_int_equal(unwind_follow_rule(&u, &asks), -1);
+	assert_int_equal(u.reg[UNWIND_RSP], STACK + 8 * 33);
+	assert_int_equal(unwind_read_base(&u, &asks, &u.pc), 0);
+	assert_int_equal(u.pc, 77);
+
+	/* What no callee saved is in the register still. */
+	u = first;
+	u.reg[UNWIND_RBX] = STACK + 8 * 30;
+	stack[11] = CODE;
+	assert_int_equal(unwind_follow_rule(&u, &keeps), -1);
+	assert_int_equal(unwind_follow_rule(&u, &asks), -1);
+	assert_int_equal(u.reg[UNWIND_RSP], STACK + 8 * 33);
+
+	/* Of what the kernel interrupted it is in the signal's frame. */
+	handler = usual(32);
+	handler.flags = WIRE_UNWIND_SIGNAL;
+	handler.rbx = 16;
+	stack[26] = STACK + 8 * 30;
+	u = first;
+	assert_int_equal(unwind_follow_rule(&u, &handler), -1);
+	assert_int_equal(unwind_follow_rule(&u, &asks), -1);
+	assert_int_equal(u.reg[UNWIND_RSP], STACK + 8 * 33);
+
+	/* Not known, not to be had, and after code that has no rule. */
+	saves.rbx = WIRE_UNWIND_RBX_LOST;
+	u = first;
+	assert_int_equal(unwind_follow_rule(&u, &saves), -1);
+	assert_int_equal(unwind_follow_rule(&u, &asks), WIRE_STACK_NO_RULE);
+	u = first;
+	assert_int_equal(unwind_follow_rule(&u, &keeps), -1);
+	u.rbx_at = STACK - 8;
+	assert_int_equal(unwind_follow_rule(&u, &asks), WIRE_STACK_NOT_RESIDENT);
+	code[95] = 0xe8;
+	stack[20] = STACK + 8 * 40;
+	stack[21] = CODE + 100;
+	u = first;
+	u.reg[UNWIND_RBP] = STACK + 8 * 20;
+	assert_int_equal(unwind_follow_frame_pointer(&u), -1);
+	assert_int_equal(unwind_follow_rule(&u, &asks), WIRE_STACK_NO_RULE);
+	code[95] = 0;
+}
+
 /* A rule that the code told holds if it leads to a call. */
 static void derived_rules_lead_to_calls(void **state)
 {
@@ -299,6 +360,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(rules_lead_to_the_caller),
+		cmocka_unit_test(rbx_is_found_when_it_is_asked_for),
 		cmocka_unit_test(derived_rules_lead_to_calls),
 		cmocka_unit_test(stacks_end_where_they_should),
 		cmocka_unit_test(loops_end),
