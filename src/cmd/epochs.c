@@ -5,6 +5,7 @@
 #include <time.h>
 #include "cmd/report.h"
 #include "util/buf.h"
+#include "util/num.h"
 
 /* culprit epochs: what a database holds, an epoch a row. */
 
@@ -23,12 +24,19 @@ const struct cmd_spec cmd_epochs_spec = {
 	options,  false,
 };
 
+/* What only reading an epoch tells. */
+struct contents {
+	struct buf events; /* "cycles, cache-misses" */
+	uint64_t windows;  /* samples that were followed */
+	uint64_t lost, unknown;
+};
+
 struct listing {
 	struct report_options report;
 	struct report_header header;
 	const struct db_epoch *const *epochs;
-	struct buf *events; /* of each epoch: "cycles, cache-misses" */
-	uint64_t *windows;  /* of each: samples that were followed */
+	struct contents *contents; /* of each */
+	struct contents *current;  /* of the one that is shown */
 	size_t count;
 };
 
@@ -55,22 +63,42 @@ static void add_name(struct buf *list, const char *name)
 	buf_printf(list, "%s%s", list->size ? ", " : "", name);
 }
 
-/* No rows are wanted, only to have seen which profiles there are. */
+static void see_epoch(void *arg, const struct db_epoch *epoch)
+{
+	struct listing *l = arg;
+
+	for (size_t i = 0; i < l->count; i++)
+		if (l->epochs[i] == epoch)
+			l->current = &l->contents[i];
+}
+
+/* Of most profiles it is enough to have seen that there are some. */
 static bool see_profile(void *arg, const struct db_profile *p)
 {
 	struct listing *l = arg;
 
-	for (size_t i = 0; i < l->count; i++) {
-		if (!strcmp(l->epochs[i]->name, p->epoch))
-			add_name(&l->events[i], p->event->name);
-	}
-	return false;
+	add_name(&l->current->events, p->event->name);
+	return p->image->kind == IMAGE_UNKNOWN;
 }
 
-static int skip_rows(void *arg, const struct db_profile *p, const uint64_t *offsets,
-		     const uint64_t *counts, size_t n)
+static int see_unknown(void *arg, const struct db_profile *p, const uint64_t *offsets,
+		       const uint64_t *counts, size_t n)
 {
-	(void)arg, (void)p, (void)offsets, (void)counts, (void)n;
+	struct listing *l = arg;
+
+	(void)p, (void)offsets;
+	for (size_t i = 0; i < n; i++)
+		l->current->unknown = num_add_sat(l->current->unknown, counts[i]);
+	return 0;
+}
+
+static int see_counter(void *arg, const struct db_event *event, const char *name, uint64_t value)
+{
+	struct listing *l = arg;
+
+	(void)event;
+	if (!strncmp(name, "lost.", 5))
+		l->current->lost = num_add_sat(l->current->lost, value);
 	return 0;
 }
 
@@ -79,13 +107,11 @@ static int see_edges(void *arg, const struct db_profile *p, const struct db_edge
 		     size_t n)
 {
 	struct listing *l = arg;
-	uint64_t starts = 0;
 
+	(void)p;
 	for (size_t i = 0; i < n; i++)
-		starts += rows[i].from == DB_EDGE_START ? rows[i].count : 0;
-	for (size_t i = 0; i < l->count; i++)
-		if (!strcmp(l->epochs[i]->name, p->epoch))
-			l->windows[i] += starts;
+		if (rows[i].from == DB_EDGE_START)
+			l->current->windows = num_add_sat(l->current->windows, rows[i].count);
 	return 0;
 }
 
@@ -106,10 +132,32 @@ static void format_time(uint64_t time_ns, char out[40])
 		strftime(out, 40, "%Y-%m-%dT%H:%M:%SZ", &tm);
 }
 
+static int add_epoch(struct table *t, const struct db_epoch *e, const struct contents *c)
+{
+	const char *state = e->sealed ? "sealed" : "open";
+	char start[40];
+
+	format_time(e->start_ns, start);
+	if (table_add_row(t) || table_set_name(t, 0, e->name, strlen(e->name)) ||
+	    table_set_name(t, 1, start, strlen(start)) ||
+	    table_set_name(t, 10, state, strlen(state)) ||
+	    table_set_name(t, 11, (char *)c->events.data, c->events.size) ||
+	    table_set_name(t, 12, e->machine, strlen(e->machine)))
+		return -ENOMEM;
+	table_set_real(t, 2, e->end_ns > e->start_ns ? (double)(e->end_ns - e->start_ns) / 1e9 : 0);
+	table_set_count(t, 3, e->samples);
+	table_set_count(t, 4, c->lost);
+	table_set_count(t, 5, c->unknown);
+	table_set_count(t, 6, c->windows);
+	table_set_count(t, 7, e->bytes);
+	table_set_count(t, 8, e->files);
+	table_set_count(t, 9, e->sealed);
+	return 0;
+}
+
 static struct table *make_table(const struct listing *l)
 {
 	struct table *t = table_new("epochs");
-	char start[40];
 
 	if (!t)
 		return NULL;
@@ -117,6 +165,8 @@ static struct table *make_table(const struct listing *l)
 	table_add_column(t, TABLE_NAME, "start", "start");
 	table_add_column(t, TABLE_REAL, "seconds", "seconds");
 	table_add_column(t, TABLE_COUNT, "samples", "samples");
+	table_add_column(t, TABLE_COUNT, "lost", "lost");
+	table_add_column(t, TABLE_COUNT, "unknown", "unknown");
 	table_add_column(t, TABLE_COUNT, "windows", "windows");
 	table_add_column(t, TABLE_COUNT, "bytes", "bytes");
 	table_add_column(t, TABLE_COUNT, "files", "files");
@@ -124,35 +174,23 @@ static struct table *make_table(const struct listing *l)
 	table_add_column(t, TABLE_NAME, NULL, "state");
 	table_add_column(t, TABLE_NAME, "events", "events");
 	table_add_column(t, TABLE_NAME, "machine", "machine");
-	for (size_t i = 0; i < l->count; i++) {
-		const struct db_epoch *e = l->epochs[i];
-		const char *state = e->sealed ? "sealed" : "open";
-
-		format_time(e->start_ns, start);
-		if (table_add_row(t) || table_set_name(t, 0, e->name, strlen(e->name)) ||
-		    table_set_name(t, 1, start, strlen(start)) ||
-		    table_set_name(t, 8, state, strlen(state)) ||
-		    table_set_name(t, 9, (char *)l->events[i].data, l->events[i].size) ||
-		    table_set_name(t, 10, e->machine, strlen(e->machine))) {
+	table_set_spare(t, 8, 1);
+	table_set_spare(t, 6, 2);
+	table_set_spare(t, 1, 3); /* the name has it too */
+	for (size_t i = 0; i < l->count; i++)
+		if (add_epoch(t, l->epochs[i], &l->contents[i])) {
 			table_free(t);
 			return NULL;
 		}
-		table_set_real(t, 2,
-			       e->end_ns > e->start_ns ? (double)(e->end_ns - e->start_ns) / 1e9
-						       : 0);
-		table_set_count(t, 3, e->samples);
-		table_set_count(t, 4, l->windows[i]);
-		table_set_count(t, 5, e->bytes);
-		table_set_count(t, 6, e->files);
-		table_set_count(t, 7, e->sealed);
-	}
 	return t;
 }
 
 static int show(struct listing *l, struct db_reader *reader, struct diag *diag)
 {
-	struct db_visitor visitor = {.want = see_profile,
-				     .rows = skip_rows,
+	struct db_visitor visitor = {.epoch = see_epoch,
+				     .want = see_profile,
+				     .rows = see_unknown,
+				     .counter = see_counter,
 				     .edges = see_edges,
 				     .damage = see_damage,
 				     .arg = l};
@@ -160,12 +198,11 @@ static int show(struct listing *l, struct db_reader *reader, struct diag *diag)
 	int r;
 
 	l->epochs = db_reader_selected(reader, &l->count);
-	l->events = calloc(l->count + 1, sizeof(*l->events));
-	l->windows = calloc(l->count + 1, sizeof(*l->windows));
-	if (!l->events || !l->windows)
+	l->contents = calloc(l->count + 1, sizeof(*l->contents));
+	if (!l->contents)
 		return diag_fail(diag, ENOMEM, "out of memory");
 	for (size_t i = 0; i < l->count; i++)
-		buf_init(&l->events[i], EVENT_NAMES_MAX_BYTES);
+		buf_init(&l->contents[i].events, EVENT_NAMES_MAX_BYTES);
 	r = db_reader_query(reader, &visitor, diag);
 	if (!r) {
 		t = make_table(l);
@@ -191,10 +228,9 @@ int cmd_epochs(int argc, char **argv)
 	r = report_open(&l.report, &path, &reader, &diag);
 	if (!r)
 		r = show(&l, reader, &diag);
-	for (size_t i = 0; l.events && i < l.count; i++)
-		buf_free(&l.events[i]);
-	free(l.events);
-	free(l.windows);
+	for (size_t i = 0; l.contents && i < l.count; i++)
+		buf_free(&l.contents[i].events);
+	free(l.contents);
 	report_header_free(&l.header);
 	db_reader_free(reader);
 	return r < 0 ? cmd_fail(&diag) : r;

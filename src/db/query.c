@@ -322,6 +322,8 @@ static int show_epoch(struct db_reader *r, struct query *q, const struct db_epoc
 	}
 	if (err < 0)
 		return err;
+	if (q->v->epoch)
+		q->v->epoch(q->v->arg, epoch);
 	for (size_t i = 0; i < e.pack_count && err == 0; i++)
 		err = show_pack(q, e.packs[i]);
 	epoch_close(&e);

@@ -66,6 +66,8 @@ struct db_edge_row {
  * only.
  */
 struct db_visitor {
+	/* What follows is of this epoch: one of db_reader_selected's. */
+	void (*epoch)(void *arg, const struct db_epoch *epoch);
 	/* False: skip this profile's rows (they are not decoded). */
 	bool (*want)(void *arg, const struct db_profile *p);
 	/* Rows in rising order of offset. */

@@ -52,7 +52,8 @@ machine beta 1700000000 remote 30
 check "each machine has its folder" test -d two.db/alpha -a -d two.db/beta
 
 check_status "epochs" 0 "$culprit" epochs -i two.db --json
-check "of both, which began at the same time" python 'assert sorted(r["machine"] for r in rows) == ["alpha", "beta"], rows'
+check "of both, which began at the same time, each with its own" python 'assert {r["machine"]: r["events"] for r in rows} == {"alpha": "cycles", "beta": "cycles"}
+assert sorted(r["machine"] for r in rows) == ["alpha", "beta"], rows'
 check_status "epochs of one" 0 "$culprit" epochs -i two.db --machine 'b*' --json
 check "are its own" python 'assert [r["machine"] for r in rows] == ["beta"]'
 

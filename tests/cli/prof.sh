@@ -191,6 +191,18 @@ check_match "lists them" out '^20231114T221320Z +2023-11-14T22:13:20Z +60\.00 +4
 check_status "epochs --json" 0 "$culprit" epochs -i two.db --json
 check "in order" python 'assert [r["samples"] for r in rows] == [4, 6] and rows[0]["sealed"] == 1 and rows[0]["events"] == "cycles" and rows[0]["machine"] == "m1", rows'
 check_status "epochs --csv" 0 "$culprit" epochs -i two.db --csv
+{
+	printf 'epoch\t1700000000\t1700000060\nsample\t1\t11\t/x\tcycles\t1000\t16\t40\tcomm=x\n'
+	printf 'sample\t9\t\t[unknown]\tcycles\t1000\t64\t3\tcomm=x\nsample\t9\t\t[unknown]\tfaults\t9\t80\t2\tcomm=y\n'
+	printf 'counter\tcycles\t1000\tlost.memory\t7\ncounter\t-\t0\tlost.spill\t4\ncounter\t-\t0\toutside\t99\n'
+	printf 'epoch\t1700000100\t1700000160\nsample\t1\t11\t/x\tcycles\t1000\t16\t6\tcomm=x\n'
+} | "$mkdb" losses.db m1
+check_status "epochs of losses" 0 "$culprit" epochs -i losses.db
+check_match "have them beside the samples" out '^20231114T221320Z +2023-11-14T22:13:20Z +60\.00 +45 +11 +5 +0 '
+check_status "as JSON" 0 "$culprit" epochs -i losses.db --json
+check "each epoch its own" python 'assert [(r["samples"], r["lost"], r["unknown"], r["events"]) for r in rows] == [(45, 11, 5, "cycles, faults"), (6, 0, 0, "cycles")], rows'
+check_status "as CSV" 0 "$culprit" epochs -i losses.db --csv
+check_match "with their columns" out '^name,start,seconds,samples,lost,unknown,windows,'
 check_status "epochs of nothing" 1 "$culprit" epochs -i none.db
 check_status "epochs of a file" 1 "$culprit" epochs -i app
 
