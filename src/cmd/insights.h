@@ -28,7 +28,7 @@ enum { INSIGHTS_CLASSIC = REPORT_OPTION_END, INSIGHTS_OPTION_END };
 /* What --cause may be, for a shell to offer. */
 #define INSIGHTS_CAUSES                                                                            \
 	"dcache dtlb icache itlb branch_mispredict store_buffer store_forward divider dependency " \
-	"port front_end lock fence assist page_fault syscall unexplained"
+	"port front_end lock fence assist page_fault syscall interrupts_off unexplained"
 
 /* clang-format off */
 #define INSIGHTS_OPTIONS                                                                           \

@@ -199,5 +199,9 @@ for report in "calc hot" stalls summary "cfg hot"; do
 	# shellcheck disable=SC2086
 	refuse "what does not parse in $report" 2 'position 5' $report -i a.db --metric 'x = * 2'
 done
-refuse "no such event in top" 1 "no event 'nope'; there are: cpu-clock" top -b -n 1 -e cpu-clock --metric x=nope
+if "$culprit" record -q -e cpu-clock -F 100 -o may.db -- true 2>why; then
+	refuse "no such event in top" 1 "no event 'nope'; there are: cpu-clock" top -b -n 1 -e cpu-clock --metric x=nope
+else
+	skip "no such event in top" "this machine cannot sample: $(head -n 1 why)"
+fi
 tap_end
