@@ -4,6 +4,7 @@
 #include <string.h>
 #include "analyze/call_graph.h"
 #include "analyze/stack_reader.h"
+#include "db/touches.h"
 #include "util/num.h"
 
 #define ARCS_MAX   (1u << 22)
@@ -149,8 +150,8 @@ static int take_edge(struct counting *c, uint32_t image, const struct db_profile
 
 static bool want_edges(void *arg, const struct db_profile *p)
 {
-	(void)arg, (void)p;
-	return true;
+	(void)arg;
+	return !db_event_is_touches(p->event);
 }
 
 static bool want_no_rows(void *arg, const struct db_profile *p)

@@ -80,6 +80,10 @@ void culprit_limits_of(const struct machine_core *core, struct culprit_limits *r
 		.itlb_pages = 64,
 		.line_bytes = 64,
 		.page_bytes = 4096,
+		.cache_lines = {16.0 * core->cache_kbytes[0], 16.0 * core->cache_kbytes[1],
+				16.0 * core->cache_kbytes[2]},
+		.dtlb_pages = {core->dtlb_pages[0], core->dtlb_pages[1]},
+		.dtlb_cycles = 8,
 	};
 }
 
@@ -488,7 +492,8 @@ static void prefer_misses(struct culprit *list, uint32_t count)
 	uint32_t miss = 0;
 	if (list[0].cause != CULPRIT_DEPENDENCY || !list[0].is_static)
 		return;
-	while (miss < count && (list[miss].is_static || list[miss].cause != CULPRIT_DCACHE))
+	while (miss < count && (list[miss].is_static || (list[miss].cause != CULPRIT_DCACHE &&
+							 list[miss].cause != CULPRIT_DTLB)))
 		miss++;
 	if (miss == count || list[miss].likely < list[0].likely / 4)
 		return;

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include "analyze/data_footprint.h"
 #include "cfg/cfg.h"
 #include "cfg/loops.h"
 #include "isa/operands.h"
@@ -48,10 +49,11 @@ char culprit_letter(enum culprit_cause c);	 /* 'd': in bubbles */
 enum culprit_cause culprit_by_name(const char *name);
 
 struct culprit {
-	uint8_t cause;	/* enum culprit_cause */
-	uint8_t level;	/* of dcache: the cache that had it at best, 2 or 3, or 4: memory; else 0 */
-	uint8_t reg;	/* of dependency: the register (isa/operands.h), else ISA_REG_NONE */
-	bool is_static; /* the core's own limits explain it: nothing missed or was mispredicted */
+	uint8_t cause; /* enum culprit_cause */
+	uint8_t level; /* of dcache: the cache that had it at best, 2 or 3, or 4: memory; else 0 */
+	uint8_t reg;   /* of dependency: the register (isa/operands.h), else ISA_REG_NONE */
+	bool level_sure; /* the lines that the load goes to tell it, not how long it took */
+	bool is_static;	 /* the core's own limits explain it: nothing missed or was mispredicted */
 	/* Cycles an execution of the stalled instruction: explained by nothing else, at most, and
 	 * the share that the weight of the evidence gives it (by which the list is ordered). */
 	double low, high, likely;
@@ -85,6 +87,7 @@ struct culprit_limits {
 	double l1, l2, l3, memory, page_walk, mispredict, store_forward_blocked, assist;
 	double issue_width, icache_lines, itlb_pages, store_buffer;
 	double line_bytes, page_bytes;
+	double cache_lines[3], dtlb_pages[2], dtlb_cycles; /* cycles: when only the second has it */
 };
 void culprit_limits_of(const struct machine_core *core, struct culprit_limits *ret);
 
@@ -104,6 +107,7 @@ struct culprit_view {
 	const bool *edge_known;		     /* there is evidence of this edge's share */
 	const struct cfg_loops *loops;	     /* of the function's blocks; NULL: not known */
 	const struct culprit_events *events; /* NULL: none was sampled beside time */
+	const struct data_footprint *data;   /* of each instruction's load; NULL: not known */
 	struct culprit_limits limits;
 	struct culprit_footprint footprint;
 	bool masks; /* as of struct charge_request */

@@ -36,6 +36,72 @@ static struct reach find_reach(const struct culprit_view *v, uint32_t at,
 			      bytes >= v->limits.page_bytes / 2 ? 1 : 0.25 * pages};
 }
 
+/* Of accesses to any of so many alike: those that something with room for fewer lets pass. */
+static double beyond(double room, double used)
+{
+	return used > room ? 1 - room / used : 0;
+}
+
+/* What the lines and pages that a load goes to say: cycles that it waits for each on average, if
+ * it goes to all alike and nothing else is in the way. */
+static void weigh_footprint(const struct culprit_limits *l, const struct data_footprint *f,
+			    struct reach *r)
+{
+	double lines = isinf(f->lines.most) ? INFINITY : f->lines.likely;
+	double pages = isinf(f->pages.most) ? INFINITY : f->pages.likely;
+	double misses = beyond(l->cache_lines[0], lines) * (l->l2 - l->l1) +
+			beyond(l->cache_lines[1], lines) * (l->l3 - l->l2) +
+			beyond(l->cache_lines[2], lines) * (l->memory / 4 - l->l3);
+	double walks = beyond(l->dtlb_pages[0], pages) * l->dtlb_cycles +
+		       beyond(l->dtlb_pages[1], pages) * l->page_walk / 4;
+	double both = r->line_weight + r->page_weight;
+
+	misses *= r->lines;
+	walks *= r->pages;
+	if (misses + walks > 0) {
+		r->line_weight = both * misses / (misses + walks);
+		r->page_weight = both * walks / (misses + walks);
+	}
+}
+
+/*
+ * What fits with room to spare is gone only when others took its place, as with a fixed place.
+ * Half of the cache or of the translations is what a load is granted.
+ */
+static void bound_footprint(const struct culprit_limits *l, const struct data_footprint *f,
+			    struct reach *r)
+{
+	if (2 * f->lines.most <= l->cache_lines[0]) {
+		r->lines = fmin(r->lines, 0.3);
+		r->line_weight = fmin(r->line_weight, 0.1);
+	}
+	if (2 * f->pages.most <= l->dtlb_pages[1])
+		r->pages = fmin(r->pages, 0.05);
+	if (2 * f->pages.most <= l->dtlb_pages[0])
+		r->page_weight = fmin(r->page_weight, 0.02);
+}
+
+/* The smallest cache that has room for so many lines; 4: memory. */
+static uint8_t level_of(const struct culprit_limits *l, double lines)
+{
+	return lines <= l->cache_lines[1] ? 2 : lines <= l->cache_lines[2] ? 3 : 4;
+}
+
+/* The level that the latency tells, within what the lines allow. */
+static void set_level(const struct culprit_limits *l, const struct data_footprint *f,
+		      struct culprit *c)
+{
+	uint8_t least = level_of(l, f->lines.least), most = level_of(l, f->lines.most);
+
+	if (f->lines.least <= l->cache_lines[0])
+		return; /* it would be in the first: others put it somewhere */
+	if (least == most)
+		c->level = least;
+	else if (c->level)
+		c->level = c->level < least ? least : c->level > most ? most : c->level;
+	c->level_sure = least == most;
+}
+
 /* Where the line came from at best, by the cycles that a miss takes. */
 static uint8_t find_level(const struct culprit_limits *l, double cycles)
 {
@@ -53,16 +119,26 @@ static void suspect_misses(struct culprit_case *c, uint32_t at, double share, do
 	const struct culprit_limits *l = &v->limits;
 	uint64_t blame = v->function->instructions[at].address;
 	struct reach r = find_reach(v, at, memory, written_before);
-	double misses = share * r.lines, walks = share * r.pages;
+	const struct data_footprint *data =
+		v->data && v->data[at].windows > 0 ? &v->data[at] : NULL;
+	if (data) {
+		weigh_footprint(l, data, &r);
+		bound_footprint(l, data, &r);
+	}
+	double misses = share * r.lines, walks = share * r.pages, walk = walks * l->page_walk;
 	if (v->events && v->events[at].cache_misses >= 0)
 		misses = fmin(misses, 1.5 * share * v->events[at].cache_misses);
 	if (v->events && v->events[at].dtlb_misses >= 0)
-		walks = fmin(walks, 1.5 * share * v->events[at].dtlb_misses);
+		walk = fmin(walks, 1.5 * share * v->events[at].dtlb_misses) * l->page_walk;
+	else if (data && 2 * data->pages.most > l->dtlb_pages[0])
+		walk = fmax(walk, share * l->dtlb_cycles);
 	struct culprit_suspect *s = culprit_suspect(c, CULPRIT_DCACHE, misses * l->memory,
 						    weight * r.line_weight, blame);
 	if (s && misses > 0)
 		s->culprit.level = find_level(l, c->cycles / fmin(1, misses));
-	culprit_suspect(c, CULPRIT_DTLB, walks * l->page_walk, weight * r.page_weight, blame);
+	if (s && data)
+		set_level(l, data, &s->culprit);
+	culprit_suspect(c, CULPRIT_DTLB, walk, weight * r.page_weight, blame);
 }
 
 void culprit_suspect_data(struct culprit_case *c, uint32_t at, double share, double weight)

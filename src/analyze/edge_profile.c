@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "db/touches.h"
 
 #define NO_IMAGE UINT32_MAX
 
@@ -18,9 +19,12 @@ void edge_profile_free(struct edge_profile *p)
 {
 	if (!p)
 		return;
-	for (size_t i = 0; i < p->image_count; i++)
+	for (size_t i = 0; i < p->image_count; i++) {
 		free(p->images[i].rows);
+		free(p->touches[i].rows);
+	}
 	free(p->images);
+	free(p->touches);
 	free(p);
 }
 
@@ -68,23 +72,27 @@ static int take_edges(void *arg, const struct db_profile *p, const struct db_edg
 {
 	struct reading *r = arg;
 	uint32_t from = find_image(r, p->image), to;
+	bool are_touches = db_event_is_touches(p->event);
+	struct edge_profile *e = r->profile;
 	int err = 0;
 	for (size_t i = 0; i < n && !err; i++) {
 		to = rows[i].to_image ? find_image(r, rows[i].to_image) : from;
 		if (from == NO_IMAGE || to == NO_IMAGE) {
-			r->profile->elsewhere += rows[i].count;
+			e->elsewhere += are_touches ? 0 : rows[i].count;
 			continue;
 		}
-		if (rows[i].from == DB_EDGE_START)
-			r->profile->windows += rows[i].count;
+		if (are_touches)
+			;
+		else if (rows[i].from == DB_EDGE_START)
+			e->windows += rows[i].count;
 		else if (rows[i].to != DB_EDGE_END)
-			r->profile->passes += rows[i].count;
+			e->passes += rows[i].count;
 		struct evidence_edge row = {.from = rows[i].from,
 					    .to = rows[i].to,
 					    .count = rows[i].count,
 					    .to_image = to,
 					    .windows = rows[i].windows};
-		err = add_row(r, &r->profile->images[from], &row);
+		err = add_row(r, are_touches ? &e->touches[from] : &e->images[from], &row);
 	}
 	return err;
 }
@@ -116,8 +124,11 @@ int edge_profile_read(const struct query *q, struct db_reader *reader, struct ed
 	int err = r.profile ? 0 : -ENOMEM;
 	if (!err) {
 		r.profile->images = calloc(count + 1, sizeof(*r.profile->images));
-		r.profile->image_count = count;
-		err = r.profile->images ? 0 : -ENOMEM;
+		r.profile->touches = calloc(count + 1, sizeof(*r.profile->touches));
+		if (r.profile->images && r.profile->touches)
+			r.profile->image_count = count;
+		else
+			err = -ENOMEM;
 	}
 	if (err < 0)
 		diag_fail(diag, -err, "out of memory for edges");

@@ -16,7 +16,8 @@ struct edge_list {
 };
 
 struct edge_profile {
-	struct edge_list *images; /* for each image of the query */
+	struct edge_list *images;  /* for each image of the query */
+	struct edge_list *touches; /* likewise; from: a load, to: what it read (db/touches.h) */
 	size_t image_count;
 	uint64_t passes, windows; /* sums: outcomes, and windows begun */
 	uint64_t elsewhere;	  /* passes that lead to or from an image that was not selected */

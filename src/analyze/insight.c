@@ -25,6 +25,7 @@ struct work {
 	bool *edge_known;
 	struct culprit_site *sites;
 	struct culprit_events *events;
+	struct data_footprint *data; /* NULL: no window saw a load of the image */
 	struct insight *result;
 };
 
@@ -49,6 +50,7 @@ static void work_free(struct work *w)
 	free(w->edge_known);
 	free(w->sites);
 	free(w->events);
+	free(w->data);
 }
 
 static int work_allocate(struct work *w)
@@ -201,6 +203,18 @@ static int set_events(struct work *w)
 	return 0;
 }
 
+static int set_data(struct work *w)
+{
+	const struct insight_image *image = w->image;
+	if (!image->touch_count)
+		return 0;
+	w->data = calloc(w->f->instruction_count + 1, sizeof(*w->data));
+	for (uint32_t i = 0; i < w->f->instruction_count && w->data; i++)
+		w->data[i] = data_footprint_of(image->touches, image->touch_count,
+					       w->f->instructions[i].address);
+	return w->data ? 0 : -ENOMEM;
+}
+
 static int find_culprits(struct work *w, struct culprit_list *lists)
 {
 	struct culprit_view v = {
@@ -217,6 +231,7 @@ static int find_culprits(struct work *w, struct culprit_list *lists)
 		.edge_known = w->edge_known,
 		.loops = w->loops,
 		.events = w->events,
+		.data = w->data,
 		.limits = w->all->limits,
 		.footprint = w->image->footprint,
 		.masks = w->image->masks,
@@ -242,7 +257,8 @@ static void fill_instructions(struct work *w, const struct culprit_list *lists)
 			/* How long a miss takes is only as well known as how many there were. */
 			for (uint32_t c = 0;
 			     count.confidence == FREQUENCY_LOW && c < lists[i].count; c++)
-				lists[i].list[c].level = 0;
+				if (!lists[i].list[c].level_sure)
+					lists[i].list[c].level = 0;
 			r->instructions[i] = (struct insight_instruction){
 				.address = w->f->instructions[i].address,
 				.shown = shown_at(w, i),
@@ -387,6 +403,8 @@ static int analyze(struct work *w, struct diag *diag)
 		set_sites(w);
 		err = set_events(w);
 	}
+	if (!err)
+		err = set_data(w);
 	if (!err) {
 		lists = calloc(w->f->instruction_count + 1, sizeof(*lists));
 		err = lists ? find_culprits(w, lists) : -ENOMEM;

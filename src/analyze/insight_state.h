@@ -35,6 +35,8 @@ struct insight_image {
 	struct culprit_kinds *kinds;
 	struct evidence_sample *samples, *executed; /* of time, of instructions */
 	size_t sample_count, executed_count;
+	const struct evidence_edge *touches; /* of the edge profile, joined */
+	size_t touch_count;
 	uint64_t total;			    /* of samples */
 	bool masks;			    /* its samples may have waited: see masked.h */
 	uint32_t number;		    /* in the evidence */

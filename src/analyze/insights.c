@@ -250,9 +250,12 @@ static int estimate(struct insights *all, enum frequency_method method, struct d
 	for (size_t i = 0; i < all->image_count && !err; i++) {
 		struct insight_image *image = &all->images[i];
 		struct edge_list *edges = &all->edges->images[i];
+		struct edge_list *touches = &all->edges->touches[i];
 		size_t kept = 0;
 		if (!image->part)
 			continue;
+		image->touches = touches->rows;
+		image->touch_count = data_touches_join(touches->rows, touches->count);
 		for (size_t k = 0; k < edges->count; k++) {
 			struct evidence_edge e = edges->rows[k];
 			e.to_image = all->images[e.to_image].number;

@@ -70,6 +70,7 @@ struct interpret {
 	struct wire_strip strip;
 
 	wire_u64 value; /* what interpret_load() read */
+	wire_u64 random;
 	wire_u32 stores;
 	/* A window's number and above which word; those of former windows are free. */
 	wire_u32 number;

@@ -174,6 +174,25 @@ INTERPRET_FUNCTION int interpret_store_wide(struct interpret *s, wire_u64 addres
 	return 0;
 }
 
+/* Keeps the load, or one of those before (Vitter's reservoir, but for the first). */
+static inline void interpret_touch(struct interpret *s)
+{
+	wire_u32 place = s->window.loads++;
+
+	if (place >= WIRE_WINDOW_TOUCHES) {
+		s->random = s->random * 6364136223846793005ull + 1442695040888963407ull;
+		place = (s->random >> 32) * s->window.loads >> 32;
+		if (place == 0 || place >= WIRE_WINDOW_TOUCHES)
+			return;
+	}
+
+	struct wire_touch *t = &s->window.touch[place & (WIRE_WINDOW_TOUCHES - 1)];
+
+	t->line = s->address >> 6;
+	t->at.slot = s->mapping.slot;
+	t->at.offset = s->pc + s->mapping.shift;
+}
+
 /* The address of the memory operand. */
 static inline void interpret_address(struct interpret *s)
 {
@@ -186,6 +205,10 @@ static inline void interpret_address(struct interpret *s)
 		address += s->fs_base;
 	s->address = address;
 	s->address_known = interpret_is_known(s, base) & interpret_is_known(s, index);
+	if (s->address_known && m->mode & (MICRO_A_MEMORY | MICRO_B_MEMORY) &&
+	    (index != MICRO_NO_REGISTER ||
+	     (base != 4 && base != MICRO_RIP && base != MICRO_NO_REGISTER)))
+		interpret_touch(s);
 }
 
 #endif

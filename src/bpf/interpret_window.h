@@ -311,6 +311,7 @@ static inline void interpret_begin(struct interpret *s)
 	__builtin_memset(s->vector_known, 0, sizeof(s->vector_known));
 	s->window.instructions = 0;
 	s->window.edge_count = 0;
+	s->window.loads = 0;
 	s->window.end_reason = WIRE_END_FULL;
 }
 

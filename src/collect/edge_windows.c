@@ -4,12 +4,16 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
+#include "db/touches.h"
+#include "util/hash.h"
 
 #define LONGEST 15 /* bytes of an instruction */
 
 struct edge_windows {
 	struct edge_windows_config config;
-	uint32_t batch_number, event;
+	uint32_t batch_number, event, touch_event;
+	uint64_t key; /* of the hashes of addresses; never told */
 	struct edge_windows_counters counters;
 };
 
@@ -19,7 +23,8 @@ struct edge_windows *edge_windows_new(const struct edge_windows_config *config)
 
 	if (w)
 		w->config = *config;
-	if (w && edge_windows_begin_batch(w)) {
+	if (w && (getrandom(&w->key, sizeof(w->key), GRND_NONBLOCK) != sizeof(w->key) ||
+		  edge_windows_begin_batch(w))) {
 		free(w);
 		return NULL;
 	}
@@ -34,9 +39,12 @@ void edge_windows_free(struct edge_windows *w)
 int edge_windows_begin_batch(struct edge_windows *w)
 {
 	static const struct db_event event = {EDGE_EVENT, 0, DB_EVENT_USER};
+	static const struct db_event touches = {DB_TOUCH_EVENT, 0, DB_EVENT_USER};
+	int r;
 
 	w->batch_number++;
-	return db_batch_event(w->config.batch, &event, &w->event);
+	r = db_batch_event(w->config.batch, &event, &w->event);
+	return r ? r : db_batch_event(w->config.batch, &touches, &w->touch_event);
 }
 
 void edge_windows_read_counters(const struct edge_windows *w, struct edge_windows_counters *ret)
@@ -72,14 +80,34 @@ static int find_spot(struct edge_windows *w, struct wire_place place, struct spo
 struct row {
 	const struct wire_place *from, *to;
 	uint64_t count;
+	const struct wire_touch *touch; /* instead: that */
+	uint32_t process;		/* whose memory it is */
 };
+
+static int add_touch(struct edge_windows *w, const struct row *row)
+{
+	uint64_t line = row->touch->line, page = line / DB_TOUCH_PAGE_LINES;
+	struct db_edge e = {.event = w->touch_event};
+	struct spot at;
+	int r = find_spot(w, row->touch->at, &at);
+
+	if (r)
+		return r == -ENOENT ? 0 : r; /* in code that has no file: nobody could be told */
+	e.image = e.to_image = at.image;
+	e.from = at.offset;
+	e.to = db_touch_place(hash_u64(hash_u64(page ^ w->key) ^ row->process), line);
+	return db_batch_edge(w->config.batch, &e, 1, 1);
+}
 
 static int add_row(struct edge_windows *w, const struct row *row)
 {
 	struct db_edge e = {.event = w->event, .from = DB_EDGE_START, .to = DB_EDGE_END};
 	struct spot from, to;
-	int r = find_spot(w, row->from ? *row->from : *row->to, &from);
+	int r;
 
+	if (row->touch)
+		return add_touch(w, row);
+	r = find_spot(w, row->from ? *row->from : *row->to, &from);
 	if (!r)
 		r = find_spot(w, row->to ? *row->to : *row->from, &to);
 	if (r)
@@ -121,22 +149,41 @@ static uint64_t count_passes(const struct wire_window *window, unsigned i)
 	return count;
 }
 
+/* Each load once: where it went next in the same window is no other draw. */
+static int store_touches(struct edge_windows *w, const struct wire_window *window)
+{
+	uint32_t count = window->loads < WIRE_WINDOW_TOUCHES ? window->loads : WIRE_WINDOW_TOUCHES;
+	const struct wire_touch *t = window->touch;
+	int r = 0;
+
+	for (uint32_t i = 0, k; i < count && !r; i++) {
+		struct row row = {.touch = &t[i], .process = window->process};
+
+		for (k = 0; t[k].at.slot != t[i].at.slot || t[k].at.offset != t[i].at.offset;)
+			k++;
+		if (k == i)
+			r = store_row(w, &row);
+	}
+	return r;
+}
+
 static int store(struct edge_windows *w, const struct wire_window *window)
 {
-	struct row start = {NULL, &window->start, 1}, end = {&window->end, NULL, 1};
+	struct row start = {.to = &window->start, .count = 1};
+	struct row end = {.from = &window->end, .count = 1};
 	int r = store_row(w, &start);
 
 	for (unsigned i = 0; i < window->edge_count && !r; i++) {
 		const struct wire_edge *e = &window->edge[i];
 		struct wire_place from = {e->from_slot, e->from}, to = {e->to_slot, e->to};
-		struct row row = {&from, &to, count_passes(window, i)};
+		struct row row = {.from = &from, .to = &to, .count = count_passes(window, i)};
 
 		if (row.count)
 			r = store_row(w, &row);
 	}
 	if (!r)
 		r = store_row(w, &end);
-	return r;
+	return r ? r : store_touches(w, window);
 }
 
 /* Whether straight-line code can lead from one place to the other. */

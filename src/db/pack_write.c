@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "db/touches.h"
 #include "util/hash.h"
 #include "util/num.h"
 
@@ -18,6 +19,9 @@ struct pack_writer {
 	struct rows_builder *rows;
 	struct edges_builder *edges; /* NULL before the first */
 	struct stacks_builder *stacks;
+	struct image_id touch_image; /* of the last touch, its load, and the load's so far */
+	uint64_t touch_from;
+	uint32_t touch_count;
 	struct intern *labels;	    /* names of images, numbered as in the catalog */
 	struct image_id last_image; /* whose label was added last */
 	struct buf entries;	    /* of struct catalog_entry; labels are indexes until the end */
@@ -223,10 +227,26 @@ int pack_add_row(struct pack_writer *w, const struct db_row *row)
 	return r;
 }
 
+/* Whether a load has enough touches without this one. */
+static bool is_touch_too_many(struct pack_writer *w, const struct db_edge_item *e)
+{
+	if (!db_event_is_touches(e->event))
+		return false;
+	if (w->touch_count && w->touch_from == e->from &&
+	    memcmp(&w->touch_image, e->image, sizeof(w->touch_image)) == 0)
+		return w->touch_count++ >= DB_TOUCHES_MAX;
+	w->touch_image = *e->image;
+	w->touch_from = e->from;
+	w->touch_count = 1;
+	return false;
+}
+
 int pack_add_edge(struct pack_writer *w, const struct db_edge_item *e)
 {
 	int r = rows_put(w);
 
+	if (is_touch_too_many(w, e))
+		return r;
 	if (r == 0 && !w->edges) {
 		w->edges = edges_builder_new();
 		r = w->edges ? 0 : -ENOMEM;

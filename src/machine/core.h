@@ -74,6 +74,8 @@ struct machine_core {
 	uint8_t mispredict_cycles;
 	uint8_t l1_cycles, l1_indexed_extra, l1_vector_extra, l2_cycles, l3_cycles;
 	uint16_t memory_cycles;	      /* about, at 4 GHz and one socket */
+	uint32_t cache_kbytes[3];     /* of data; the third as it is on most of these processors */
+	uint16_t dtlb_pages[2];	      /* of 4 KB, that the first and second level translate */
 	uint8_t store_forward_cycles; /* from the stored data to the load's result */
 	bool renames_memory;	      /* a load finds its store when it is renamed: no latency */
 	bool renames_indexed;	      /* also with an index */

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "db/reader.h"
+#include "db/touches.h"
 
 struct dump {
 	bool any;
@@ -62,6 +63,12 @@ static void print_offset(uint64_t offset)
 		printf("%" PRIu64, offset);
 }
 
+static bool want_edges(void *arg, const struct db_profile *p)
+{
+	(void)arg;
+	return !db_event_is_touches(p->event);
+}
+
 static int print_edges(void *arg, const struct db_profile *p, const struct db_edge_row *rows,
 		       size_t n)
 {
@@ -95,8 +102,11 @@ static void print_damage(void *arg, const char *what)
 int main(int argc, char **argv)
 {
 	struct dump d = {0};
-	struct db_visitor visitor = {
-		.rows = print_rows, .edges = print_edges, .damage = print_damage, .arg = &d};
+	struct db_visitor visitor = {.rows = print_rows,
+				     .want_edges = want_edges,
+				     .edges = print_edges,
+				     .damage = print_damage,
+				     .arg = &d};
 	struct db_reader *reader = NULL;
 	struct diag diag = {0};
 	int error;

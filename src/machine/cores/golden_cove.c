@@ -61,6 +61,8 @@ const struct machine_core machine_core_alderlake_p = {
 	.l2_cycles = 15,
 	.l3_cycles = 68,
 	.memory_cycles = 400,
+	.cache_kbytes = {48, 1280, 30720},
+	.dtlb_pages = {96, 2048},
 	GOLDEN_COVE,
 };
 
@@ -71,5 +73,7 @@ const struct machine_core machine_core_sapphirerapids = {
 	.l2_cycles = 15,
 	.l3_cycles = 100,
 	.memory_cycles = 430,
+	.cache_kbytes = {48, 2048, 61440},
+	.dtlb_pages = {96, 2048},
 	GOLDEN_COVE,
 };
