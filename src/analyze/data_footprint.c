@@ -12,8 +12,6 @@
  */
 #define LEAST_TWICE 4
 #define FEW_ONCE    0.05
-/* What a part of the pages says of all of them is uncertain by so much besides. */
-#define CUT_SLACK 1.25
 
 static int compare_touches(const void *pa, const void *pb)
 {
@@ -51,20 +49,18 @@ static void tally_add(struct tally *t, uint64_t count)
 	t->windows += (double)count;
 }
 
-/* part: of all places, that the tally is of. */
-static struct data_count estimate(const struct tally *t, double part)
+/* part: of all places, that the tally is of; slack: by which it may be larger or smaller. */
+static struct data_count estimate(const struct tally *t, double part, double slack)
 {
-	double pairs = t->once * (t->once - 1) / 2, slack = part < 1 ? CUT_SLACK : 1;
+	double pairs = t->once * (t->once - 1) / 2, more = (t->once + 1) * (t->once + 2) / 2;
 	double twice = t->twice + 1;
 	struct data_count c = {
 		.least = (t->seen + pairs / (twice + 2 * sqrt(twice))) / part / slack,
 		.likely = (t->seen + pairs / twice) / part,
 		.most = INFINITY,
 	};
-	if (t->once <= FEW_ONCE * t->windows)
-		c.most = c.likely * slack;
-	else if (t->twice >= LEAST_TWICE)
-		c.most = (t->seen + pairs / (t->twice - sqrt(t->twice))) / part * slack;
+	if (t->twice >= LEAST_TWICE || t->once <= FEW_ONCE * t->windows)
+		c.most = (t->seen + more / fmax(1, t->twice - sqrt(t->twice))) / part * slack;
 	c.most = fmax(c.most, c.likely);
 	return c;
 }
@@ -72,7 +68,7 @@ static struct data_count estimate(const struct tally *t, double part)
 static struct data_footprint footprint(const struct evidence_edge *t, size_t count, bool is_cut)
 {
 	struct tally lines = {0}, pages = {0};
-	double part = 1;
+	double part = 1, slack = 1;
 	uint64_t last = t[count - 1].to / DB_TOUCH_PAGE_LINES, page, windows;
 	for (size_t i = 0; i < count;) {
 		page = t[i].to / DB_TOUCH_PAGE_LINES;
@@ -84,12 +80,14 @@ static struct data_footprint footprint(const struct evidence_edge *t, size_t cou
 		}
 		tally_add(&pages, windows);
 	}
-	if (is_cut)
+	if (is_cut) { /* two deviations of how many pages are in a part of so many */
 		part = fmin(1, ((double)last + 1) / ((double)UINT32_MAX + 1));
+		slack = 1 + 2 / sqrt(pages.seen);
+	}
 	if (lines.windows < LEAST_WINDOWS)
 		return (struct data_footprint){0};
-	return (struct data_footprint){lines.windows, estimate(&lines, part),
-				       estimate(&pages, part)};
+	return (struct data_footprint){lines.windows, estimate(&lines, part, slack),
+				       estimate(&pages, part, slack)};
 }
 
 struct data_footprint data_footprint_of(const struct evidence_edge *touches, size_t count,

@@ -70,7 +70,11 @@ struct interpret {
 	struct wire_strip strip;
 
 	wire_u64 value; /* what interpret_load() read */
-	wire_u64 random;
+
+	/* Loads that might be touches: so far, which one is chosen, where the present one is. */
+	wire_u32 loads, choice;
+	wire_u64 chosen, random;
+
 	wire_u32 stores;
 	/* A window's number and above which word; those of former windows are free. */
 	wire_u32 number;

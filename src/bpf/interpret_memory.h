@@ -174,20 +174,19 @@ INTERPRET_FUNCTION int interpret_store_wide(struct interpret *s, wire_u64 addres
 	return 0;
 }
 
-/* Keeps the load, or one of those before (Vitter's reservoir, but for the first). */
+/* The first load's touches are kept until the chosen one comes, and from then on that one's. */
 static inline void interpret_touch(struct interpret *s)
 {
-	wire_u32 place = s->window.loads++;
+	wire_u32 number = s->loads++, place = s->window.touch_count;
 
-	if (place >= WIRE_WINDOW_TOUCHES) {
-		s->random = s->random * 6364136223846793005ull + 1442695040888963407ull;
-		place = (s->random >> 32) * s->window.loads >> 32;
-		if (place == 0 || place >= WIRE_WINDOW_TOUCHES)
-			return;
-	}
+	if (number == 0 || number == s->choice)
+		s->chosen = s->pc;
+	if (s->pc != s->chosen || place >= WIRE_WINDOW_TOUCHES)
+		return;
 
 	struct wire_touch *t = &s->window.touch[place & (WIRE_WINDOW_TOUCHES - 1)];
 
+	s->window.touch_count = place + 1;
 	t->line = s->address >> 6;
 	t->at.slot = s->mapping.slot;
 	t->at.offset = s->pc + s->mapping.shift;

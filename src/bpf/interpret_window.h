@@ -311,7 +311,10 @@ static inline void interpret_begin(struct interpret *s)
 	__builtin_memset(s->vector_known, 0, sizeof(s->vector_known));
 	s->window.instructions = 0;
 	s->window.edge_count = 0;
-	s->window.loads = 0;
+	s->window.touch_count = 0;
+	s->loads = 0;
+	s->random = s->random * 6364136223846793005ull + 1442695040888963407ull; /* Knuth's */
+	s->choice = s->random >> 32 & (WIRE_TOUCH_CHOICE - 1);
 	s->window.end_reason = WIRE_END_FULL;
 }
 

@@ -78,15 +78,17 @@ struct wire_edge {
 
 /*
  * A load of the window: which instruction, and the line (of 64 bytes) of the process's memory that
- * it read. The first of the window is always among them, the others are of all with equal chance.
- * Loads at fixed addresses and next to the stack pointer are left out: they hardly miss.
+ * it read. Of two loads, the window's first and another that chance chose, each time that the
+ * window comes by. Loads at fixed addresses and next to the stack pointer hardly miss and are left
+ * out.
  */
 struct wire_touch {
 	wire_u64 line;
 	struct wire_place at;
 };
 
-#define WIRE_WINDOW_TOUCHES 4 /* a power of two */
+#define WIRE_TOUCH_CHOICE   16 /* the other is one of the first so many; a power of two */
+#define WIRE_WINDOW_TOUCHES 8  /* a power of two */
 
 /* Why a window ended; the numbers are stable within one build only. */
 enum wire_end {
@@ -128,7 +130,7 @@ struct wire_window {
 	wire_u64 address;      /* of end, in the process */
 	struct wire_file file; /* of end, if it has no slot and the reason is NO_FILE */
 	wire_u64 file_offset;  /* of end in file, likewise */
-	wire_u32 loads;	       /* that might be touches; so many or WIRE_WINDOW_TOUCHES are there */
+	wire_u32 touch_count;
 	wire_u32 unused;
 	struct wire_touch touch[WIRE_WINDOW_TOUCHES];
 	struct wire_edge edge[WIRE_WINDOW_INSTRUCTIONS];

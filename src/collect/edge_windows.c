@@ -149,17 +149,23 @@ static uint64_t count_passes(const struct wire_window *window, unsigned i)
 	return count;
 }
 
-/* Each load once: where it went next in the same window is no other draw. */
+static bool is_same_page(const struct wire_touch *a, const struct wire_touch *b)
+{
+	return a->at.slot == b->at.slot && a->at.offset == b->at.offset &&
+	       a->line / DB_TOUCH_PAGE_LINES == b->line / DB_TOUCH_PAGE_LINES;
+}
+
+/* Each page of a load once: how often windows come to one again is what tells how many there are.
+ */
 static int store_touches(struct edge_windows *w, const struct wire_window *window)
 {
-	uint32_t count = window->loads < WIRE_WINDOW_TOUCHES ? window->loads : WIRE_WINDOW_TOUCHES;
 	const struct wire_touch *t = window->touch;
 	int r = 0;
 
-	for (uint32_t i = 0, k; i < count && !r; i++) {
+	for (uint32_t i = 0, k; i < window->touch_count && !r; i++) {
 		struct row row = {.touch = &t[i], .process = window->process};
 
-		for (k = 0; t[k].at.slot != t[i].at.slot || t[k].at.offset != t[i].at.offset;)
+		for (k = 0; !is_same_page(&t[k], &t[i]);)
 			k++;
 		if (k == i)
 			r = store_row(w, &row);
@@ -240,7 +246,8 @@ void edge_windows_take(struct edge_windows *w, const struct wire_window *window,
 	struct wire_window copy = {0};
 	int r;
 
-	if (window->edge_count > WIRE_WINDOW_INSTRUCTIONS) {
+	if (window->edge_count > WIRE_WINDOW_INSTRUCTIONS ||
+	    window->touch_count > WIRE_WINDOW_TOUCHES) {
 		w->counters.refused++;
 		return;
 	}

@@ -16,6 +16,7 @@
 #include "collect/pace.h"
 #include "collect/edge_windows.h"
 #include "db/batch_rows.h"
+#include "db/touches.h"
 #include "image/worker.h"
 #include "util/hash.h"
 
@@ -452,6 +453,53 @@ static void windows_become_edges(void **state)
 	free_stage(&s);
 }
 
+struct touched {
+	uint64_t place[32], count[32];
+	size_t rows;
+};
+
+static int see_touch(void *arg, const struct db_edge_item *e)
+{
+	struct touched *to = arg;
+
+	if (!db_event_is_touches(e->event))
+		return 0;
+	assert_true(to->rows < 32);
+	assert_true(e->from == IN(0x20) && e->to_image == e->image);
+	to->place[to->rows] = e->to;
+	to->count[to->rows++] = e->count;
+	return 0;
+}
+
+/* No address is kept; a page once a window; another process's memory is other memory. */
+static void loads_become_touches(void **state)
+{
+	static const uint64_t lines[] = {0x7f001234, 0x7f001235, 0x7f001300, 0x7f001234, 0x5500};
+	struct wire_window w = {.instructions = 9, .process = 77};
+	struct touched all = {.rows = 0};
+	struct stage s;
+
+	(void)state;
+	make_stage(&s, 1000);
+	w.start = w.end = (struct wire_place){s.slot[0], AT(0x10)};
+	w.end.offset += 40;
+	for (unsigned i = 0; i < 5; i++)
+		w.touch[w.touch_count++] =
+			(struct wire_touch){lines[i], {i == 4 ? 0 : s.slot[0], AT(0x20)}};
+	edge_windows_take(s.windows, &w, (struct wire_place){0, 0});
+	edge_windows_take(s.windows, &w, (struct wire_place){0, 0});
+	w.process = 78;
+	edge_windows_take(s.windows, &w, (struct wire_place){0, 0});
+	assert_int_equal(db_batch_each_edge(s.batch, see_touch, &all), 0);
+	assert_int_equal(all.rows, 4);
+	for (unsigned i = 0; i < 4; i++) {
+		assert_in_range(all.count[i], 1, 2);
+		assert_true(all.place[i] % 64 == 0x34 || all.place[i] % 64 == 0);
+		assert_true(all.place[i] < 1ull << 38 && all.place[i] >> 6 != 0x7f001234 >> 6);
+	}
+	free_stage(&s);
+}
+
 static void an_end_in_an_unknown_file_is_found_or_left_out(void **state)
 {
 	struct wire_window w = {.instructions = 3, .edge_count = 1};
@@ -486,7 +534,7 @@ static void windows_that_do_not_hold_together_are_refused(void **state)
 	good.edge[0] =
 		(struct wire_edge){AT(0x14), AT(0x80), (uint16_t)s.slot[0], (uint16_t)s.slot[0]};
 	good.end = (struct wire_place){s.slot[0], AT(0x84)};
-	for (unsigned i = 0; i < 8; i++) {
+	for (unsigned i = 0; i < 9; i++) {
 		w = good;
 		switch (i) {
 		case 0: /* an edge before the start */
@@ -514,6 +562,9 @@ static void windows_that_do_not_hold_together_are_refused(void **state)
 		case 7:
 			w.end.offset = AT(0x7f);
 			break;
+		case 8:
+			w.touch_count = WIRE_WINDOW_TOUCHES + 1;
+			break;
 		}
 		edge_windows_take(s.windows, &w, nowhere);
 	}
@@ -524,7 +575,7 @@ static void windows_that_do_not_hold_together_are_refused(void **state)
 	edge_windows_take(s.windows, &good, nowhere);
 	assert_int_equal(db_batch_edges(s.batch), 3);
 	edge_windows_read_counters(s.windows, &n);
-	assert_int_equal(n.refused, 8);
+	assert_int_equal(n.refused, 9);
 	assert_int_equal(n.empty, 1);
 	free_stage(&s);
 }
@@ -611,6 +662,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(foreign_code_is_decoded_by_the_worker),
 		cmocka_unit_test(files_that_hurt_the_worker_are_given_up),
 		cmocka_unit_test(windows_become_edges),
+		cmocka_unit_test(loads_become_touches),
 		cmocka_unit_test(an_end_in_an_unknown_file_is_found_or_left_out),
 		cmocka_unit_test(windows_that_do_not_hold_together_are_refused),
 		cmocka_unit_test(a_full_batch_is_flushed),

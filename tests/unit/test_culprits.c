@@ -4,6 +4,7 @@
  * and the instruction to blame must be the right ones. No machine's own timing takes part.
  */
 #include <elf.h>
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -70,6 +71,7 @@ struct lab {
 	struct arena *memory;
 	struct culprit_footprint footprint;
 	bool masks;
+	struct data_footprint *data;
 	const uint8_t *code;
 };
 
@@ -142,6 +144,7 @@ static void lab_close(struct lab *l)
 	free(l->edge_count);
 	free(l->edge_known);
 	free(l->events);
+	free(l->data);
 }
 
 /* Every block ran a million times, but for the ways out; conditional jumps inside split in half. */
@@ -183,6 +186,7 @@ static void lab_run(struct lab *l, double cycles_per_sample)
 				 .edge_known = l->edge_known,
 				 .loops = l->loops,
 				 .events = l->events,
+				 .data = l->data,
 				 .footprint = l->footprint,
 				 .masks = l->masks};
 	culprit_limits_of(machine_model_core(l->model), &v.limits);
@@ -258,6 +262,50 @@ static void test_first_named(void **state)
 					      list->list[k].likely);
 			fail();
 		}
+		lab_close(&l);
+	}
+}
+
+/* A pointer chase through so many lines in so many pages: Zen 4 has 512, 16,384 and 524,288 lines
+ * of caches, and translations of 72 and 3072 pages. */
+static const struct chase {
+	double lines, pages, most; /* most: factor by which there may be more */
+	enum culprit_cause cause;
+	uint8_t level;	 /* 0: not asked */
+	double tlb_most; /* cycles that DTLB may explain at most */
+} chases[] = {
+	{8192, 128, 1.2, CULPRIT_DCACHE, 2, 10},     {8192, 8192, 1.2, CULPRIT_DTLB, 0, 1e9},
+	{100000, 1600, 1.2, CULPRIT_DCACHE, 3, 1e9}, {100000, 1500, 1.01, CULPRIT_DCACHE, 3, 20},
+	{1e7, 1e7, 1.2, CULPRIT_DCACHE, 4, 1e9},     {6000, 6000, INFINITY, CULPRIT_DCACHE, 0, 1e9},
+};
+
+static void test_footprint_of_data(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(chases) / sizeof(chases[0]); i++) {
+		const struct chase *q = &chases[i];
+		struct lab l;
+		double tlb = 0;
+		lab_open(&l, piece_chase, piece_chase_end);
+		l.data = calloc(l.f->instruction_count, sizeof(*l.data));
+		l.data[0] = (struct data_footprint){300,
+						    {q->lines / 1.1, q->lines, q->lines * q->most},
+						    {q->pages / 1.1, q->pages, q->pages * q->most}};
+		l.samples[1] = 10000;
+		lab_run(&l, 300 * 1e6 / 10000);
+		const struct culprit_list *list = &l.lists[0];
+		assert_true(list->count > 0);
+		if (list->list[0].cause != q->cause)
+			fail_msg("chase %zu: %s", i, culprit_name(list->list[0].cause));
+		assert_int_equal(list->list[0].blame, l.f->instructions[0].address);
+		if (q->level) {
+			assert_int_equal(list->list[0].level, q->level);
+			assert_true(list->list[0].level_sure);
+		}
+		for (uint32_t k = 0; k < list->count; k++)
+			if (list->list[k].cause == CULPRIT_DTLB)
+				tlb = list->list[k].high;
+		assert_true(tlb <= q->tlb_most);
 		lab_close(&l);
 	}
 }
@@ -338,6 +386,7 @@ int main(void)
 		cmocka_unit_test(test_ranges),
 		cmocka_unit_test(test_first_named),
 		cmocka_unit_test(test_counters_do_not_wait),
+		cmocka_unit_test(test_footprint_of_data),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include "db/batch_rows.h"
 #include "db/pack.h"
+#include "db/touches.h"
 #include "db_help.h"
 
 static const struct db_event windows = {"windows", 0, DB_EVENT_USER};
@@ -253,6 +254,66 @@ static void chunks_that_fall_lose_nothing(void **state)
 	db_batch_free(f.b);
 }
 
+struct least {
+	size_t rows;
+	uint64_t sum, least_left_out;
+};
+
+static int see_least(void *arg, const struct db_profile *p, const struct db_edge_row *rows,
+		     size_t n)
+{
+	struct least *l = arg;
+
+	assert_true(db_event_is_touches(p->event));
+	for (size_t i = 0; i < n; i++) {
+		assert_true(rows[i].from == 10 || rows[i].from == 20);
+		l->rows++;
+		if (rows[i].from == 10) {
+			assert_true(rows[i].to < l->least_left_out);
+			l->sum += rows[i].count;
+		}
+	}
+	return 0;
+}
+
+/* Of each load the least places, whole, through segments and compaction. */
+static void touches_are_kept_to_a_number(void **state)
+{
+	static const struct db_event touches = {DB_TOUCH_EVENT, 0, DB_EVENT_USER};
+	struct least l = {.least_left_out = 7 * DB_TOUCHES_MAX};
+	struct db_visitor v = {.edges = see_least, .arg = &l};
+	struct fixture f = make_batch(40000);
+	struct help_place p;
+	struct db_reader *r;
+	struct db_writer *w;
+	char epoch[64];
+
+	(void)state;
+	help_place_make(&p);
+	assert_int_equal(db_writer_open(p.db, TEST_MACHINE, &io_system, &w, NULL), 0);
+	assert_int_equal(db_writer_begin_epoch(w, TEST_TIME_NS, NULL), 0);
+	snprintf(epoch, sizeof(epoch), "%s", db_writer_epoch(w));
+	for (unsigned part = 0; part < 3; part++) {
+		db_batch_clear(f.b);
+		assert_int_equal(db_batch_event(f.b, &touches, &f.event), 0);
+		assert_int_equal(db_batch_image(f.b, &image_a, "/bin/a", 6, &f.image[0]), 0);
+		for (unsigned i = 0; i < 600; i++)
+			assert_int_equal(add(&f, 0, 10, 0, i * 7, 1 + i % 2, 1), 0);
+		assert_int_equal(add(&f, 0, 20, 0, 5, 1, 1), 0);
+		assert_int_equal(db_writer_flush(w, f.b, NULL), 0);
+	}
+	assert_int_equal(db_writer_compact(w, epoch, NULL), 0);
+	assert_int_equal(db_writer_close(w, NULL), 0);
+	assert_int_equal(db_reader_open(p.db, &io_system, &r, NULL), 0);
+	assert_int_equal(db_reader_select(r, "all", NULL), 0);
+	assert_int_equal(db_reader_query(r, &v, NULL), 0);
+	assert_int_equal(l.rows, DB_TOUCHES_MAX + 1);
+	assert_int_equal(l.sum, 3 * (DB_TOUCHES_MAX + DB_TOUCHES_MAX / 2));
+	db_reader_free(r);
+	help_place_remove(&p);
+	db_batch_free(f.b);
+}
+
 static bool want_none(void *arg, const struct db_profile *p)
 {
 	(void)arg;
@@ -300,6 +361,7 @@ int main(void)
 		cmocka_unit_test(what_goes_into_a_chunk_comes_out),
 		cmocka_unit_test(chunks_that_fall_lose_nothing),
 		cmocka_unit_test(what_is_not_wanted_is_not_shown),
+		cmocka_unit_test(touches_are_kept_to_a_number),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

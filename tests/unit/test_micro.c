@@ -177,6 +177,38 @@ static void unknown_values_end_only_where_they_matter(void **state)
 	assert_int_equal(t.window.instructions, 1);
 }
 
+/* The first load and one that chance chooses, each time; not fixed ones, nor the stack's. */
+static void loads_that_may_miss_are_touches(void **state)
+{
+	/* mov 8(%rsp), %rcx; mov 0(%rip), %rcx; mov (%rax), %rcx; add $64, %rax; mov %rcx, (%rsp);
+	 * lea (%rax), %rdx; jmp to the beginning */
+	static const char loop[] = "\x48\x8b\x4c\x24\x08\x48\x8b\x0d\x00\x00\x00\x00"
+				   "\x48\x8b\x08\x48\x83\xc0\x40\x48\x89\x0c\x24"
+				   "\x48\x8d\x10\xeb\xe4";
+	/* mov (%rax), %rcx; mov (%rdx), %rsi; and so again, eight times */
+	static const char pairs[] = "\x48\x8b\x08\x48\x8b\x32\x48\x8b\x08\x48\x8b\x32"
+				    "\x48\x8b\x08\x48\x8b\x32\x48\x8b\x08\x48\x8b\x32";
+	unsigned others = 0;
+	(void)state;
+	t.r.gpr[0] = STACK;
+	RUN(loop, WIRE_WINDOW_INSTRUCTIONS);
+	assert_int_equal(t.window.touch_count, WIRE_WINDOW_TOUCHES);
+	for (unsigned i = 0; i < WIRE_WINDOW_TOUCHES; i++) {
+		assert_int_equal(t.window.touch[i].at.slot, 7);
+		assert_int_equal(t.window.touch[i].at.offset, 0x100c);
+		assert_int_equal(t.window.touch[i].line, STACK / 64 + i);
+	}
+	t.r.gpr[2] = STACK + 64;
+	for (unsigned i = 0; i < 64; i++) {
+		t.r.gpr[0] = STACK;
+		RUN(pairs, 8);
+		assert_in_range(t.window.touch_count, 1, 2);
+		assert_int_equal(t.window.touch[0].at.offset, 0x1000);
+		others += t.window.touch_count == 2;
+	}
+	assert_in_range(others, 10, 54);
+}
+
 static void ends_have_their_reasons(void **state)
 {
 	static const struct {
@@ -209,6 +241,7 @@ int main(void)
 		cmocka_unit_test(branches_calls_and_returns_are_edges),
 		cmocka_unit_test(stores_are_seen_and_not_made),
 		cmocka_unit_test(unknown_values_end_only_where_they_matter),
+		cmocka_unit_test(loads_that_may_miss_are_touches),
 		cmocka_unit_test(ends_have_their_reasons),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
