@@ -10,7 +10,7 @@
 #define LEAST_WINDOWS 30
 /* Places seen in two windows from which on there is an upper limit, or when so few were seen once.
  */
-#define LEAST_TWICE 4
+#define LEAST_TWICE 2
 #define FEW_ONCE    0.05
 
 static int compare_touches(const void *pa, const void *pb)
