@@ -5,7 +5,9 @@ time in the kernel by the unwinder's own clock, CPU time, bytes; and how long th
 program waits for its tables.
 
 perf follows no stack while it records with --call-graph dwarf, perf report does that, so reports are
-compared too. All at 100 Hz, where culprit takes a stack of every sample, as perf does."""
+compared too, and both together over recordings of several lengths: perf's grow with the samples, ours
+with what is new in them. All at 100 Hz, where culprit takes a stack of every sample, as perf does; what
+one costs in the kernel while nothing is cold is in stack_cost.c."""
 import glob
 import os
 import re
@@ -25,6 +27,7 @@ STACKS = os.path.join(BUILD, "tests", "system", "stacks")
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 HZ = 100
 SECONDS, REPEAT = (6, 1) if QUICK else (15, 3)
+LENGTHS = [] if QUICK else [10, 30, 90]
 OURS = ["culprit", "without"]  # stacks
 STACKS_CHUNK = 5  # src/db/chunk.h
 PYTHON = """import time
@@ -112,20 +115,20 @@ def all_times(pid):
 
 
 class Run:
-    def __init__(self, kind, number):
+    def __init__(self, kind, number, seconds=SECONDS):
         out = os.path.join(TMP, f"{kind.replace(' ', '')}-{number}")
         shutil.rmtree(out, ignore_errors=True)
         with open(out + ".log", "wb") as log:
             p = subprocess.Popen(collector_argv(kind, out), stdout=log, stderr=log)
         time.sleep(4)
         before = all_times(p.pid)
-        time.sleep(SECONDS)
+        time.sleep(seconds)
         after = all_times(p.pid)
         p.send_signal(2)
         _, _, usage = os.wait4(p.pid, 0)
         p.returncode = 0
-        stacks = HZ * measure.CPUS * SECONDS
-        whole = HZ * measure.CPUS * (SECONDS + 4)
+        stacks = HZ * measure.CPUS * seconds
+        whole = HZ * measure.CPUS * (seconds + 4)
         self.out = out
         self.steady = (after - before) * 1e6 / stacks
         self.whole = (usage.ru_utime + usage.ru_stime) * 1e6 / whole
@@ -180,12 +183,27 @@ def compaction():
                  f"{before[0]})")
 
 
+def growth():
+    """Recording and report together, seconds of CPU."""
+    for seconds in LENGTHS:
+        stacks = HZ * measure.CPUS * (seconds + 4)
+        runs = {kind: Run(kind, f"length-{seconds}", seconds) for kind in ["culprit", "perf dwarf"]}
+        ours, theirs = ((r.whole + r.report) * stacks / 1e6 for r in runs.values())
+        measure.row(f"CPU of recording and report, {seconds + 4} s", "s", ours, "perf dwarf", theirs,
+                    "0.1 of perf's")
+        measure.note(f"{seconds + 4} s: " + "; ".join(
+            f"{kind} recording {r.whole * stacks / 1e6:.3g} s, report {r.report * stacks / 1e6:.3g} s"
+            for kind, r in runs.items()) + f"; distinct stacks {stacks_chunks(runs['culprit'].out)[1]}")
+        os.remove(runs["perf dwarf"].out)
+
+
 def main():
     kernel()
     kinds = ["culprit", "perf -g", "perf dwarf", "without"]
     with measure.Load(["sh", "-c", MIX]):
         found = measure.alternate(kinds, REPEAT, Run)
         compaction()
+        growth()
     for field, what, unit in [("steady", "CPU time a stack while recording, steady", "us"),
                               ("whole", "the same from start to end", "us"),
                               ("report", "CPU time a stack of a report by caller", "us"),

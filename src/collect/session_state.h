@@ -21,7 +21,7 @@
 #include "db/writer.h"
 #include "image/kernel.h"
 
-/* What is behind struct session; for the session*.c files only. */
+/* What is behind struct session; for the session*.c files and bench/stack_cost.c only. */
 
 #define MOVES_MAX 4096 /* more than the notices ring holds */
 
