@@ -4,7 +4,7 @@
 #include "cmd/calc_form.h"
 #include "cmd/insights.h"
 #include "cmd/pager.h"
-#include "util/num.h"
+#include "cmd/values.h"
 
 /* culprit calc: a function's blocks and instructions; Figures 2 and 4 of Anderson et al., 1997. */
 
@@ -45,17 +45,6 @@ struct calc {
 	struct diag failure;
 };
 
-static int take_percent(const char *name, const char *text, double *ret, struct diag *diag)
-{
-	char *end;
-	double value = strtod(text, &end);
-	if (end == text || *end || !(value >= 0 && value <= 100))
-		return diag_fail(diag, EINVAL, "--%s '%s' is not a percentage from 0 to 100", name,
-				 text);
-	*ret = value;
-	return 0;
-}
-
 static int take_option(void *arg, int value, const char *text, struct diag *diag)
 {
 	struct calc *c = arg;
@@ -67,9 +56,9 @@ static int take_option(void *arg, int value, const char *text, struct diag *diag
 		c->form.brief = true;
 		return 0;
 	case CALC_CUTOFF:
-		return take_percent("cutoff", text, &c->cutoff, diag);
+		return values_take_percent("cutoff", text, &c->cutoff, diag);
 	case CALC_BLOCKS:
-		return take_percent("blocks", text, &c->form.block_percent, diag);
+		return values_take_percent("blocks", text, &c->form.block_percent, diag);
 	}
 	return insights_take_option(&c->session, value, text, diag);
 }

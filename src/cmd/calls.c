@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "cmd/calls_view.h"
-#include "util/num.h"
+#include "cmd/values.h"
 
 /* culprit calls: who called what, and what it cost. */
 
@@ -78,18 +78,6 @@ struct calls {
 	bool *functions; /* that the operand means */
 };
 
-static int take_percent(const char *name, const char *text, double *ret, struct diag *diag)
-{
-	if (!strcmp(text, "0")) {
-		*ret = 0;
-		return 0;
-	}
-	if (num_parse_percent(text, ret))
-		return diag_fail(diag, EINVAL, "--%s '%s' is not a number from 0 to 100", name,
-				 text);
-	return 0;
-}
-
 static int take_by(struct calls *c, const char *text, struct diag *diag)
 {
 	if (strcmp(text, "process") != 0 && strcmp(text, "subject") != 0)
@@ -128,16 +116,14 @@ static int take_option(void *arg, int value, const char *text, struct diag *diag
 		return 0;
 	case CALLS_HOT:
 		c->view.hot = HOT_DEFAULT;
-		return text ? take_percent("hot", text, &c->view.hot, diag) : 0;
+		return text ? values_take_percent("hot", text, &c->view.hot, diag) : 0;
 	case CALLS_PRUNE:
 		c->prune_given = true;
-		return take_percent("prune", text, &c->view.prune, diag);
+		return values_take_percent("prune", text, &c->view.prune, diag);
 	case CALLS_BY:
 		return take_by(c, text, diag);
 	case CALLS_DEPTH:
-		if (num_parse_u64(text, &c->view.depth) || !c->view.depth)
-			return diag_fail(diag, EINVAL, "--depth '%s' is not a number from 1", text);
-		return 0;
+		return values_take_count("depth", text, UINT64_MAX, &c->view.depth, diag);
 	}
 	return report_take_option(&c->report, value, text, diag);
 }

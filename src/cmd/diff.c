@@ -2,7 +2,7 @@
 #include <errno.h>
 #include <string.h>
 #include "cmd/diff_table.h"
-#include "util/num.h"
+#include "cmd/values.h"
 
 /* culprit diff: what changed from one set of samples to another. */
 
@@ -76,13 +76,6 @@ static int take_by(const char *text, enum diff_by *ret, struct diag *diag)
 			 text);
 }
 
-static int take_percent(const char *name, const char *text, double *ret, struct diag *diag)
-{
-	if (num_parse_percent(text, ret))
-		return diag_fail(diag, EINVAL, "--%s '%s' is no percentage", name, text);
-	return 0;
-}
-
 static int take_option(void *arg, int value, const char *text, struct diag *diag)
 {
 	struct diff *d = arg;
@@ -95,9 +88,9 @@ static int take_option(void *arg, int value, const char *text, struct diag *diag
 	case OPT_NORMAL:
 		return sets_parse_normal(text, &d->normal, diag);
 	case OPT_ALARMS:
-		return take_percent("false-alarms", text, &d->table.false_alarms, diag);
+		return values_take_some_percent("false-alarms", text, &d->table.false_alarms, diag);
 	case OPT_MIN:
-		return take_percent("min", text, &d->table.min_percent, diag);
+		return values_take_percent("min", text, &d->table.min_percent, diag);
 	case REPORT_METRIC:
 		return metrics_take(&d->table.metrics, text, diag);
 	case OPT_CHANGED:
@@ -110,9 +103,7 @@ static int take_option(void *arg, int value, const char *text, struct diag *diag
 		d->rank.idle = true;
 		return 0;
 	case 'n':
-		if (num_parse_u64(text, &d->table.limit) || !d->table.limit)
-			return diag_fail(diag, EINVAL, "--limit '%s' is not a number from 1", text);
-		return 0;
+		return values_take_count("limit", text, UINT64_MAX, &d->table.limit, diag);
 	}
 	return report_take_option(&d->report, value, text, diag);
 }

@@ -6,11 +6,11 @@
 #include <jansson.h>
 #include "cmd/cmd.h"
 #include "cmd/pager.h"
+#include "cmd/values.h"
 #include "collect/check.h"
 #include "collect/event.h"
 #include "report/table.h"
 #include "report/wrap.h"
-#include "util/num.h"
 #include "util/text.h"
 
 enum { OPTION_JSON = CMD_LONG, OPTION_CSV, OPTION_MEASURE, OPTION_BUDGET, OPTION_EVENTS };
@@ -60,9 +60,7 @@ static int take_option(void *arg, int value, const char *text, struct diag *diag
 		d->events = true;
 		return 0;
 	case OPTION_BUDGET:
-		if (num_parse_percent(text, &d->budget_percent))
-			return diag_fail(diag, EINVAL, "--budget: '%s' is not a percentage", text);
-		return 0;
+		return values_take_some_percent("budget", text, &d->budget_percent, diag);
 	}
 	return -EINVAL;
 }

@@ -5,7 +5,7 @@
 #include "analyze/inclusive.h"
 #include "cmd/prof_table.h"
 #include "cmd/report.h"
-#include "util/num.h"
+#include "cmd/values.h"
 
 /* culprit prof: where the time went, ranked; Figure 1 of Anderson et al., SOSP 1997. */
 
@@ -65,9 +65,7 @@ static int take_option(void *arg, int value, const char *text, struct diag *diag
 		p->rank.idle = true;
 		return 0;
 	case 'n':
-		if (num_parse_u64(text, &p->table.limit) || !p->table.limit)
-			return diag_fail(diag, EINVAL, "--limit '%s' is not a number from 1", text);
-		return 0;
+		return values_take_count("limit", text, UINT64_MAX, &p->table.limit, diag);
 	}
 	return report_take_option(&p->report, value, text, diag);
 }

@@ -13,6 +13,7 @@
 #include "cmd/progress.h"
 #include "cmd/sampling.h"
 #include "cmd/signals.h"
+#include "cmd/values.h"
 #include "collect/child.h"
 #include "collect/event.h"
 #include "collect/session.h"
@@ -90,10 +91,7 @@ static int take_option(void *arg, int value, const char *text, struct diag *diag
 					 text);
 		return 0;
 	case OPT_REPEAT:
-		if (num_parse_u64(text, &r->repeat) || !r->repeat || r->repeat > RECORD_REPEAT_MAX)
-			return diag_fail(diag, EINVAL, "--repeat '%s' is not a number from 1 to %d",
-					 text, RECORD_REPEAT_MAX);
-		return 0;
+		return values_take_count("repeat", text, RECORD_REPEAT_MAX, &r->repeat, diag);
 	default:
 		return sampling_parse_option(&r->sampling, value, text, diag);
 	}

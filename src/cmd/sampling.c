@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
 #include "cmd/sampling.h"
+#include "cmd/values.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -95,9 +96,7 @@ int sampling_parse_option(struct sampling_options *o, int option, const char *va
 		o->labels[o->label_count++] = value;
 		return 0;
 	case SAMPLING_BUDGET:
-		if (num_parse_percent(value, &o->budget_percent) == 0)
-			return 0;
-		return diag_fail(diag, EINVAL, "'%s' is not a percentage from 0 to 100", value);
+		return values_take_some_percent("budget", value, &o->budget_percent, diag);
 	case SAMPLING_PER_PROCESS:
 		o->per_process = true;
 		return 0;

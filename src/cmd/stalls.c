@@ -4,7 +4,7 @@
 #include <string.h>
 #include "cmd/insights.h"
 #include "cmd/progress.h"
-#include "util/num.h"
+#include "cmd/values.h"
 
 /* culprit stalls: the instructions that cost the most cycles, of everything that is selected. */
 
@@ -60,10 +60,7 @@ static int take_option(void *arg, int value, const char *text, struct diag *diag
 	struct stalls *s = arg;
 	switch (value) {
 	case 'n':
-		if (num_parse_u64(text, &s->limit) || !s->limit || s->limit > STALLS_MAX)
-			return diag_fail(diag, EINVAL, "--limit '%s' is not a number from 1 to %d",
-					 text, STALLS_MAX);
-		return 0;
+		return values_take_count("limit", text, STALLS_MAX, &s->limit, diag);
 	case STALLS_CAUSE:
 		return insights_take_cause(text, &s->cause, diag);
 	}

@@ -5,7 +5,7 @@
 #include "cmd/calc_form.h"
 #include "cmd/insights.h"
 #include "cmd/progress.h"
-#include "util/num.h"
+#include "cmd/values.h"
 
 /* culprit summary: where the cycles of a program or a machine went, by cause. */
 
@@ -56,13 +56,9 @@ static int take_option(void *arg, int value, const char *text, struct diag *diag
 	struct summary *s = arg;
 	switch (value) {
 	case 'n':
-		if (num_parse_u64(text, &s->limit) || !s->limit)
-			return diag_fail(diag, EINVAL, "--limit '%s' is not a number from 1", text);
-		return 0;
+		return values_take_count("limit", text, UINT64_MAX, &s->limit, diag);
 	case SUMMARY_CUTOFF:
-		if (num_parse_percent(text, &s->cutoff))
-			return diag_fail(diag, EINVAL, "--cutoff '%s' is not a percentage", text);
-		return 0;
+		return values_take_some_percent("cutoff", text, &s->cutoff, diag);
 	case SUMMARY_CAUSE:
 		return insights_take_cause(text, &s->cause, diag);
 	}

@@ -10,6 +10,7 @@
 
 #include "cmd/prof_table.h"
 #include "cmd/scratch.h"
+#include "cmd/values.h"
 #include "report/screen.h"
 #include "util/num.h"
 
@@ -75,16 +76,6 @@ static int parse_seconds(const char *text, uint64_t least_ns, uint64_t *ret_ns, 
 	return 0;
 }
 
-static int parse_number(const char *text, uint64_t *ret, struct diag *diag)
-{
-	uint64_t n;
-
-	if (num_parse_u64(text, &n) || !n || n > SIZE_MAX)
-		return diag_fail(diag, EINVAL, "'%s' is not a number from 1", text);
-	*ret = n;
-	return 0;
-}
-
 static int take_option(void *arg, int value, const char *text, struct diag *diag)
 {
 	struct top *t = arg;
@@ -95,7 +86,7 @@ static int take_option(void *arg, int value, const char *text, struct diag *diag
 	case 'w':
 		return parse_seconds(text, WINDOW_MIN_NS, &t->window_ns, diag);
 	case 'n':
-		return parse_number(text, &t->iterations, diag);
+		return values_take_count("iterations", text, UINT64_MAX, &t->iterations, diag);
 	case 'b':
 		t->batch = true;
 		return 0;
@@ -115,7 +106,7 @@ static int take_option(void *arg, int value, const char *text, struct diag *diag
 	case TOP_METRIC:
 		return metrics_take(&t->view.metrics, text, diag);
 	case TOP_LIMIT:
-		return parse_number(text, &t->limit, diag);
+		return values_take_count("limit", text, UINT64_MAX, &t->limit, diag);
 	case TOP_JSON:
 	case TOP_CSV:
 		if (t->format != TABLE_TEXT)
