@@ -97,21 +97,6 @@ static int inspect(struct compaction *c)
 	return r;
 }
 
-static int add_row(void *arg, const struct db_row *row)
-{
-	return pack_add_row(arg, row);
-}
-
-static int add_edge(void *arg, const struct db_edge_item *e)
-{
-	return pack_add_edge(arg, e);
-}
-
-static int add_stack(void *arg, const struct db_stack_item *s)
-{
-	return pack_add_stack(arg, s);
-}
-
 /* Chunks of types that this version does not know go along as they are. */
 static int carry_unknown(const struct compaction *c, struct pack_writer *out)
 {
@@ -150,11 +135,11 @@ static int write_base(struct compaction *c, uint32_t generation)
 	r = pack_create(c->w->io, c->epoch_fd, name, &head, PACK_LEVEL_BASE, &out, c->diag);
 	if (r < 0)
 		return r;
-	r = merge_rows(c->inputs, c->epoch.pack_count, add_row, out);
+	r = merge_rows(c->inputs, c->epoch.pack_count, pack_add_row, out);
 	if (r == 0)
-		r = merge_edges(c->inputs, c->epoch.pack_count, add_edge, out);
+		r = merge_edges(c->inputs, c->epoch.pack_count, pack_add_edge, out);
 	if (r == 0)
-		r = merge_stacks(c->inputs, c->epoch.pack_count, add_stack, out);
+		r = merge_stacks(c->inputs, c->epoch.pack_count, pack_add_stack, out);
 	if (r == 0)
 		r = carry_unknown(c, out);
 	if (r < 0) {

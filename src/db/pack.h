@@ -47,11 +47,12 @@ struct pack_writer;
  */
 int pack_create(const struct io *io, int dirfd, const char *name, const struct catalog *head,
 		int zstd_level, struct pack_writer **ret, struct diag *diag);
-int pack_add_row(struct pack_writer *w, const struct db_row *row);
+/* The writer is a struct pack_writer: these are what batches and merges hand their items to. */
+int pack_add_row(void *writer, const struct db_row *row);
 /* Edges come after the rows. */
-int pack_add_edge(struct pack_writer *w, const struct db_edge_item *e);
+int pack_add_edge(void *writer, const struct db_edge_item *e);
 /* ... and stacks after the edges. */
-int pack_add_stack(struct pack_writer *w, const struct db_stack_item *s);
+int pack_add_stack(void *writer, const struct db_stack_item *s);
 /* A chunk of another pack as it is; whole is header and payload. */
 int pack_add_chunk(struct pack_writer *w, const struct chunk_header *h, const void *whole);
 /* Writes the rest and makes the pack visible and durable. Frees w in any case. */

@@ -216,8 +216,9 @@ static int label_add(struct pack_writer *w, const struct image_id *image, struct
 	return r;
 }
 
-int pack_add_row(struct pack_writer *w, const struct db_row *row)
+int pack_add_row(void *writer, const struct db_row *row)
 {
+	struct pack_writer *w = writer;
 	int r = label_add(w, row->image, row->path);
 
 	if (r == 0)
@@ -241,8 +242,9 @@ static bool is_touch_too_many(struct pack_writer *w, const struct db_edge_item *
 	return false;
 }
 
-int pack_add_edge(struct pack_writer *w, const struct db_edge_item *e)
+int pack_add_edge(void *writer, const struct db_edge_item *e)
 {
+	struct pack_writer *w = writer;
 	int r = rows_put(w);
 
 	if (is_touch_too_many(w, e))
@@ -259,8 +261,9 @@ int pack_add_edge(struct pack_writer *w, const struct db_edge_item *e)
 }
 
 /* What it holds has no label: a stack goes through many images. */
-int pack_add_stack(struct pack_writer *w, const struct db_stack_item *s)
+int pack_add_stack(void *writer, const struct db_stack_item *s)
 {
+	struct pack_writer *w = writer;
 	int r = rows_put(w);
 
 	if (r == 0)

@@ -336,21 +336,6 @@ struct catalog writer_batch_catalog(const struct db_batch *batch)
 	};
 }
 
-static int add_row(void *arg, const struct db_row *row)
-{
-	return pack_add_row(arg, row);
-}
-
-static int add_edge(void *arg, const struct db_edge_item *e)
-{
-	return pack_add_edge(arg, e);
-}
-
-static int add_stack(void *arg, const struct db_stack_item *s)
-{
-	return pack_add_stack(arg, s);
-}
-
 int db_writer_flush(struct db_writer *w, const struct db_batch *batch, struct diag *diag)
 {
 	struct catalog head = writer_batch_catalog(batch);
@@ -367,11 +352,11 @@ int db_writer_flush(struct db_writer *w, const struct db_batch *batch, struct di
 	r = pack_create(w->io, w->epoch_fd, name, &head, PACK_LEVEL_SEGMENT, &p, diag);
 	if (r < 0)
 		return r;
-	r = db_batch_each(batch, add_row, p);
+	r = db_batch_each(batch, pack_add_row, p);
 	if (r == 0)
-		r = db_batch_each_edge(batch, add_edge, p);
+		r = db_batch_each_edge(batch, pack_add_edge, p);
 	if (r == 0)
-		r = db_batch_each_stack(batch, add_stack, p);
+		r = db_batch_each_stack(batch, pack_add_stack, p);
 	if (r < 0) {
 		pack_abandon(p);
 		return diag_fail(diag, -r, "cannot write %s of epoch %s in %s: %s", name, w->epoch,
