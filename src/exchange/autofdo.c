@@ -6,6 +6,7 @@
 #include "exchange/counted.h"
 #include "util/hash.h"
 #include "util/num.h"
+#include "util/quote.h"
 
 /*
  * A profile is a forest: a node is a function, or one that was inlined at a place of its parent. A
@@ -291,11 +292,13 @@ static void put_place(struct printer *w, struct place at, unsigned depth)
 	buf_printf(w->out, ": ");
 }
 
-static const char *name_at(const struct profile *p, uint32_t name)
+/* A line break in a name would begin a line of its own. */
+static void put_name(struct printer *w, uint32_t number)
 {
 	size_t size;
+	const char *name = intern_get(w->p->names, number, &size);
 
-	return intern_get(p->names, name, &size);
+	quote_plain(w->out, name, size);
 }
 
 static void put_lines(struct printer *w, uint32_t node, unsigned depth)
@@ -306,7 +309,9 @@ static void put_lines(struct printer *w, uint32_t node, unsigned depth)
 		const struct line *l = &p->lines[i];
 
 		if (l->callee != NONE) {
-			buf_printf(w->out, " %s:%" PRIu64, name_at(p, l->callee), l->count);
+			buf_append_u8(w->out, ' ');
+			put_name(w, l->callee);
+			buf_printf(w->out, ":%" PRIu64, l->count);
 			continue;
 		}
 		if (i > w->first_line[node])
@@ -325,7 +330,8 @@ static void put_node(struct printer *w, uint32_t node, unsigned depth)
 
 	if (depth)
 		put_place(w, n->at, depth);
-	buf_printf(w->out, "%s:%" PRIu64, name_at(w->p, n->name), n->total);
+	put_name(w, n->name);
+	buf_printf(w->out, ":%" PRIu64, n->total);
 	if (!depth)
 		buf_printf(w->out, ":%" PRIu64, n->head);
 	buf_append_u8(w->out, '\n');

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -162,9 +163,12 @@ static void put_place(struct writer *w, const struct image_function *f, uint64_t
 
 	buf_printf(w->out, "1 ");
 	for (const char *c = f->name; *c; c++) {
-		if (*c == ' ' || *c == '\\')
+		/* BOLT would look for the name in vain; on a terminal it could do harm. */
+		uint8_t byte = iscntrl((unsigned char)*c) ? '?' : (uint8_t)*c;
+
+		if (byte == ' ' || byte == '\\')
 			buf_append_u8(w->out, '\\');
-		buf_append_u8(w->out, (uint8_t)*c);
+		buf_append_u8(w->out, byte);
 	}
 	if (f->local && map64_get(w->locals, f->start, &number) == 0)
 		buf_printf(w->out, "/%" PRIu64, number);

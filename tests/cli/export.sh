@@ -144,12 +144,21 @@ hot=$(objdump -d c | awk '/<outer>:/ { on = 1 } on && /sink/ { sub(":", "", $1);
 	sample c "$hot" 90
 	sample c "$(at outer c)" 10
 	sample c "$(at main c)" 1
-} | "$build/tests/cli/mkdb" c.db m1
+} >c.rows
+"$build/tests/cli/mkdb" c.db m1 <c.rows
 check_status "export by line" 0 "$culprit" export -i c.db --autofdo c.afdo
 check_match "has the function" c.afdo '^outer:[0-9]+:[0-9]+$'
 check_match "with what is inlined three lines down" c.afdo '^ 3: inner:[0-9]+$'
 check_match "and the lines of that, from its own first" c.afdo '^  3: [0-9]+$'
 check_match "and calls by name" c.afdo '^ 2: [0-9]+ outer:[0-9]+$'
+# A name may be anything that its owner wrote into the file.
+objcopy --redefine-sym outer=$'o\e[31m\nmain:99:99' c named
+sed "s,$PWD/c\t,$PWD/named\t," <c.rows | "$build/tests/cli/mkdb" named.db m1
+for form in autofdo bolt-fdata; do
+	check_status "export of a name that is no line, --$form" 0 "$culprit" export -i named.db --$form "named.$form"
+	check "which begins none" bash -c "grep -q '^.*o.*31m.*main:99:99' named.$form && ! grep -q '^main:99:99' named.$form"
+	check "and has no escape of a terminal" bash -c "! grep -q $'\e' named.$form"
+done
 if command -v llvm-profdata >/dev/null; then
 	check "llvm-profdata takes it" llvm-profdata merge --sample -o c.prof c.afdo
 else
