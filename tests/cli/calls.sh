@@ -2,20 +2,14 @@
 # SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
 # culprit calls on made databases: trees, what is left out, selection, forms, hostile names.
 . "$(dirname "$0")/../tap.sh"
-mkdb=$build/tests/cli/mkdb
-unset CULPRIT_DB DEBUGINFOD_URLS COLUMNS
+. "$root/tests/made_db.sh"
 
-python() {
-	python3 -c 'import csv, io, json, sys
-j = json.load(open("out")); rows = j["rows"]
-def walk(nodes, depth=0):
+python_more='def walk(nodes, depth=0):
     for n in nodes:
         yield depth, n
         yield from walk(n["children"], depth + 1)
 def text(nodes):
-    return [n["function"] + ("(" + ",".join(text(n["children"])) + ")" if n["children"] else "") for n in nodes]
-'"$1"
-}
+    return [n["function"] + ("(" + ",".join(text(n["children"])) + ")" if n["children"] else "") for n in nodes]'
 
 . "$root/tests/stack_app.sh"
 leaf=$(address leaf) one=$(address one) two=$(address two)

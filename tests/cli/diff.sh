@@ -3,14 +3,7 @@
 # culprit diff: two builds of one program, with functions moved, changed, renamed, new and gone; the
 # same build twice; totals; refusals.
 . "$(dirname "$0")/../tap.sh"
-mkdb=$build/tests/cli/mkdb
-unset CULPRIT_DB DEBUGINFOD_URLS COLUMNS
-
-python() { # STATEMENTS: with the JSON in out as j, its rows as rows, and by function as by
-	python3 -c 'import json
-j = json.load(open("out")); rows = j["rows"]; by = {r.get("function"): r for r in rows}
-'"$1"
-}
+. "$root/tests/made_db.sh"
 
 mkdir v1 v2
 cat >v1/app.c <<'C'

@@ -2,14 +2,7 @@
 # shellcheck shell=bash
 # One database of two machines: every report of all, and of one of them.
 . "$(dirname "$0")/../tap.sh"
-mkdb=$build/tests/cli/mkdb
-unset CULPRIT_DB DEBUGINFOD_URLS COLUMNS
-
-python() { # STATEMENTS: with the JSON in out as j, and its rows as rows
-	python3 -c 'import json
-j = json.load(open("out")); rows = j.get("rows")
-'"$1"
-}
+. "$root/tests/made_db.sh"
 
 cat >app.c <<'C'
 volatile int x;

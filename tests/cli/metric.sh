@@ -2,33 +2,9 @@
 # shellcheck shell=bash
 # --metric of the reports that have it: values of rows and of all, in every form; refusals.
 . "$(dirname "$0")/../tap.sh"
-mkdb=$build/tests/cli/mkdb
-unset CULPRIT_DB DEBUGINFOD_URLS COLUMNS
+. "$root/tests/made_db.sh"
 
-python() { # STATEMENTS: with the JSON in out as j, its rows as rows, and by function as by
-	python3 -c 'import json
-j = json.load(open("out")); rows = j["rows"]; by = {r.get("function"): r for r in rows}
-'"$1"
-}
-
-cat >app.c <<'C'
-volatile int x;
-__attribute__((noinline)) void hot(void)
-{
-	for (int i = 0; i < 100; i++)
-		x += i;
-}
-int main(void)
-{
-	hot();
-	return 0;
-}
-C
-cc -g -O1 -Wl,--build-id -o app app.c || fail "cc"
-hot=$(printf %d "0x$(nm app | sed -n 's/ T hot$//p')")
-main=$(printf %d "0x$(nm app | sed -n 's/ T main$//p')")
-loop=$(printf %d "0x$(objdump -d --no-show-raw-insn app | awk '/<hot>:/ { on = 1 } on && $2 ~ /^j/ { sub(":", "", $1); print $1; exit }')")
-id=$(readelf -n app | sed -n 's/.*Build ID: //p')
+make_hot_app
 sample() { # EVENT PERIOD OFFSET COUNT PID
 	printf 'sample\t1\t%s\t%s\t%s\t%d\t%d\t%d\tcomm=app\tpid=%d\n' "$id" "$PWD/app" "$@"
 }

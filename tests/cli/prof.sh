@@ -2,34 +2,9 @@
 # shellcheck shell=bash
 # culprit prof and culprit epochs on made databases: numbers, selection, forms, hostile names.
 . "$(dirname "$0")/../tap.sh"
-mkdb=$build/tests/cli/mkdb
-unset CULPRIT_DB DEBUGINFOD_URLS COLUMNS
+. "$root/tests/made_db.sh"
 
-# python STATEMENTS: with the JSON in out as j, and its rows as rows.
-python() {
-	python3 -c 'import csv, io, json, sys
-j = json.load(open("out")); rows = j["rows"]
-'"$1"
-}
-
-# A program with two functions, whose samples are placed by its own symbol table.
-cat >app.c <<'C'
-volatile int x;
-__attribute__((noinline)) void hot(void)
-{
-	for (int i = 0; i < 100; i++)
-		x += i;
-}
-int main(void)
-{
-	hot();
-	return 0;
-}
-C
-cc -g -O1 -Wl,--build-id -o app app.c
-hot=0x$(nm app | sed -n 's/ T hot$//p')
-main=0x$(nm app | sed -n 's/ T main$//p')
-id=$(readelf -n app | sed -n 's/.*Build ID: //p')
+make_hot_app
 sample() { # EVENT OFFSET COUNT COMM PID
 	printf 'sample\t1\t%s\t%s\t%s\t1000\t%d\t%d\tcomm=%s\tpid=%d\tlabel.team=a\n' "$id" "$PWD/app" "$@"
 }

@@ -2,14 +2,10 @@
 # shellcheck shell=bash
 # culprit stats on made databases: the table, sets in all their forms, weights, verdicts, refusals.
 . "$(dirname "$0")/../tap.sh"
-mkdb=$build/tests/cli/mkdb
-unset CULPRIT_DB DEBUGINFOD_URLS COLUMNS
+. "$root/tests/made_db.sh"
 
-python() { # STATEMENTS: with the JSON in out as j, its rows as rows, and by image's name as by
-	python3 -c 'import json, math
-j = json.load(open("out")); rows = j["rows"]; by = {r["image"].split("/")[-1]: r for r in rows}
-'"$1"
-}
+# shellcheck disable=SC2034
+python_more='by = {r["image"].split("/")[-1]: r for r in rows}'
 
 # Four runs of an hour each, of images that vary, that do not, and that only two of them have.
 run() { # NUMBER SECONDS STEADY WILD [RARE]

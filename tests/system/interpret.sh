@@ -4,6 +4,7 @@
 # The interpreter of edge samples takes the path that the processor takes: real programs, and single
 # instructions with random operands. INTERPRET_INSTRUCTIONS=60000 compares 300,000.
 . "$(dirname "$0")/../tap.sh"
+. "$root/tests/large_source.sh"
 native=$build/tests/system/native-path
 n=${INTERPRET_INSTRUCTIONS:-8000}
 
@@ -24,14 +25,7 @@ same() {
 	grep -a -A10 -E '^native-path: |^# ' err | head -40 | sed 's/^\(# \)*/# /'
 }
 
-{
-	printf 'int printf(const char *, ...);\n'
-	for i in $(seq 2000); do
-		echo "int f$i(int x, char *s) { int r = 0; for (int i = 0; i < x; i++) { if (s[i] == $((i % 256)))" \
-			"r += i * $i; else r ^= x; switch (r & 7) { case 0: r++; break; case 1: r -= 3; break;" \
-			"case 3: r *= 5; break; case 5: r /= 3; } } return r + printf(s); }"
-	done
-} >large.c
+large_source >large.c
 cat large.c large.c large.c large.c large.c large.c "$build/culprit" >large
 
 same gzip gzip -9 -c large

@@ -7,6 +7,7 @@
 # Where 0.5% are not, which is more than was measured, that fails by chance once in some 1000 runs of
 # a case. STACKS=2000 compares more.
 . "$(dirname "$0")/../sampling.sh"
+. "$root/tests/large_source.sh"
 need_sampling
 native=$programs/native-stack
 n=${STACKS:-100}
@@ -30,14 +31,7 @@ same() {
 	total=$((total + ${few:-0}))
 }
 
-{
-	printf 'int printf(const char *, ...);\n'
-	for i in $(seq 2000); do
-		echo "int f$i(int x, char *s) { int r = 0; for (int i = 0; i < x; i++) { if (s[i] == $((i % 256)))" \
-			"r += i * $i; else r ^= x; switch (r & 7) { case 0: r++; break; case 1: r -= 3; break;" \
-			"case 3: r *= 5; break; case 5: r /= 3; } } return r + printf(s); }"
-	done
-} >large.c
+large_source >large.c
 cat large.c{,}{,}{,}{,}{,}{,} >one.c
 sort -R --random-source=large.c one.c >two.c
 sql='create table t(a, b, c);

@@ -1,56 +1,13 @@
 /* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <setjmp.h>
-#include <cmocka.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <time.h>
 #include "db/blob.h"
-#include "db_help.h"
+#include "db_place.h"
 
 #define HOUR_NS 3600000000000ull
-
-static int make_place(void **state)
-{
-	static struct help_place p;
-
-	help_place_make(&p);
-	*state = &p;
-	return 0;
-}
-
-static int remove_place(void **state)
-{
-	help_place_remove(*state);
-	return 0;
-}
-
-static struct db_writer *open_writer(const struct help_place *p)
-{
-	struct db_writer *w;
-	struct diag diag = {0};
-
-	if (db_writer_open(p->db, TEST_MACHINE, &io_system, &w, &diag) < 0)
-		fail_msg("%s", diag.text);
-	return w;
-}
-
-static void flush_random(struct db_writer *w, struct help_digest *d, uint64_t seed, unsigned count)
-{
-	struct db_batch *b = db_batch_new(1u << 20);
-	struct diag diag = {0};
-
-	assert_int_equal(help_fill(b, d, seed, count), 0);
-	assert_int_equal(db_batch_fact(b, "kernel", "6.18"), 0);
-	db_batch_interval(b, TEST_TIME_NS + seed, TEST_TIME_NS + seed + 1000);
-	if (db_writer_flush(w, b, &diag) < 0)
-		fail_msg("%s", diag.text);
-	db_batch_free(b);
-}
 
 static void compact(struct db_writer *w, const char *epoch)
 {
@@ -58,20 +15,6 @@ static void compact(struct db_writer *w, const char *epoch)
 
 	if (db_writer_compact(w, epoch, &diag) < 0)
 		fail_msg("%s", diag.text);
-}
-
-static void expect_digest(const struct help_place *p, const struct help_digest *expected)
-{
-	struct help_digest got;
-	struct diag diag = {0};
-
-	if (help_read(p->db, &io_system, "all", &got, &diag) < 0)
-		fail_msg("%s", diag.text);
-	if (got.damages)
-		fail_msg("%s", got.last_damage);
-	assert_true(got.samples == expected->samples);
-	assert_true(got.weighted == expected->weighted);
-	assert_true(got.counted == expected->counted);
 }
 
 /* The names in an epoch, sorted, with a blank after each. */
@@ -97,32 +40,32 @@ static void a_base_takes_the_place_of_its_segments(void **state)
 {
 	struct help_place *p = *state;
 	struct help_digest d = {0};
-	struct db_writer *w = open_writer(p);
+	struct db_writer *w = place_open_writer(p);
 	char names[512];
 
 	assert_int_equal(db_writer_begin_epoch(w, TEST_TIME_NS, NULL), 0);
-	flush_random(w, &d, 1, 300);
+	place_flush_random(w, &d, 1, 300);
 	compact(w, NULL);
 	list_epoch(p, db_writer_epoch(w), names, sizeof(names));
 	assert_string_equal(names, "seg-00000001 "); /* it will not stay alone */
-	flush_random(w, &d, 2, 40000);
-	flush_random(w, &d, 3, 300);
+	place_flush_random(w, &d, 2, 40000);
+	place_flush_random(w, &d, 3, 300);
 	compact(w, NULL);
 	list_epoch(p, db_writer_epoch(w), names, sizeof(names));
 	assert_string_equal(names, "base-00000001-00000003 ");
 	assert_int_equal(db_writer_segments(w), 0);
-	expect_digest(p, &d);
-	flush_random(w, &d, 4, 70000);
+	place_expect(p, "all", &d);
+	place_flush_random(w, &d, 4, 70000);
 	assert_int_equal(db_writer_segments(w), 1);
-	expect_digest(p, &d);
+	place_expect(p, "all", &d);
 	assert_int_equal(db_writer_close(w, NULL), 0);
 	/* A sealed epoch may still be compacted. */
-	w = open_writer(p);
+	w = place_open_writer(p);
 	compact(w, "20261118T110640Z");
 	list_epoch(p, "20261118T110640Z", names, sizeof(names));
 	assert_string_equal(names, "SEALED base-00000002-00000004 ");
 	db_writer_free(w);
-	expect_digest(p, &d);
+	place_expect(p, "all", &d);
 }
 
 /* Once, and not the base that came of it. */
@@ -130,20 +73,20 @@ static void the_only_segment_of_a_sealed_epoch_becomes_a_base(void **state)
 {
 	const char *sealed = "20261118T110640Z";
 	struct help_place *p = *state;
-	struct db_writer *w = open_writer(p);
+	struct db_writer *w = place_open_writer(p);
 	struct help_digest d = {0};
 	char names[64];
 
 	assert_int_equal(db_writer_begin_epoch(w, TEST_TIME_NS, NULL), 0);
-	flush_random(w, &d, 1, 300);
+	place_flush_random(w, &d, 1, 300);
 	assert_int_equal(db_writer_close(w, NULL), 0);
 	for (unsigned turn = 0; turn < 2; turn++) {
-		w = open_writer(p);
+		w = place_open_writer(p);
 		compact(w, sealed);
 		db_writer_free(w);
 		list_epoch(p, sealed, names, sizeof(names));
 		assert_string_equal(names, "SEALED base-00000001-00000001 ");
-		expect_digest(p, &d);
+		place_expect(p, "all", &d);
 	}
 }
 
@@ -151,17 +94,17 @@ static void equal_rows_of_many_segments_are_added_up(void **state)
 {
 	struct help_place *p = *state;
 	struct help_digest d = {0}, got;
-	struct db_writer *w = open_writer(p);
+	struct db_writer *w = place_open_writer(p);
 	char names[512];
 
 	assert_int_equal(db_writer_begin_epoch(w, TEST_TIME_NS, NULL), 0);
 	for (unsigned i = 0; i < 100; i++) /* more than one round takes */
-		flush_random(w, &d, i % 3, 200);
+		place_flush_random(w, &d, i % 3, 200);
 	compact(w, NULL);
 	list_epoch(p, db_writer_epoch(w), names, sizeof(names));
 	assert_int_equal(strncmp(names, "base-", 5), 0);
 	assert_non_null(strstr(names, "-00000100 "));
-	expect_digest(p, &d);
+	place_expect(p, "all", &d);
 	assert_int_equal(help_read(p->db, &io_system, "all", &got, NULL), 0);
 	assert_true(got.rows <= 600);
 	assert_true(got.edges <= 150 && got.passes == d.passes);
@@ -173,14 +116,14 @@ static void damaged_segments_are_set_aside_and_counted(void **state)
 {
 	struct help_place *p = *state;
 	struct help_digest a = {0}, b = {0}, got;
-	struct db_writer *w = open_writer(p);
+	struct db_writer *w = place_open_writer(p);
 	struct db_verify_totals totals;
 	char path[400], names[512];
 	int fd;
 
 	assert_int_equal(db_writer_begin_epoch(w, TEST_TIME_NS, NULL), 0);
-	flush_random(w, &a, 1, 300);
-	flush_random(w, &b, 2, 300);
+	place_flush_random(w, &a, 1, 300);
+	place_flush_random(w, &b, 2, 300);
 	snprintf(path, sizeof(path), "%s/" TEST_MACHINE "/%s/seg-00000002", p->db,
 		 db_writer_epoch(w));
 	fd = open(path, O_RDWR | O_CLOEXEC);
@@ -246,15 +189,15 @@ static void a_torn_listing_is_noticed(void **state)
 	struct help_place *p = *state;
 	struct help_digest d = {0}, got;
 	struct torn torn = {.io = io_system};
-	struct db_writer *w = open_writer(p);
+	struct db_writer *w = place_open_writer(p);
 	char path[400], kept[400];
 
 	assert_int_equal(db_writer_begin_epoch(w, TEST_TIME_NS, NULL), 0);
-	flush_random(w, &d, 1, 100);
-	flush_random(w, &d, 2, 100);
+	place_flush_random(w, &d, 1, 100);
+	place_flush_random(w, &d, 2, 100);
 	compact(w, NULL);
-	flush_random(w, &d, 3, 100);
-	flush_random(w, &d, 4, 100);
+	place_flush_random(w, &d, 3, 100);
+	place_flush_random(w, &d, 4, 100);
 	/* What a writer that died before it deleted them would leave. */
 	for (int back = 0; back < 2; back++) {
 		for (unsigned i = 0; i < 3; i++) {
@@ -265,7 +208,7 @@ static void a_torn_listing_is_noticed(void **state)
 		}
 		compact(w, NULL);
 	}
-	expect_digest(p, &d);
+	place_expect(p, "all", &d);
 	torn.io.list = list_torn;
 	torn.io.arg = &torn;
 	/* Choosing and querying list the epoch twice each, when nothing is amiss. */
@@ -294,13 +237,13 @@ static void retention_keeps_the_newest_three(void **state)
 {
 	struct help_place *p = *state;
 	struct help_digest d[6] = {0};
-	struct db_writer *w = open_writer(p);
+	struct db_writer *w = place_open_writer(p);
 	uint64_t now_ns = TEST_TIME_NS + 10 * HOUR_NS;
 	unsigned removed;
 
 	for (unsigned i = 0; i < 6; i++) {
 		assert_int_equal(db_writer_begin_epoch(w, TEST_TIME_NS + i * HOUR_NS, NULL), 0);
-		flush_random(w, &d[i], i * HOUR_NS, 300);
+		place_flush_random(w, &d[i], i * HOUR_NS, 300);
 	}
 	assert_int_equal(db_writer_retain(w, now_ns, 0, 0, &removed, NULL), 0);
 	assert_int_equal(removed, 0);
@@ -314,10 +257,11 @@ static void retention_keeps_the_newest_three(void **state)
 	assert_int_equal(db_writer_retain(w, now_ns, 1, 1, &removed, NULL), 0);
 	assert_int_equal(removed, 0);
 	assert_int_equal(count_epochs(p), 3);
-	expect_digest(
-		p, &(struct help_digest){.samples = d[3].samples + d[4].samples + d[5].samples,
-					 .weighted = d[3].weighted + d[4].weighted + d[5].weighted,
-					 .counted = d[3].counted + d[4].counted + d[5].counted});
+	place_expect(
+		p, "all",
+		&(struct help_digest){.samples = d[3].samples + d[4].samples + d[5].samples,
+				      .weighted = d[3].weighted + d[4].weighted + d[5].weighted,
+				      .counted = d[3].counted + d[4].counted + d[5].counted});
 	db_writer_free(w);
 }
 
@@ -325,7 +269,7 @@ static void retention_by_size_removes_the_oldest_only(void **state)
 {
 	struct help_place *p = *state;
 	struct help_digest d = {0};
-	struct db_writer *w = open_writer(p);
+	struct db_writer *w = place_open_writer(p);
 	const struct db_epoch *epochs;
 	struct db_reader *r;
 	uint64_t bytes = 0;
@@ -334,7 +278,7 @@ static void retention_by_size_removes_the_oldest_only(void **state)
 
 	for (unsigned i = 0; i < 6; i++) {
 		assert_int_equal(db_writer_begin_epoch(w, TEST_TIME_NS + i * HOUR_NS, NULL), 0);
-		flush_random(w, &d, i, 300);
+		place_flush_random(w, &d, i, 300);
 	}
 	assert_int_equal(db_reader_open(p->db, &io_system, &r, NULL), 0);
 	assert_int_equal(db_reader_epochs(r, &epochs, &count, NULL), 0);
@@ -352,7 +296,7 @@ static void blobs_go_with_the_last_epoch_of_their_image(void **state)
 	struct image_id known = {.kind = IMAGE_BUILD_ID, .size = 20, .bytes = {0, 1, 2, 3}};
 	struct help_place *p = *state;
 	struct help_digest d = {0};
-	struct db_writer *w = open_writer(p);
+	struct db_writer *w = place_open_writer(p);
 	uint64_t now_ns = (uint64_t)time(NULL) * 1000000000u + 48 * HOUR_NS;
 	unsigned removed;
 	void *data;
@@ -360,7 +304,7 @@ static void blobs_go_with_the_last_epoch_of_their_image(void **state)
 
 	for (unsigned i = 0; i < 4; i++) {
 		assert_int_equal(db_writer_begin_epoch(w, TEST_TIME_NS + i * HOUR_NS, NULL), 0);
-		flush_random(w, &d, i, 300);
+		place_flush_random(w, &d, i, 300);
 	}
 	assert_int_equal(
 		db_blob_write(p->db, TEST_MACHINE, &io_system, &known, "symbols", "abc", 3, NULL),
@@ -385,7 +329,7 @@ static void blobs_are_bounded_and_checked(void **state)
 {
 	struct image_id id = {.kind = IMAGE_KERNEL, .size = 20, .bytes = {1}};
 	struct help_place *p = *state;
-	struct db_writer *w = open_writer(p);
+	struct db_writer *w = place_open_writer(p);
 	struct db_verify_totals totals;
 	char text[1000], path[464], name[IMAGE_ID_TEXT_MAX];
 	void *data;
@@ -427,20 +371,18 @@ static void blobs_are_bounded_and_checked(void **state)
 	db_writer_free(w);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, make_place, remove_place)
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(a_base_takes_the_place_of_its_segments),
-		TEST(the_only_segment_of_a_sealed_epoch_becomes_a_base),
-		TEST(equal_rows_of_many_segments_are_added_up),
-		TEST(damaged_segments_are_set_aside_and_counted),
-		TEST(a_torn_listing_is_noticed),
-		TEST(retention_keeps_the_newest_three),
-		TEST(retention_by_size_removes_the_oldest_only),
-		TEST(blobs_go_with_the_last_epoch_of_their_image),
-		TEST(blobs_are_bounded_and_checked),
+		PLACE_TEST(a_base_takes_the_place_of_its_segments),
+		PLACE_TEST(the_only_segment_of_a_sealed_epoch_becomes_a_base),
+		PLACE_TEST(equal_rows_of_many_segments_are_added_up),
+		PLACE_TEST(damaged_segments_are_set_aside_and_counted),
+		PLACE_TEST(a_torn_listing_is_noticed),
+		PLACE_TEST(retention_keeps_the_newest_three),
+		PLACE_TEST(retention_by_size_removes_the_oldest_only),
+		PLACE_TEST(blobs_go_with_the_last_epoch_of_their_image),
+		PLACE_TEST(blobs_are_bounded_and_checked),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
