@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "util/array.h"
 #include "util/num.h"
 
 /* One address of a function: an instruction's or a block's. */
@@ -241,15 +242,8 @@ static int add_unit(struct work *w, const struct diff_unit *unit)
 {
 	struct diff_code *d = w->out;
 
-	if (d->count == w->room) {
-		size_t room = w->room ? 2 * w->room : 256;
-		struct diff_unit *units = reallocarray(d->units, room, sizeof(*units));
-
-		if (!units)
-			return -ENOMEM;
-		d->units = units;
-		w->room = room;
-	}
+	if (array_grow(&d->units, d->count, &w->room, sizeof(*d->units), 256))
+		return -ENOMEM;
 	d->units[d->count++] = *unit;
 	return 0;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
 #include "analyze/edge_profile.h"
+#include "util/array.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -54,14 +55,8 @@ static int add_row(struct reading *r, struct edge_list *list, const struct evide
 		r->profile->refused += row->count;
 		return 0;
 	}
-	if (list->count == list->room) {
-		size_t room = list->room ? list->room * 2 : 256;
-		struct evidence_edge *more = reallocarray(list->rows, room, sizeof(*more));
-		if (!more)
-			return -ENOMEM;
-		list->rows = more;
-		list->room = room;
-	}
+	if (array_grow(&list->rows, list->count, &list->room, sizeof(*list->rows), 256))
+		return -ENOMEM;
 	list->rows[list->count++] = *row;
 	r->rows++;
 	return 0;

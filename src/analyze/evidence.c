@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include "analyze/evidence_graph.h"
 #include "analyze/evidence_place.h"
+#include "util/array.h"
 
 #define EVIDENCE_IMAGES_MAX    (1u << 20)
 #define EVIDENCE_FUNCTIONS_MAX (1u << 22)
@@ -111,15 +112,9 @@ static int discover(struct evidence *e, uint32_t image, uint64_t address)
 		return error == -ENOMEM ? error : 0;
 	if (!map64_get(e->numbers, (uintptr_t)f, &number))
 		return 0;
-	if (e->function_count == e->function_room) {
-		size_t room = e->function_room ? e->function_room * 2 : 256;
-		struct evidence_function *grown = realloc(e->functions, room * sizeof(*grown));
-
-		if (!grown)
-			return -ENOMEM;
-		e->functions = grown;
-		e->function_room = room;
-	}
+	if (array_grow(&e->functions, e->function_count, &e->function_room, sizeof(*e->functions),
+		       256))
+		return -ENOMEM;
 	error = map64_put(e->numbers, (uintptr_t)f, e->function_count);
 	if (error)
 		return error == -ENOSPC ? -E2BIG : error;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include "analyze/evidence_place.h"
 #include "analyze/masked.h"
+#include "util/array.h"
 
 /* An instruction of the graph. */
 struct place {
@@ -105,15 +106,8 @@ static void arrive(struct evidence *e, const struct place *p, double count)
 
 static int add_call(struct evidence *e, const struct evidence_call *call)
 {
-	if (e->call_count == e->call_room) {
-		size_t room = e->call_room ? e->call_room * 2 : 1024;
-		struct evidence_call *grown = realloc(e->calls, room * sizeof(*grown));
-
-		if (!grown)
-			return -ENOMEM;
-		e->calls = grown;
-		e->call_room = room;
-	}
+	if (array_grow(&e->calls, e->call_count, &e->call_room, sizeof(*e->calls), 1024))
+		return -ENOMEM;
 	e->calls[e->call_count++] = *call;
 	return 0;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
 #include "analyze/functions.h"
+#include "util/array.h"
 
 #include <errno.h>
 #include <regex.h>
@@ -41,14 +42,8 @@ static struct functions *functions_new(void)
 static struct function_hit *add_hit(struct functions *f, const struct query *q,
 				    const struct query_image *image)
 {
-	if (f->count == f->room) {
-		size_t room = f->room ? f->room * 2 : 16;
-		struct function_hit *more = reallocarray(f->list, room, sizeof(*more));
-		if (!more)
-			return NULL;
-		f->list = more;
-		f->room = room;
-	}
+	if (array_grow(&f->list, f->count, &f->room, sizeof(*f->list), 16))
+		return NULL;
 	uint64_t *counts = arena_alloc(f->memory, (q->event_count + 1) * sizeof(*counts));
 	if (!counts)
 		return NULL;

@@ -7,6 +7,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include "analyze/insight_state.h"
+#include "util/array.h"
 
 #define USED_SHARE   0.99
 #define UNSEEN_SHARE 0.05 /* of samples in places hit once, from which on many were missed */
@@ -23,14 +24,8 @@ struct visits {
 
 static int add_visit(struct visits *v, uint64_t place, double count)
 {
-	if (v->count == v->room) {
-		size_t room = v->room ? v->room * 2 : 1024;
-		struct visit *more = reallocarray(v->list, room, sizeof(*more));
-		if (!more)
-			return -ENOMEM;
-		v->list = more;
-		v->room = room;
-	}
+	if (array_grow(&v->list, v->count, &v->room, sizeof(*v->list), 1024))
+		return -ENOMEM;
 	v->list[v->count++] = (struct visit){place, count};
 	return 0;
 }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "analyze/listing_state.h"
+#include "util/array.h"
 
 void listing_free(struct listing *l)
 {
@@ -49,14 +50,8 @@ uint64_t *listing_zero_counts(struct listing *l)
 
 int listing_add_row(struct listing *l, const struct listing_row *row)
 {
-	if (l->row_count == l->row_room) {
-		size_t room = l->row_room ? l->row_room * 2 : 256;
-		struct listing_row *more = reallocarray(l->rows, room, sizeof(*more));
-		if (!more)
-			return -ENOMEM;
-		l->rows = more;
-		l->row_room = room;
-	}
+	if (array_grow(&l->rows, l->row_count, &l->row_room, sizeof(*l->rows), 256))
+		return -ENOMEM;
 	l->rows[l->row_count++] = *row;
 	return 0;
 }

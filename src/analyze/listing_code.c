@@ -5,17 +5,12 @@
 #include <string.h>
 #include "analyze/disassemble.h"
 #include "analyze/listing_state.h"
+#include "util/array.h"
 
 static int add_item(struct listing *l, uint64_t address, const char *text)
 {
-	if (l->item_count == l->item_room) {
-		size_t room = l->item_room ? l->item_room * 2 : 256;
-		struct listing_item *more = reallocarray(l->items, room, sizeof(*more));
-		if (!more)
-			return -ENOMEM;
-		l->items = more;
-		l->item_room = room;
-	}
+	if (array_grow(&l->items, l->item_count, &l->item_room, sizeof(*l->items), 256))
+		return -ENOMEM;
 	uint64_t *counts = listing_zero_counts(l);
 	if (!counts)
 		return -ENOMEM;

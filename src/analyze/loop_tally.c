@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include "cfg/function_graph.h"
 #include "util/arena.h"
+#include "util/array.h"
 #include "util/hash.h"
 #include "util/num.h"
 
@@ -64,17 +65,12 @@ void loop_tally_free(struct loop_tally *t)
 
 static int add_function(struct loop_tally *t, const struct cfg_function *f)
 {
-	struct one_function *more, *one;
+	struct one_function *one;
 	size_t values;
 	int r;
 
-	if (t->count == t->room) {
-		t->room = t->room ? 2 * t->room : 64;
-		more = reallocarray(t->list, t->room, sizeof(*more));
-		if (!more)
-			return -ENOMEM;
-		t->list = more;
-	}
+	if (array_grow(&t->list, t->count, &t->room, sizeof(*t->list), 64))
+		return -ENOMEM;
 	one = &t->list[t->count];
 	*one = (struct one_function){.function = f};
 	r = cfg_loops_of_function(f, &one->loops);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "cfg/build.h"
+#include "util/array.h"
 
 struct assembly {
 	struct cfg_builder *b;
@@ -109,8 +110,8 @@ static int make_blocks(struct assembly *a)
 		const struct build_instruction *in = a->sorted[i];
 		if (!block || (in->flags & BUILD_LEADER) || block->end != in->in.address ||
 		    ends_block(a->sorted[i - 1])) {
-			if (!build_grow(&a->blocks, a->block_count, &a->block_room,
-					sizeof(*a->blocks)))
+			if (array_grow(&a->blocks, a->block_count, &a->block_room,
+				       sizeof(*a->blocks), 64))
 				return -ENOMEM;
 			block = &a->blocks[a->block_count++];
 			*block = (struct cfg_block){.start = in->in.address,
@@ -133,7 +134,7 @@ static int make_blocks(struct assembly *a)
 
 static int add_edge(struct assembly *a, uint32_t from, uint32_t to, enum cfg_edge_kind kind)
 {
-	if (!build_grow(&a->edges, a->edge_count, &a->edge_room, sizeof(*a->edges)))
+	if (array_grow(&a->edges, a->edge_count, &a->edge_room, sizeof(*a->edges), 64))
 		return -ENOMEM;
 	a->edges[a->edge_count++] = (struct cfg_edge){from, to, (uint8_t)kind};
 	if (kind == CFG_MISSING)
@@ -153,7 +154,7 @@ static int add_call(struct assembly *a, const struct build_instruction *in, uint
 {
 	const struct cfg_image *image = a->b->image;
 	struct cfg_call c = {.instruction = in->order, .tail = tail, .target = target};
-	if (!build_grow(&a->calls, a->call_count, &a->call_room, sizeof(*a->calls)))
+	if (array_grow(&a->calls, a->call_count, &a->call_room, sizeof(*a->calls), 64))
 		return -ENOMEM;
 	if (target != ISA_NO_ADDRESS)
 		c.name = cfg_external_entry(image, target);

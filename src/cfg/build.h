@@ -71,9 +71,6 @@ struct cfg_builder {
 	uint32_t why[CFG_REASONS];
 };
 
-/* Makes room for one more element of a growing array. False: out of memory. */
-bool build_grow(void *array_pointer, size_t count, size_t *room, size_t each);
-
 /* Index in list, or UINT32_MAX. */
 uint32_t build_find(const struct cfg_builder *b, uint64_t address);
 /* Starts anew for a function. */

@@ -4,25 +4,11 @@
 #include <string.h>
 #include "cfg/build.h"
 #include "isa/operands.h"
+#include "util/array.h"
 
 /* Instructions that one function may share with others, beside its own. */
 #define FOREIGN_MAX 65536
 #define SLOTS_FIRST 1024
-
-bool build_grow(void *array_pointer, size_t count, size_t *room, size_t each)
-{
-	void *old;
-	if (count < *room)
-		return true;
-	size_t more = *room ? *room * 2 : 64;
-	memcpy(&old, array_pointer, sizeof(old));
-	void *grown = reallocarray(old, more, each);
-	if (!grown)
-		return false;
-	memcpy(array_pointer, &grown, sizeof(grown));
-	*room = more;
-	return true;
-}
 
 static struct build_slot *slot_of(const struct cfg_builder *b, uint64_t address)
 {
@@ -68,7 +54,7 @@ static bool grow_slots(struct cfg_builder *b)
 
 static int add_instruction(struct cfg_builder *b, const struct isa_instruction *in)
 {
-	if (!build_grow(&b->list, b->count, &b->room, sizeof(*b->list)) ||
+	if (array_grow(&b->list, b->count, &b->room, sizeof(*b->list), 64) ||
 	    (b->count * 2 >= b->slot_count && !grow_slots(b)))
 		return -ENOMEM;
 	*slot_of(b, in->address) = (struct build_slot){b->generation, (uint32_t)b->count};
@@ -79,7 +65,7 @@ static int add_instruction(struct cfg_builder *b, const struct isa_instruction *
 
 int build_push(struct cfg_builder *b, uint64_t address)
 {
-	if (!build_grow(&b->work, b->work_count, &b->work_room, sizeof(*b->work)))
+	if (array_grow(&b->work, b->work_count, &b->work_room, sizeof(*b->work), 64))
 		return -ENOMEM;
 	b->work[b->work_count++] = address;
 	return 0;
@@ -98,8 +84,8 @@ static int add_landings(struct cfg_builder *b, uint64_t start)
 			high = middle;
 	}
 	for (; low < s->landing_count && s->landings[low].function == start; low++) {
-		if (!build_grow(&b->landings, b->landing_count, &b->landing_room,
-				sizeof(*b->landings)))
+		if (array_grow(&b->landings, b->landing_count, &b->landing_room,
+			       sizeof(*b->landings), 64))
 			return -ENOMEM;
 		b->landings[b->landing_count++] = s->landings[low].address;
 		int err = build_push(b, s->landings[low].address);
@@ -124,7 +110,7 @@ static bool is_own(const struct cfg_builder *b, const struct cfg_place *place)
 static void adopt_place(struct cfg_builder *b, const struct cfg_place *place)
 {
 	const uint32_t index = (uint32_t)(place - b->image->places);
-	if (!build_grow(&b->adopted, b->adopted_count, &b->adopted_room, sizeof(*b->adopted)))
+	if (array_grow(&b->adopted, b->adopted_count, &b->adopted_room, sizeof(*b->adopted), 64))
 		return;
 	b->adopted[b->adopted_count++] = index;
 	if (b->place && b->image->places[index].owner == UINT32_MAX)
@@ -223,7 +209,7 @@ static int indirect_jump(struct cfg_builder *b, const struct isa_instruction *in
 		*flags |= BUILD_TAIL;
 		return 0;
 	}
-	if (!build_grow(&b->jumps, b->jump_count, &b->jump_room, sizeof(*b->jumps)))
+	if (array_grow(&b->jumps, b->jump_count, &b->jump_room, sizeof(*b->jumps), 64))
 		return -ENOMEM;
 	b->jumps[b->jump_count++] = (struct build_jump){.instruction = (uint32_t)b->count - 1};
 	b->list[b->count - 1].jump = (uint32_t)b->jump_count;
@@ -301,7 +287,7 @@ static int follow(struct cfg_builder *b, uint64_t address)
 	uint64_t at = 0;
 	bool on = true;
 	int err = 0;
-	if (!build_grow(&b->runs, b->run_count, &b->run_room, sizeof(*b->runs)))
+	if (array_grow(&b->runs, b->run_count, &b->run_room, sizeof(*b->runs), 64))
 		return -ENOMEM;
 	b->runs[b->run_count++] = (struct build_run){address, (uint32_t)b->count, 0};
 	while (on && !err && build_find(b, address) == UINT32_MAX) {

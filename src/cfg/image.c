@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
 #include "cfg/image.h"
+#include "util/array.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -80,14 +81,9 @@ int cfg_image_add_entry(struct cfg_image *image, uint64_t entry)
 	uint64_t known;
 	if (map64_get(image->extra_known, entry, &known) == 0)
 		return 0;
-	if (image->extra_count == image->extra_room) {
-		size_t room = image->extra_room ? image->extra_room * 2 : 64;
-		uint64_t *more = reallocarray(image->extra, room, sizeof(*more));
-		if (!more)
-			return -ENOMEM;
-		image->extra = more;
-		image->extra_room = room;
-	}
+	if (array_grow(&image->extra, image->extra_count, &image->extra_room, sizeof(*image->extra),
+		       64))
+		return -ENOMEM;
 	int err = map64_put(image->extra_known, entry, 1);
 	if (err == -ENOSPC)
 		return 0;
@@ -231,14 +227,9 @@ uint64_t cfg_image_entry(struct cfg_image *image, size_t index)
 
 static int keep_function(struct cfg_image *image, struct cfg_function *f)
 {
-	if (image->built_count == image->built_room) {
-		size_t room = image->built_room ? image->built_room * 2 : 256;
-		struct cfg_function **more = reallocarray(image->built, room, sizeof(*more));
-		if (!more)
-			return -ENOMEM;
-		image->built = more;
-		image->built_room = room;
-	}
+	if (array_grow(&image->built, image->built_count, &image->built_room, sizeof(*image->built),
+		       256))
+		return -ENOMEM;
 	int err = map64_put(image->functions, f->entry, image->built_count);
 	if (!err)
 		image->built[image->built_count++] = f;

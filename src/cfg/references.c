@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "cfg/build.h"
+#include "util/array.h"
 
 /*
  * All "lea disp32(%rip), %reg" of the code by their bytes, at any alignment: instructions are not
@@ -16,8 +17,8 @@ static bool add_references(struct cfg_image *image, const struct cfg_bytes *code
 		if (p[0] != 0x8d || (p[1] & 0xc7) != 0x05 || (p[-1] & 0xfb) != 0x48)
 			continue;
 		memcpy(&displacement, p + 2, sizeof(displacement));
-		if (!build_grow(&image->references, image->reference_count, room,
-				sizeof(*image->references)))
+		if (array_grow(&image->references, image->reference_count, room,
+			       sizeof(*image->references), 64))
 			return false;
 		image->references[image->reference_count++] =
 			code->address + i + 6 + (uint64_t)(int64_t)displacement;

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "cfg/image.h"
+#include "util/array.h"
 
 /*
  * Does a function return? A search for one path from its entry to a return, calls avoided as long
@@ -36,28 +37,16 @@ static bool settle(struct cfg_image *image, uint64_t entry, unsigned depth);
 
 static bool push_work(struct search *s, uint64_t address)
 {
-	if (s->work_count == s->work_room) {
-		size_t room = s->work_room ? s->work_room * 2 : 32;
-		uint64_t *more = reallocarray(s->work, room, sizeof(*more));
-		if (!more)
-			return false;
-		s->work = more;
-		s->work_room = room;
-	}
+	if (array_grow(&s->work, s->work_count, &s->work_room, sizeof(*s->work), 32))
+		return false;
 	s->work[s->work_count++] = address;
 	return true;
 }
 
 static bool push_call(struct search *s, uint64_t after, uint64_t callee)
 {
-	if (s->call_count == s->call_room) {
-		size_t room = s->call_room ? s->call_room * 2 : 32;
-		struct pending *more = reallocarray(s->calls, room, sizeof(*more));
-		if (!more)
-			return false;
-		s->calls = more;
-		s->call_room = room;
-	}
+	if (array_grow(&s->calls, s->call_count, &s->call_room, sizeof(*s->calls), 32))
+		return false;
 	s->calls[s->call_count++] = (struct pending){after, callee};
 	return true;
 }

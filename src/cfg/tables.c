@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "cfg/symbolic.h"
+#include "util/array.h"
 
 /* Entries of one table; more are not believed. */
 #define ENTRIES_MAX 65536
@@ -177,7 +178,7 @@ static int read_table(struct table_search *t, const struct table_shape *s, struc
 			*ret = to->count > first ? READ_SOME : READ_NOTHING;
 			break;
 		}
-		if (!build_grow(&to->list, to->count, &to->room, sizeof(*to->list)))
+		if (array_grow(&to->list, to->count, &to->room, sizeof(*to->list), 64))
 			return -ENOMEM;
 		to->list[to->count++] = target;
 		if (i == UINT64_MAX)

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "cmd/calls_view.h"
+#include "util/array.h"
 #include "util/num.h"
 
 /* Which nodes of a tree are shown, in which order. */
@@ -80,17 +81,10 @@ uint32_t calls_count_shown(const struct calls_view *v, uint32_t node, uint64_t d
 
 static int push(struct walk *w, uint32_t node)
 {
-	size_t room = w->room ? 2 * w->room : 64;
-	struct level *levels;
 	int err;
 
-	if (w->depth == w->room) {
-		levels = reallocarray(w->levels, room, sizeof(*levels));
-		if (!levels)
-			return -ENOMEM;
-		w->levels = levels;
-		w->room = room;
-	}
+	if (array_grow(&w->levels, w->depth, &w->room, sizeof(*w->levels), 64))
+		return -ENOMEM;
 	err = w->visitor->enter(w->visitor->arg, node, w->depth);
 	w->levels[w->depth++] = (struct level){.node = node};
 	return err;

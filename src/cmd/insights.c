@@ -144,6 +144,20 @@ void insights_close(struct insights_session *s)
 	db_reader_free(s->reader);
 }
 
+int insights_print(struct insights_session *s, struct table *t, struct report_header *h, int err,
+		   struct diag *diag)
+{
+	if (!err)
+		err = metrics_describe(&s->bound, NULL, h);
+	if (err)
+		err = diag_fail(diag, ENOMEM, "out of memory");
+	else
+		err = report_print(t, h, s->report.format);
+	table_free(t);
+	report_header_free(h);
+	return err;
+}
+
 bool insights_skips(const struct insights_session *s, const struct insights_function *f)
 {
 	const char *name = f->name ? f->name : RANK_NO_SYMBOL;

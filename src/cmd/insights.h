@@ -54,6 +54,10 @@ int insights_open_picked(struct insights_session *s, struct pick *p, struct diag
 /* The header: what all reports have, and what the estimates rest on. 0 or -ENOMEM. */
 int insights_describe(struct insights_session *s, struct report_header *h);
 
+/* Prints the table under its header, or says that err, if any, was lack of memory. Frees both. */
+int insights_print(struct insights_session *s, struct table *t, struct report_header *h, int err,
+		   struct diag *diag);
+
 /* True for functions that are not to be shown: idle ones, and those that --function leaves out. */
 bool insights_skips(const struct insights_session *s, const struct insights_function *f);
 

@@ -321,15 +321,7 @@ static int show(struct stalls *s, struct diag *diag)
 	}
 	for (size_t i = 0; i < s->count && !err; i++)
 		err = add_row(s, t, &c, &s->list[i], &sum);
-	if (!err)
-		err = metrics_describe(&s->session.bound, NULL, &h);
-	if (err)
-		err = diag_fail(diag, ENOMEM, "out of memory");
-	else
-		err = report_print(t, &h, s->session.report.format);
-	table_free(t);
-	report_header_free(&h);
-	return err;
+	return insights_print(&s->session, t, &h, err, diag);
 }
 
 static int run(struct stalls *s, struct diag *diag)

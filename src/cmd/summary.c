@@ -245,15 +245,7 @@ static int show(struct summary *s, struct diag *diag)
 		add_columns(t, s, &c);
 		err = s->cause == CULPRIT_CAUSES ? fill_causes(t, &c, s) : fill_functions(t, &c, s);
 	}
-	if (!err)
-		err = metrics_describe(&s->session.bound, NULL, &h);
-	if (err)
-		err = diag_fail(diag, ENOMEM, "out of memory");
-	else
-		err = report_print(t, &h, s->session.report.format);
-	table_free(t);
-	report_header_free(&h);
-	return err;
+	return insights_print(&s->session, t, &h, err, diag);
 }
 
 int cmd_summary(int argc, char **argv)

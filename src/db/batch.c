@@ -64,7 +64,7 @@ void db_batch_clear(struct db_batch *b)
 }
 
 /* Room for one more entry in the array beside a dictionary. */
-static int array_grow(void **array, uint32_t *room, uint32_t count, size_t entry_size)
+static int list_grow(void **array, uint32_t *room, uint32_t count, size_t entry_size)
 {
 	uint32_t more = *room ? *room * 2 : 16;
 	void *grown;
@@ -121,7 +121,7 @@ int db_batch_image(struct db_batch *b, const struct image_id *id, const char *pa
 		return -EINVAL;
 	if (b->images && intern_find(b->images, id, sizeof(*id), ret) == 0)
 		return 0;
-	r = array_grow((void **)&b->paths, &b->path_room, index, sizeof(*b->paths));
+	r = list_grow((void **)&b->paths, &b->path_room, index, sizeof(*b->paths));
 	if (r < 0)
 		return r;
 	copy = malloc(path_size + 1);
@@ -159,7 +159,7 @@ int db_batch_event(struct db_batch *b, const struct db_event *event, uint32_t *r
 	key.period = event->period;
 	key.flags = event->flags;
 	memcpy(key.name, event->name, name_size + 1);
-	r = array_grow((void **)&b->event_list, &b->event_room, index, sizeof(*b->event_list));
+	r = list_grow((void **)&b->event_list, &b->event_room, index, sizeof(*b->event_list));
 	if (r < 0)
 		return r;
 	r = dict_add(b, &b->events, EVENTS_MAX, &key, head + name_size, 0, &index);
@@ -382,8 +382,7 @@ int db_batch_count(struct db_batch *b, uint32_t event, const char *name, uint64_
 		return -EINVAL;
 	key.event = event;
 	memcpy(key.name, name, name_size + 1);
-	r = array_grow((void **)&b->counter_list, &b->counter_room, index,
-		       sizeof(*b->counter_list));
+	r = list_grow((void **)&b->counter_list, &b->counter_room, index, sizeof(*b->counter_list));
 	if (r < 0)
 		return r;
 	r = dict_add(b, &b->counters, COUNTERS_MAX, &key, head + name_size, 0, &index);
@@ -405,7 +404,7 @@ int db_batch_fact(struct db_batch *b, const char *name, const char *value)
 
 	if (strlen(name) > DB_NAME_MAX || strlen(value) > DB_FACT_VALUE_MAX)
 		return -EINVAL;
-	r = array_grow((void **)&b->fact_list, &b->fact_room, index, sizeof(*b->fact_list));
+	r = list_grow((void **)&b->fact_list, &b->fact_room, index, sizeof(*b->fact_list));
 	if (r < 0)
 		return r;
 	copy = strdup(value);

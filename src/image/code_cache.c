@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
 #include "image/code_cache.h"
+#include "util/array.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -35,14 +36,8 @@ static int insert(struct code_cache *c, size_t at, uint64_t start, const uint8_t
 {
 	if (size > CODE_CACHE_MAX_BYTES - c->bytes)
 		return -ENOSPC;
-	if (c->count == c->room) {
-		size_t room = c->room ? c->room * 2 : 64;
-		struct code_piece *more = reallocarray(c->list, room, sizeof(*more));
-		if (!more)
-			return -ENOMEM;
-		c->list = more;
-		c->room = room;
-	}
+	if (array_grow(&c->list, c->count, &c->room, sizeof(*c->list), 64))
+		return -ENOMEM;
 	uint8_t *copy = malloc(size);
 	if (!copy)
 		return -ENOMEM;

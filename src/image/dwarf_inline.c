@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
 #include "image/dwarf_inline.h"
+#include "util/array.h"
 
 #include <dwarf.h>
 #include <errno.h>
@@ -19,14 +20,8 @@ static int add_node(struct dwarf_tree *t, const Dwarf_Die *die, uint32_t parent)
 {
 	if (t->count == TREE_NODES_MAX)
 		return -EFBIG;
-	if (t->count == t->room) {
-		size_t room = t->room ? t->room * 2 : 64;
-		struct dwarf_node *more = reallocarray(t->nodes, room, sizeof(*more));
-		if (!more)
-			return -ENOMEM;
-		t->nodes = more;
-		t->room = room;
-	}
+	if (array_grow(&t->nodes, t->count, &t->room, sizeof(*t->nodes), 64))
+		return -ENOMEM;
 	t->nodes[t->count++] = (struct dwarf_node){
 		.die = *die,
 		.parent = parent,
@@ -44,14 +39,8 @@ int dwarf_tree_add_ranges(struct dwarf_tree *t, Dwarf_Die *die, uint32_t node)
 			continue;
 		if (t->range_count == TREE_NODES_MAX)
 			return -EFBIG;
-		if (t->range_count == t->range_room) {
-			size_t room = t->range_room ? t->range_room * 2 : 64;
-			struct dwarf_range *more = reallocarray(t->ranges, room, sizeof(*more));
-			if (!more)
-				return -ENOMEM;
-			t->ranges = more;
-			t->range_room = room;
-		}
+		if (array_grow(&t->ranges, t->range_count, &t->range_room, sizeof(*t->ranges), 64))
+			return -ENOMEM;
 		t->ranges[t->range_count++] = (struct dwarf_range){start, end, node};
 	}
 	return 0;

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "util/array.h"
 #include "util/io.h"
 
 Elf_Scn *elf_find_section(Elf *elf, const char *name, GElf_Shdr *ret)
@@ -26,13 +27,8 @@ static int add_region(struct elf_code *c, size_t *room, uint64_t start, uint64_t
 {
 	if (size == 0 || size > UINT64_MAX - start)
 		return 0;
-	if (c->region_count == *room) {
-		*room = *room ? *room * 2 : 16;
-		struct elf_region *more = reallocarray(c->regions, *room, sizeof(*more));
-		if (!more)
-			return -ENOMEM;
-		c->regions = more;
-	}
+	if (array_grow(&c->regions, c->region_count, room, sizeof(*c->regions), 16))
+		return -ENOMEM;
 	c->regions[c->region_count++] = (struct elf_region){start, start + size};
 	return 0;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
 #include "image/elf_symbols.h"
+#include "util/array.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -18,13 +19,8 @@ struct got_names {
 
 static int add_got_name(struct got_names *g, uint64_t address, const char *name)
 {
-	if (g->count == g->room) {
-		g->room = g->room ? g->room * 2 : 64;
-		struct elf_got_name *more = reallocarray(g->list, g->room, sizeof(*more));
-		if (!more)
-			return -ENOMEM;
-		g->list = more;
-	}
+	if (array_grow(&g->list, g->count, &g->room, sizeof(*g->list), 64))
+		return -ENOMEM;
 	g->list[g->count++] = (struct elf_got_name){address, name};
 	return 0;
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "image/finder.h"
+#include "util/array.h"
 
 int image_finder_new(const char *db_path, const char *machine, struct image_finder **ret)
 {
@@ -102,14 +103,8 @@ struct image_finder_counts image_finder_counts(const struct image_finder *f)
 
 static int image_add(struct image_finder *f, const struct image_id *id, const char *path)
 {
-	if (f->image_count == f->image_room) {
-		size_t room = f->image_room ? f->image_room * 2 : 64;
-		struct found_image **more = reallocarray(f->images, room, sizeof(*more));
-		if (!more)
-			return -ENOMEM;
-		f->images = more;
-		f->image_room = room;
-	}
+	if (array_grow(&f->images, f->image_count, &f->image_room, sizeof(*f->images), 64))
+		return -ENOMEM;
 	struct found_image *im = calloc(1, sizeof(*im));
 	char *copy = strdup(path);
 	if (!im || !copy) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
 #include "image/jit_set.h"
+#include "util/array.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -28,14 +29,8 @@ int jit_set_add(struct jit_set *s, uint64_t start, uint64_t size, const char *na
 {
 	if (!name_size || !*name || start + size < start)
 		return -EINVAL;
-	if (s->count == s->room) {
-		size_t room = s->room ? s->room * 2 : 256;
-		struct image_symbol *list = realloc(s->list, room * sizeof(*list));
-		if (!list)
-			return -ENOMEM;
-		s->list = list;
-		s->room = room;
-	}
+	if (array_grow(&s->list, s->count, &s->room, sizeof(*s->list), 256))
+		return -ENOMEM;
 	char *copy =
 		arena_strndup(s->names, name, name_size < JIT_NAME_MAX ? name_size : JIT_NAME_MAX);
 	if (!copy)

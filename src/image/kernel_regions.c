@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
 #include "image/kernel_regions.h"
+#include "util/array.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -20,14 +21,8 @@ static int regions_open(struct kernel_regions *s, size_t index, const struct ker
 		s->refused++;
 		return -ENOSPC;
 	}
-	if (s->count == s->room) {
-		size_t room = s->room ? s->room * 2 : 16;
-		struct kernel_region *list = realloc(s->list, room * sizeof(*list));
-		if (!list)
-			return -ENOMEM;
-		s->list = list;
-		s->room = room;
-	}
+	if (array_grow(&s->list, s->count, &s->room, sizeof(*s->list), 16))
+		return -ENOMEM;
 	char *path = strdup(r->region.path);
 	if (!path)
 		return -ENOMEM;

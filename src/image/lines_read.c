@@ -8,6 +8,7 @@
 #include "image/demangle.h"
 #include "image/dwarf_inline.h"
 #include "image/lines_new.h"
+#include "util/array.h"
 
 #define DW_AT_GNU_discriminator 0x2136 /* elfutils has no name for it */
 
@@ -39,14 +40,8 @@ struct lines_request {
 
 static int add_unit(struct lines_reader *r, Dwarf_Die *die)
 {
-	if (r->unit_count == r->unit_room) {
-		size_t room = r->unit_room ? r->unit_room * 2 : 64;
-		Dwarf_Die *more = reallocarray(r->units, room, sizeof(*more));
-		if (!more)
-			return -ENOMEM;
-		r->units = more;
-		r->unit_room = room;
-	}
+	if (array_grow(&r->units, r->unit_count, &r->unit_room, sizeof(*r->units), 64))
+		return -ENOMEM;
 	r->units[r->unit_count] = *die;
 	return dwarf_tree_add_ranges(&r->unit_ranges, die, (uint32_t)r->unit_count++);
 }
