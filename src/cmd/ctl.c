@@ -102,12 +102,12 @@ static void each_value(const json_t *answer,
 	{
 		if (format_value(value, text, sizeof(text)))
 			print(arg, key, NULL, text);
-		json_array_foreach(value, i,
-				   event) if (format_value(json_object_get(event, "name"), name,
-							   sizeof(name)) &&
-					      format_value(json_object_get(event, "period"), text,
-							   sizeof(text)))
-			print(arg, key, name, text);
+		json_array_foreach(value, i, event)
+		{
+			if (format_value(json_object_get(event, "name"), name, sizeof(name)) &&
+			    format_value(json_object_get(event, "period"), text, sizeof(text)))
+				print(arg, key, name, text);
+		}
 	}
 }
 

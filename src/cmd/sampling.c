@@ -189,15 +189,15 @@ static void announce_cost(const struct session_status *s)
 
 	if (*s->cost_note) {
 		log_notice("an interrupt is assumed to cost %.3g us (%s), so %.4g a second keep to "
-			   "%g%% of a CPU",
+			   "%.3g%% of a CPU",
 			   s->cost_ns / 1e3, s->cost_note, s->rate_hz, interrupts_percent(s));
 		return;
 	}
 	describe_age(s, age, sizeof(age));
-	log_notice("an interrupt costs %.3g us here (+-%.2g, %s), so %.4g a second keep to %g%% of "
-		   "a CPU",
-		   s->cost_ns / 1e3, s->cost_spread_ns / 1e3, age, s->rate_hz,
-		   interrupts_percent(s));
+	log_notice(
+		"an interrupt costs %.3g us here (+-%.2g, %s), so %.4g a second keep to %.3g%% of "
+		"a CPU",
+		s->cost_ns / 1e3, s->cost_spread_ns / 1e3, age, s->rate_hz, interrupts_percent(s));
 }
 
 void sampling_announce(const struct sampling_options *o, const struct session *s)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include "analyze/rough_counts.h"
 #include "util/arena.h"
+#include "util/array.h"
 #include "util/hash.h"
 
 #define FUNCTIONS_MAX	 (1u << 20)
@@ -28,20 +29,11 @@ struct maker {
 
 static int add_function(struct maker *m, const struct cfg_function *f)
 {
-	struct counted_function *list;
-	uint64_t **samples;
+	size_t room = m->room; /* of both arrays, which grow together */
 
-	if (m->count == m->room) {
-		m->room = m->room ? 2 * m->room : 64;
-		list = reallocarray(m->list, m->room, sizeof(*list));
-		if (!list)
-			return -ENOMEM;
-		m->list = list;
-		samples = reallocarray(m->samples, m->room, sizeof(*samples));
-		if (!samples)
-			return -ENOMEM;
-		m->samples = samples;
-	}
+	if (array_grow(&m->list, m->count, &room, sizeof(*m->list), 64) ||
+	    array_grow(&m->samples, m->count, &m->room, sizeof(*m->samples), 64))
+		return -ENOMEM;
 	m->list[m->count] = (struct counted_function){.function = f};
 	m->samples[m->count] = arena_alloc(m->set->memory, f->block_count * sizeof(**m->samples));
 	return m->samples[m->count++] ? 0 : -ENOMEM;
