@@ -39,7 +39,8 @@ static int start_search(struct table_search *t)
 	for (uint32_t i = 0; i < f->instruction_count; i++) {
 		struct isa_instruction in;
 		struct isa_operands o;
-		table_decode(t, i, &in, &o);
+		if (!table_decode(t, i, &in, &o))
+			continue;
 		for (unsigned k = 0; k < o.count; k++)
 			if (o.list[k].kind == ISA_OPERAND_REGISTER && o.list[k].reg < 16 &&
 			    (o.list[k].access & ISA_ACCESS_WRITES))

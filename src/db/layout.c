@@ -35,7 +35,8 @@ char *layout_machine_name(void)
 
 	if (io_read_file("/etc/machine-id", 4096, &text, &size) == 0) {
 		text[strcspn(text, "\n")] = 0;
-		if (layout_is_machine(text))
+		/* In the image of a machine that was not started yet, see machine-id(5). */
+		if (layout_is_machine(text) && strcmp(text, "uninitialized") != 0)
 			return text;
 		free(text);
 	}

@@ -33,7 +33,11 @@ static void put_text(struct buf *b, const char *text)
 		for (const char *c = escaped; *c; c++) {
 			if (*c == '"' || *c == '\\')
 				buf_append_u8(b, '\\');
-			buf_append_u8(b, (uint8_t)*c);
+			/* What looks like HTML's name of a character would become that. */
+			if (*c == '&')
+				buf_printf(b, "&amp;");
+			else
+				buf_append_u8(b, (uint8_t)*c);
 		}
 		text += size;
 		if (*text == '\n') {
