@@ -44,7 +44,6 @@ static struct value of_symbol(uint32_t symbol)
 	return (struct value){symbol, 1, 0};
 }
 
-/* The symbol of an operation, made when it is new. shared: equal ones are one. */
 struct value symbol_make(struct symbolic *s, enum symbol_kind kind, struct value arg, uint64_t imm,
 			 unsigned bytes, bool first)
 {
@@ -307,7 +306,6 @@ struct value state_load(struct symbolic *s, struct value address, unsigned bytes
 			   true /* what wrote it may be before the path */);
 }
 
-/* Forgets cells that a store may have changed. */
 void state_forget_cells(struct symbolic *s, struct value address, unsigned bytes, bool all)
 {
 	const bool stack = !all && is_stack(s, address);

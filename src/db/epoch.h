@@ -21,6 +21,7 @@ struct epoch_listing {
 	bool sealed;
 };
 
+/* What is there now. A negative errno when the directory cannot be read. */
 int epoch_list(const struct io *io, int epoch_fd, struct epoch_listing *ret);
 void epoch_listing_free(struct epoch_listing *l);
 
@@ -36,10 +37,6 @@ struct epoch {
 	uint64_t bytes;
 };
 
-/*
- * Opens an epoch without a lock, listing again as long as the writer changes it meanwhile. What
- * cannot be used is told to damage. -ENOENT: the epoch is gone.
- */
 struct epoch_limit {
 	uint32_t segment; /* the last to take */
 	size_t packs;	  /* how many to take */
@@ -47,6 +44,10 @@ struct epoch_limit {
 
 extern const struct epoch_limit epoch_whole;
 
+/*
+ * Opens an epoch without a lock, listing again as long as the writer changes it meanwhile. What
+ * cannot be used is told to damage. -ENOENT: the epoch is gone.
+ */
 int epoch_open(const struct io *io, int machine_fd, const char *name,
 	       const struct epoch_limit *limit, pack_damage_fn *damage, void *arg,
 	       struct epoch *ret, struct diag *diag);

@@ -14,6 +14,7 @@
 /* Reading takes no lock and never waits for the writer. */
 struct db_reader;
 
+/* io is borrowed. A negative errno: there is no database at path, or it is not to be read. */
 int db_reader_open(const char *path, const struct io *io, struct db_reader **ret,
 		   struct diag *diag);
 void db_reader_free(struct db_reader *r);
