@@ -23,8 +23,10 @@ uint64_t value_low_bits(unsigned bits)
 
 uint64_t value_sign_extend(uint64_t v, unsigned bits)
 {
+	if (bits >= 64)
+		return v;
 	const uint64_t top = 1ULL << (bits - 1);
-	return bits >= 64 ? v : ((v & value_low_bits(bits)) ^ top) - top;
+	return ((v & value_low_bits(bits)) ^ top) - top;
 }
 
 void symbolic_start(struct symbolic *s, const struct cfg_image *image)
