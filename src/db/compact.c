@@ -200,19 +200,19 @@ int db_writer_compact(struct db_writer *w, const char *epoch, struct diag *diag)
 {
 	bool is_current = w->epoch_fd >= 0 && (!epoch || strcmp(epoch, w->epoch) == 0);
 	struct epoch_limit limit = {is_current ? w->last_segment : UINT32_MAX, FAN_IN};
-	const char *name = epoch ? epoch : w->epoch;
+	const char *name = epoch ? epoch : w->epoch, *dir = is_current ? w->dir : name;
 	int fd, cleaned, r = 1;
 
 	if (!epoch && !is_current)
 		return diag_fail(diag, EINVAL, "no epoch was begun in %s", w->path);
 	if (!layout_is_epoch(name))
 		return diag_fail(diag, EINVAL, "'%s' is not the name of an epoch", name);
-	fd = layout_open_dir(w->io, w->machine_fd, name);
+	fd = layout_open_dir(w->io, w->machine_fd, dir);
 	if (fd < 0)
 		return diag_fail(diag, -fd, "cannot open epoch %s of %s: %s", name, w->path,
 				 strerror(-fd));
 	while (r == 1) {
-		struct compaction c = {.w = w, .epoch_fd = fd, .name = name, .diag = diag};
+		struct compaction c = {.w = w, .epoch_fd = fd, .name = dir, .diag = diag};
 
 		r = compact_round(&c, &limit);
 		if (r == 1 && is_current)

@@ -18,6 +18,7 @@
  *	DB/MACHINE/EPOCH/SEALED		nothing will be added
  *	DB/MACHINE/EPOCH/damaged-NAME	a pack set aside: what could be read of it is in the base
  *	DB/MACHINE/images/ID.KIND	see blob.h
+ *	DB/MACHINE/making-EPOCH		not yet there: gets its name when it is whole
  *	DB/MACHINE/removing-EPOCH	on its way out
  *	*.tmp				not yet there
  */
@@ -26,6 +27,7 @@
 #define LAYOUT_IMAGES	     "images"
 #define LAYOUT_SEALED	     "SEALED"
 #define LAYOUT_DAMAGED	     "damaged-"
+#define LAYOUT_MAKING	     "making-"
 #define LAYOUT_REMOVING	     "removing-"
 #define LAYOUT_NAME_MAX	     64 /* of a pack or an epoch, with the terminator */
 #define LAYOUT_VERSION	     1

@@ -29,7 +29,8 @@
  *     segments after it up to its own UPTO, each once.
  *  6. A sealed epoch gets no more segments (it may still be compacted). All epochs but the writer's
  *     current one are sealed while a writer lives.
- *  7. Whatever is named *.tmp or removing-* counts for nothing and may be deleted by the writer.
+ *  7. Whatever is named *.tmp, making-* or removing-* counts for nothing and may be deleted by the
+ *     writer. An epoch that is begun as making-NAME gets its name when it is sealed.
  */
 
 #define EPOCHS_IN_A_SECOND_MAX 10000
@@ -174,7 +175,8 @@ static int settle_machine(struct db_writer *w, struct diag *diag)
 			r = settle_epoch(w, names[i], diag);
 		else if (layout_is_temporary(names[i]))
 			w->io->unlink(w->io->arg, w->machine_fd, names[i], 0);
-		else if (strncmp(names[i], LAYOUT_REMOVING, strlen(LAYOUT_REMOVING)) == 0)
+		else if (strncmp(names[i], LAYOUT_REMOVING, strlen(LAYOUT_REMOVING)) == 0 ||
+			 strncmp(names[i], LAYOUT_MAKING, strlen(LAYOUT_MAKING)) == 0)
 			r = writer_remove_dir(w, names[i], diag);
 	}
 	free(names);
@@ -241,69 +243,119 @@ void db_writer_abandon(struct db_writer *w)
 	struct diag diag;
 
 	if (w && w->epoch_fd >= 0)
-		writer_remove_epoch(w, w->epoch, &diag);
+		writer_remove_epoch(w, w->dir, &diag);
 	db_writer_free(w);
+}
+
+/* Brings an epoch that was begun out of sight under its name. */
+static int show_epoch(struct db_writer *w, struct diag *diag)
+{
+	int r;
+
+	if (!strcmp(w->dir, w->epoch))
+		return 0;
+	r = w->io->rename(w->io->arg, w->machine_fd, w->dir, w->epoch);
+	if (r == 0) {
+		snprintf(w->dir, sizeof(w->dir), "%s", w->epoch);
+		r = w->io->sync_dir(w->io->arg, w->machine_fd);
+	}
+	return r < 0 ? diag_fail(diag, -r, "cannot name epoch %s: %s", w->epoch, strerror(-r)) : 0;
 }
 
 static int end_epoch(struct db_writer *w, struct diag *diag)
 {
+	int r;
+
 	if (w->epoch_fd < 0)
 		return 0;
-	if (w->last_segment)
-		return seal(w, w->epoch_fd, w->epoch, diag);
-	return writer_remove_epoch(w, w->epoch, diag);
+	if (!w->last_segment)
+		return writer_remove_epoch(w, w->dir, diag);
+	r = seal(w, w->epoch_fd, w->epoch, diag);
+	return r < 0 ? r : show_epoch(w, diag);
 }
 
 int db_writer_close(struct db_writer *w, struct diag *diag)
 {
+	bool unseen = strcmp(w->dir, w->epoch) != 0;
 	int r = end_epoch(w, diag);
 
-	db_writer_free(w);
+	if (r < 0 && unseen)
+		db_writer_abandon(w);
+	else
+		db_writer_free(w);
 	return r;
 }
 
-/* A new directory of the first name that is free. */
-static int make_epoch(struct db_writer *w, uint64_t start_ns, char out[LAYOUT_NAME_MAX],
-		      int *ret_fd)
+struct new_epoch {
+	char name[LAYOUT_NAME_MAX], dir[2 * LAYOUT_NAME_MAX];
+	int fd;
+};
+
+/* Whether an epoch has the name: 0, -EEXIST, or why that cannot be told. */
+static int check_free(struct db_writer *w, const char *name)
 {
-	int r = -EEXIST, fd;
+	int fd = layout_open_dir(w->io, w->machine_fd, name);
+
+	if (fd >= 0)
+		w->io->close(w->io->arg, fd);
+	return fd >= 0 ? -EEXIST : fd == -ENOENT ? 0 : fd;
+}
+
+/* A new directory of the first name that is free. */
+static int make_epoch(struct db_writer *w, uint64_t start_ns, bool unseen, struct new_epoch *ret)
+{
+	int r = -EEXIST;
 
 	for (unsigned i = 1; i < EPOCHS_IN_A_SECOND_MAX && r == -EEXIST; i++) {
-		layout_epoch_name(start_ns, i, out);
-		r = w->io->mkdir(w->io->arg, w->machine_fd, out, 0750);
+		layout_epoch_name(start_ns, i, ret->name);
+		snprintf(ret->dir, sizeof(ret->dir), "%s%s", unseen ? LAYOUT_MAKING : "",
+			 ret->name);
+		/* The current one may be out of sight too. */
+		r = !strcmp(ret->name, w->epoch) ? -EEXIST : unseen ? check_free(w, ret->name) : 0;
+		if (r == 0)
+			r = w->io->mkdir(w->io->arg, w->machine_fd, ret->dir, 0750);
 	}
 	if (r < 0)
 		return r;
-	fd = layout_open_dir(w->io, w->machine_fd, out);
-	r = fd < 0 ? fd : w->io->sync_dir(w->io->arg, w->machine_fd);
+	ret->fd = layout_open_dir(w->io, w->machine_fd, ret->dir);
+	r = ret->fd < 0 ? ret->fd : w->io->sync_dir(w->io->arg, w->machine_fd);
 	if (r < 0) {
-		close_fd(w, &fd);
-		w->io->unlink(w->io->arg, w->machine_fd, out, AT_REMOVEDIR);
-		return r;
+		close_fd(w, &ret->fd);
+		w->io->unlink(w->io->arg, w->machine_fd, ret->dir, AT_REMOVEDIR);
 	}
-	*ret_fd = fd;
-	return 0;
+	return r;
 }
 
-int db_writer_begin_epoch(struct db_writer *w, uint64_t start_ns, struct diag *diag)
+static int begin_epoch(struct db_writer *w, uint64_t start_ns, bool unseen, struct diag *diag)
 {
-	char name[LAYOUT_NAME_MAX];
-	int fd = -1, r = make_epoch(w, start_ns, name, &fd);
+	struct new_epoch new = {.fd = -1};
+	int r = make_epoch(w, start_ns, unseen, &new);
 
 	if (r < 0)
 		return diag_fail(diag, -r, "cannot make an epoch in %s/%s: %s", w->path, w->machine,
 				 strerror(-r));
 	r = end_epoch(w, diag);
 	if (r < 0) {
-		close_fd(w, &fd);
-		w->io->unlink(w->io->arg, w->machine_fd, name, AT_REMOVEDIR);
+		close_fd(w, &new.fd);
+		w->io->unlink(w->io->arg, w->machine_fd, new.dir, AT_REMOVEDIR);
 		return r;
 	}
 	close_fd(w, &w->epoch_fd);
-	w->epoch_fd = fd;
+	w->epoch_fd = new.fd;
 	w->last_segment = w->upto = 0;
-	snprintf(w->epoch, sizeof(w->epoch), "%s", name);
+	memcpy(w->epoch, new.name, sizeof(w->epoch));
+	memcpy(w->dir, new.dir, sizeof(w->dir));
 	return 0;
+}
+
+int db_writer_begin_epoch(struct db_writer *w, uint64_t start_ns, struct diag *diag)
+{
+	return begin_epoch(w, start_ns, false, diag);
+}
+
+int db_writer_begin_unseen(struct db_writer *w, uint64_t start_ns, struct diag *diag)
+{
+	return begin_epoch(w, start_ns, true, diag);
 }
 
 const char *db_writer_machine(const struct db_writer *w)

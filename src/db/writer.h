@@ -22,7 +22,8 @@ struct db_writer;
  */
 int db_writer_open(const char *path, const char *machine, const struct io *io,
 		   struct db_writer **ret, struct diag *diag);
-/* Seals the current epoch if it has data (removes it if it has none) and gives up the lock. */
+/* Seals the current epoch if it has data (removes it if it has none) and gives up the lock. When
+ * that fails an epoch that was begun unseen is removed. */
 int db_writer_close(struct db_writer *w, struct diag *diag);
 /* Gives up without sealing, as after an error. */
 void db_writer_free(struct db_writer *w);
@@ -34,6 +35,9 @@ void db_writer_abandon(struct db_writer *w);
  * "20261121T053000Z", with "-2", "-3" appended when that is taken, so that names sort by time.
  */
 int db_writer_begin_epoch(struct db_writer *w, uint64_t start_ns, struct diag *diag);
+/* The same, but the epoch is out of sight until the next one begins or db_writer_close() has sealed
+ * it: so, whatever happens, it is seen whole or never. */
+int db_writer_begin_unseen(struct db_writer *w, uint64_t start_ns, struct diag *diag);
 /* The machine directory's name. */
 const char *db_writer_machine(const struct db_writer *w);
 const char *db_writer_epoch(const struct db_writer *w); /* NULL before the first */

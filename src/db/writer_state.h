@@ -13,6 +13,7 @@ struct db_writer {
 	int db_fd, machine_fd, lock_fd;
 	/* The current epoch; epoch_fd is -1 before the first. */
 	char epoch[LAYOUT_NAME_MAX];
+	char dir[2 * LAYOUT_NAME_MAX]; /* where it lies; another while it is out of sight */
 	int epoch_fd;
 	uint32_t last_segment; /* the last that was acknowledged */
 	uint32_t upto;	       /* what the base covers */

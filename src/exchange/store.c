@@ -285,7 +285,7 @@ static int fill_epoch(struct filling *f, struct diag *diag)
 	f->images = calloc(s->image_count + 1, sizeof(*f->images));
 	if (f->batch && f->events && f->subjects && f->images) {
 		forget_numbers(f);
-		r = db_writer_begin_epoch(f->writer, f->start_ns, diag);
+		r = db_writer_begin_unseen(f->writer, f->start_ns, diag);
 		if (!r)
 			r = fill(f, diag);
 		if (!r)
@@ -350,12 +350,14 @@ static int write_all(struct store *s, const struct import_target *target,
 	/* The last moment at which nothing is kept. */
 	if (!r)
 		r = store_tell(target, "storing", 1, 1);
+	/* What only the file tells is part of it. */
+	if (!r)
+		r = store_keep_names(s, target, result->machine, diag);
 	if (r) {
 		db_writer_abandon(f.writer);
 		return r;
 	}
-	r = db_writer_close(f.writer, diag);
-	return r ? r : store_keep_names(s, target, result->machine, diag);
+	return db_writer_close(f.writer, diag);
 }
 
 int store_label(struct store *s, const char *const *labels, size_t count, struct diag *diag)

@@ -154,6 +154,32 @@ copied other
 same "of another build of the program nothing is made" 1 \
 	"$(grep -c "^whole;$(truncated "the image's file is not at hand" | sed 's/[][]/\\&/g');" other.folded)"
 
+# On a file system that is full sooner or later it is stored whole or not at all.
+mkdir small
+full_disk() { # KIB
+	mount -t tmpfs -o "size=$1k" none small || return
+	if "$culprit" import -q ordered.data -o small/p.db 2>err; then
+		"$culprit" prof -i small/p.db >out 2>/dev/null && grep -q '^cycles: 15 samples' out &&
+			whole=1
+	else
+		cut=1
+		grep -q 'No space left on device' err &&
+			! "$culprit" epochs -i small/p.db 2>/dev/null | grep -q 2026 &&
+			test -z "$(find small -name '*Z*' -o -name '*.tmp')"
+	fi
+}
+if [ "$(id -u)" = 0 ] && mount -t tmpfs -o size=4k none small 2>/dev/null; then
+	umount small
+	whole=0 cut=0
+	for kib in 4 8 12 16 20 24 28 32 36 40 48 64; do
+		full_disk $kib || fail "a disk of $kib KiB" "$(cat err)" "$(find small)"
+		umount small
+	done
+	check "a full disk: nothing is left behind, or all is there" test $whole = 1 -a $cut = 1
+else
+	skip "a full disk" "needs the right to mount"
+fi
+
 if [ "$(id -u)" = 0 ]; then
 	# The reader is nobody: it may not even see the file's directory.
 	mkdir -m 700 closed && cp ordered.data closed/

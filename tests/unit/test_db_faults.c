@@ -4,7 +4,9 @@
 #include <stdint.h>
 #include <setjmp.h>
 #include <cmocka.h>
+#include <dirent.h>
 #include <errno.h>
+#include <limits.h>
 #include "db_help.h"
 
 /*
@@ -266,6 +268,137 @@ static void from_one_call_on_all_fail(void **state)
 	fail_each_call(ENOSPC, true, false);
 }
 
+struct unseen {
+	struct help_place place;
+	struct help_digest whole;
+	struct fault fault;
+	struct db_writer *w;
+};
+
+/* What an import does, up to its end or an error, after which it gives up. */
+static int write_unseen(struct unseen *u)
+{
+	struct diag diag;
+	int r = db_writer_open(u->place.db, TEST_MACHINE, &u->fault.io, &u->w, &diag);
+
+	memset(&u->whole, 0, sizeof(u->whole));
+	if (r == 0)
+		r = db_writer_begin_unseen(u->w, TEST_TIME_NS, &diag);
+	for (uint64_t seed = 1; seed <= 3; seed++) {
+		struct db_batch *b = db_batch_new(10000);
+
+		assert_int_equal(help_fill(b, &u->whole, seed, 30), 0);
+		if (r == 0)
+			r = db_writer_flush(u->w, b, &diag);
+		db_batch_free(b);
+	}
+	if (r == 0)
+		r = db_writer_compact(u->w, NULL, &diag);
+	if (r == 0)
+		return db_writer_close(u->w, &diag);
+	db_writer_abandon(u->w);
+	return r;
+}
+
+static uint64_t samples_in(const char *db)
+{
+	struct help_digest got;
+
+	if (help_read(db, &io_system, "all", &got, NULL) < 0)
+		return 0;
+	assert_int_equal(got.damages, 0);
+	return got.samples;
+}
+
+static bool has_leaves(const char *db)
+{
+	char path[PATH_MAX];
+	struct dirent *e;
+	bool found = false;
+	DIR *d;
+
+	snprintf(path, sizeof(path), "%s/" TEST_MACHINE, db);
+	d = opendir(path);
+	assert_non_null(d);
+	while ((e = readdir(d)))
+		found |= !strncmp(e->d_name, "making-", 7) || !strncmp(e->d_name, "removing-", 9);
+	closedir(d);
+	return found;
+}
+
+/* With one call that fails, and with all from one on: as when the process dies there. */
+static void unseen_with_fault(struct unseen *u, long n, int error, bool persistent)
+{
+	uint64_t samples;
+	struct diag diag;
+	int r;
+
+	memset(u, 0, sizeof(*u));
+	help_place_make(&u->place);
+	fault_init(&u->fault);
+	u->fault.left = n;
+	u->fault.error = error;
+	u->fault.persistent = persistent;
+	r = write_unseen(u);
+	assert_int_equal(u->fault.open_count, 0);
+	samples = samples_in(u->place.db);
+	/* Named already, it stays when it cannot be removed any more. */
+	if (samples != u->whole.samples && (r == 0 || samples))
+		fail_msg("call %ld: returned %d, %llu samples of %llu", n, r,
+			 (unsigned long long)samples, (unsigned long long)u->whole.samples);
+	if (r < 0 && !persistent && samples)
+		fail_msg("call %ld: failed (%d), and the epoch is there", n, r);
+	/* A failure that did not last leaves nothing, unless it was in removing. */
+	u->w = NULL;
+	assert_int_equal(db_writer_open(u->place.db, TEST_MACHINE, &io_system, &u->w, &diag), 0);
+	assert_int_equal(db_writer_close(u->w, &diag), 0);
+	if (has_leaves(u->place.db))
+		fail_msg("call %ld: the next writer leaves what is not whole", n);
+	assert_true(samples_in(u->place.db) == samples);
+	help_place_remove(&u->place);
+}
+
+static void an_unseen_epoch_is_whole_or_not_there(void **state)
+{
+	struct unseen u = {0};
+	long n;
+
+	(void)state;
+	for (n = 0, u.fault.hit = true; u.fault.hit; n++)
+		unseen_with_fault(&u, n, EIO, false);
+	assert_true(n > 60);
+	for (n = 0, u.fault.hit = true; u.fault.hit; n++)
+		unseen_with_fault(&u, n, ENOSPC, true);
+}
+
+/* Another of the same second takes the next name; so does one that is begun in sight. */
+static void an_unseen_epoch_takes_a_free_name(void **state)
+{
+	struct unseen u = {0};
+	struct db_batch *b;
+	struct diag diag;
+
+	(void)state;
+	help_place_make(&u.place);
+	fault_init(&u.fault);
+	assert_int_equal(write_unseen(&u), 0);
+	assert_int_equal(db_writer_open(u.place.db, TEST_MACHINE, &u.fault.io, &u.w, &diag), 0);
+	b = db_batch_new(1000);
+	memset(&u.whole, 0, sizeof(u.whole));
+	assert_int_equal(help_fill(b, &u.whole, 7, 30), 0);
+	assert_int_equal(db_writer_begin_unseen(u.w, TEST_TIME_NS, &diag), 0);
+	assert_string_equal(db_writer_epoch(u.w) + strlen(db_writer_epoch(u.w)) - 2, "-2");
+	assert_int_equal(db_writer_flush(u.w, b, &diag), 0);
+	/* The next one brings it into sight. */
+	assert_int_equal(db_writer_begin_epoch(u.w, TEST_TIME_NS, &diag), 0);
+	assert_string_equal(db_writer_epoch(u.w) + strlen(db_writer_epoch(u.w)) - 2, "-3");
+	assert_true(samples_in(u.place.db) > u.whole.samples);
+	assert_int_equal(db_writer_close(u.w, &diag), 0);
+	assert_false(has_leaves(u.place.db));
+	db_batch_free(b);
+	help_place_remove(&u.place);
+}
+
 static void writes_are_short(void **state)
 {
 	struct run run = {0};
@@ -323,6 +456,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(one_call_fails_and_is_tried_again),
 		cmocka_unit_test(from_one_call_on_all_fail),
+		cmocka_unit_test(an_unseen_epoch_is_whole_or_not_there),
+		cmocka_unit_test(an_unseen_epoch_takes_a_free_name),
 		cmocka_unit_test(writes_are_short),
 		cmocka_unit_test(reading_fails_at_each_call),
 	};
