@@ -219,11 +219,33 @@ static void fill_loops(struct search *s, struct cfg_loop *loops, const uint32_t 
 	}
 }
 
+/* Sums up what is inside of each loop, and gives the places. next: an entry for each loop. */
+static void nest_loops(struct cfg_loop *loops, uint32_t count, uint32_t *next)
+{
+	uint32_t outermost = 0;
+
+	for (uint32_t i = count; i-- > 0;) {
+		if (loops[i].parent == CFG_LOOP_NONE)
+			continue;
+		loops[loops[i].parent].members += loops[i].members;
+		loops[loops[i].parent].inside += loops[i].inside + 1;
+	}
+	for (uint32_t i = 0; i < count; i++) {
+		uint32_t *from =
+			loops[i].parent == CFG_LOOP_NONE ? &outermost : &next[loops[i].parent];
+
+		loops[i].place = *from;
+		*from += loops[i].inside + 1;
+		next[i] = loops[i].place + 1;
+	}
+}
+
 static int fill(struct search *s, struct cfg_loops *l, struct arena *scratch)
 {
 	uint32_t n = s->graph->node_count, count = 0;
 	uint32_t *number = numbers_new(scratch, n, CFG_LOOP_NONE);
 	uint32_t *innermost = numbers_new(l->memory, n, CFG_LOOP_NONE);
+	uint32_t *next;
 	struct cfg_loop *loops;
 
 	for (uint32_t i = 0; i < s->count && number; i++) {
@@ -231,13 +253,11 @@ static int fill(struct search *s, struct cfg_loops *l, struct arena *scratch)
 			number[s->order[i]] = count++;
 	}
 	loops = arena_alloc(l->memory, ((size_t)count + 1) * sizeof(*loops));
-	if (!number || !innermost || !loops)
+	next = numbers_new(scratch, count + 1, 0);
+	if (!number || !innermost || !loops || !next)
 		return -ENOMEM;
 	fill_loops(s, loops, number, innermost);
-	for (uint32_t i = count; i-- > 0;) {
-		if (loops[i].parent != CFG_LOOP_NONE)
-			loops[loops[i].parent].members += loops[i].members;
-	}
+	nest_loops(loops, count, next);
 	mark_irreducible(s, loops, number);
 	l->loops = loops;
 	l->loop_count = count;
@@ -280,7 +300,6 @@ bool cfg_loop_has(const struct cfg_loops *l, uint32_t loop, uint32_t node)
 {
 	uint32_t at = l->innermost[node];
 
-	while (at != CFG_LOOP_NONE && l->loops[at].depth > l->loops[loop].depth)
-		at = l->loops[at].parent;
-	return at == loop;
+	return at != CFG_LOOP_NONE && l->loops[at].place >= l->loops[loop].place &&
+	       l->loops[at].place - l->loops[loop].place <= l->loops[loop].inside;
 }

@@ -22,6 +22,8 @@ struct cfg_loop {
 	uint32_t parent;  /* the loop around it, or CFG_LOOP_NONE */
 	uint32_t depth;	  /* 1: outermost */
 	uint32_t members; /* nodes, of nested loops too */
+	uint32_t place;	  /* among all, in an order in which those inside follow at once ... */
+	uint32_t inside;  /* ... and how many they are, with those inside them */
 	bool irreducible; /* has other entries than its header */
 };
 
@@ -35,7 +37,7 @@ struct cfg_loops {
 int cfg_loops_new(const struct cfg_graph *g, struct cfg_loops **ret); /* 0 or -ENOMEM */
 void cfg_loops_free(struct cfg_loops *l);
 
-/* Whether the loop, or one inside it, has the node. Takes as many steps as the node is deep. */
+/* Whether the loop, or one inside it, has the node. */
 bool cfg_loop_has(const struct cfg_loops *l, uint32_t loop, uint32_t node);
 
 #endif

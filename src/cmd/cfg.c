@@ -5,10 +5,13 @@
 #include "cmd/cfg_view.h"
 #include "cmd/insights.h"
 #include "report/dot.h"
+#include "util/num.h"
 
 /* culprit cfg: one function's control-flow graph, drawn; dcpi2ps of Anderson et al., SOSP 1997. */
 
 #define DRAWING_MAX_BYTES (256u << 20)
+
+#define LIMIT_MAX 100000000 /* blocks */
 
 enum { CFG_INTEL = INSIGHTS_OPTION_END, CFG_ALL };
 
@@ -16,6 +19,7 @@ static const struct cmd_option options[] = {
 	REPORT_DB_OPTION,
 	{"output", 'o', "FILE", "draw it: .svg, .pdf, .ps, .eps, .png; .dot: the text"},
 	{"all", CFG_ALL, NULL, "all blocks of a large function, not only those that ran"},
+	{"limit", 'n', "N", "only the N blocks with the most samples"},
 	{"intel", CFG_INTEL, NULL, "Intel's syntax instead of AT&T's"},
 	INSIGHTS_OPTIONS,
 	REPORT_METRIC_OPTION,
@@ -37,7 +41,7 @@ const struct cmd_spec cmd_cfg_spec = {
 struct cfg {
 	struct insights_session session;
 	const char *output;
-	bool all;
+	struct cfg_view_choice choice;
 	enum isa_syntax syntax;
 };
 
@@ -50,7 +54,13 @@ static int take_option(void *arg, int value, const char *text, struct diag *diag
 		c->output = text;
 		return dot_check_path(text, diag);
 	case CFG_ALL:
-		c->all = true;
+		c->choice.all = true;
+		return 0;
+	case 'n':
+		if (num_parse_u64(text, &c->choice.limit) || !c->choice.limit ||
+		    c->choice.limit > LIMIT_MAX)
+			return diag_fail(diag, EINVAL, "--limit '%s' is not a number from 1 to %d",
+					 text, LIMIT_MAX);
 		return 0;
 	case CFG_INTEL:
 		c->syntax = ISA_SYNTAX_INTEL;
@@ -99,6 +109,18 @@ static int print_table(struct cfg *c, const struct cfg_view *v, struct diag *dia
 	return r;
 }
 
+/* Makes the file, unless that is more than Graphviz can do. */
+static int render(const struct cfg *c, const struct buf *b, size_t shown, struct diag *diag)
+{
+	if (shown <= DOT_NODES_MAX || dot_is_text(c->output))
+		return dot_render(b, c->output, diag);
+	return diag_fail(
+		diag, E2BIG,
+		"%zu blocks are more than Graphviz can draw (%u): draw those with the most "
+		"samples (--limit 200), or write the text (-o FILE.dot)",
+		shown, DOT_NODES_MAX);
+}
+
 static int draw(struct cfg *c, const struct cfg_view *v, struct diag *diag)
 {
 	struct report_header h = {0};
@@ -108,7 +130,7 @@ static int draw(struct cfg *c, const struct cfg_view *v, struct diag *diag)
 
 	buf_init(&b, DRAWING_MAX_BYTES);
 	if (!r)
-		r = cfg_view_draw(v, &h, &c->session.bound, c->all, &b, &hidden);
+		r = cfg_view_draw(v, &h, &c->session.bound, &c->choice, &b, &hidden);
 	report_header_free(&h);
 	if (r == -EFBIG)
 		diag_fail(diag, EFBIG, "the drawing would be larger than %u MiB",
@@ -116,12 +138,13 @@ static int draw(struct cfg *c, const struct cfg_view *v, struct diag *diag)
 	else if (r)
 		diag_fail(diag, -r, "out of memory");
 	else if (c->output)
-		r = dot_render(&b, c->output, diag);
+		r = render(c, &b, v->function->block_count - hidden, diag);
 	else
 		r = cmd_write(b.data, b.size);
 	if (!r && hidden)
-		fprintf(stderr, "culprit: %zu blocks that never ran are not shown (--all)\n",
-			hidden);
+		fprintf(stderr, "culprit: %zu blocks %sare not shown (%s)\n", hidden,
+			c->choice.limit ? "" : "that never ran ",
+			c->choice.limit ? "--limit" : "--all");
 	buf_free(&b);
 	return r;
 }

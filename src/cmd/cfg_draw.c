@@ -20,7 +20,7 @@ struct drawing {
 	const struct metrics_bound *metrics;
 	double most; /* executions of what ran most often */
 	bool *shown;
-	size_t hidden;
+	size_t hidden, ran; /* blocks that are not shown; of these, those that ran */
 	struct buf *out;
 };
 
@@ -119,13 +119,48 @@ static void draw_edge(struct drawing *d, const struct cfg_edge *e, double count)
 	dot_add_edge(d->out, &edge);
 }
 
-static void choose_blocks(struct drawing *d, bool all)
+static int by_weight(const void *pa, const void *pb, void *arg)
+{
+	const uint32_t *a = pa, *b = pb;
+	const struct cfg_view *v = arg;
+
+	if (v->block_samples[*a] != v->block_samples[*b])
+		return v->block_samples[*a] > v->block_samples[*b] ? -1 : 1;
+	if (v->blocks[*a] != v->blocks[*b])
+		return v->blocks[*a] > v->blocks[*b] ? -1 : 1;
+	return *a < *b ? -1 : 1;
+}
+
+/* Hides all that is shown but the entry and so many of the heaviest. */
+static int hide_light_blocks(struct drawing *d, uint64_t limit)
+{
+	const struct cfg_view *v = d->view;
+	uint32_t count = v->function->block_count, n = 0;
+	uint32_t *order = calloc((size_t)count + 1, sizeof(*order));
+
+	if (!order)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < count; i++) {
+		if (d->shown[i] && i != v->function->entry_block)
+			order[n++] = i;
+	}
+	qsort_r(order, n, sizeof(*order), by_weight, (void *)v);
+	for (uint64_t i = limit - 1; i < n; i++) {
+		d->shown[order[i]] = false;
+		d->hidden++;
+		d->ran += v->blocks[order[i]] > 0 || v->block_samples[order[i]];
+	}
+	free(order);
+	return 0;
+}
+
+static int choose_blocks(struct drawing *d, const struct cfg_view_choice *c)
 {
 	const struct cfg_view *v = d->view;
 	uint32_t count = v->function->block_count;
 
 	for (uint32_t i = 0; i < count; i++) {
-		d->shown[i] = all || count <= BLOCKS_MAX || v->blocks[i] > 0 ||
+		d->shown[i] = c->all || count <= BLOCKS_MAX || v->blocks[i] > 0 ||
 			      v->block_samples[i] || i == v->function->entry_block;
 		d->hidden += !d->shown[i];
 		if (v->blocks[i] > d->most)
@@ -135,6 +170,7 @@ static void choose_blocks(struct drawing *d, bool all)
 		if (v->edges[i] > d->most)
 			d->most = v->edges[i];
 	}
+	return c->limit ? hide_light_blocks(d, c->limit) : 0;
 }
 
 /* What the samples are of, as every report has it. */
@@ -164,7 +200,8 @@ static void draw_title(const struct drawing *d, const struct report_header *h)
 		   v->name ? v->name : "(no symbol)", v->function->entry, v->total,
 		   v->function->block_count);
 	if (d->hidden)
-		buf_printf(&title, " (%zu that never ran are not shown)", d->hidden);
+		buf_printf(&title, " (%zu %sare not shown)", d->hidden,
+			   d->ran ? "" : "that never ran ");
 	buf_printf(&title,
 		   "\narea and colour: time; type and lines: executions%s; double frame: "
 		   "head of a loop; dashed: after a call; dotted: indirect\n",
@@ -180,17 +217,21 @@ static void draw_title(const struct drawing *d, const struct report_header *h)
 }
 
 int cfg_view_draw(const struct cfg_view *v, const struct report_header *h,
-		  const struct metrics_bound *metrics, bool all, struct buf *out,
-		  size_t *ret_hidden)
+		  const struct metrics_bound *metrics, const struct cfg_view_choice *choice,
+		  struct buf *out, size_t *ret_hidden)
 {
 	const struct cfg_function *f = v->function;
 	struct drawing d = {.view = v, .metrics = metrics, .out = out};
 	struct dot_node outside = {.bare = true};
+	int r;
 
 	d.shown = calloc((size_t)f->block_count + 1, sizeof(*d.shown));
 	if (!d.shown)
 		return -ENOMEM;
-	choose_blocks(&d, all);
+	r = choose_blocks(&d, choice);
+	if (r)
+		goto out;
+	*ret_hidden = d.hidden;
 	draw_title(&d, h);
 	outside.id = f->block_count;
 	outside.text = "entry";
@@ -205,7 +246,8 @@ int cfg_view_draw(const struct cfg_view *v, const struct report_header *h,
 	for (uint32_t i = 0; i < f->edge_count; i++)
 		draw_edge(&d, &f->edges[i], v->edges[i]);
 	dot_end(out);
+	r = out->error;
+out:
 	free(d.shown);
-	*ret_hidden = d.hidden;
-	return out->error;
+	return r;
 }

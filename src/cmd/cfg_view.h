@@ -46,9 +46,13 @@ void cfg_view_free(struct cfg_view *v);
  * The drawing, in DOT. Unless all is wanted, of a large function only what ran; ret_hidden: the
  * blocks left out.
  */
+struct cfg_view_choice {
+	bool all;	/* of a large function too */
+	uint64_t limit; /* so many with the most samples, then executions; 0: no limit */
+};
 int cfg_view_draw(const struct cfg_view *v, const struct report_header *h,
-		  const struct metrics_bound *metrics, bool all, struct buf *out,
-		  size_t *ret_hidden);
+		  const struct metrics_bound *metrics, const struct cfg_view_choice *choice,
+		  struct buf *out, size_t *ret_hidden);
 /* Blocks and edges as rows. 0 or -ENOMEM. */
 int cfg_view_table(const struct cfg_view *v, struct metrics_bound *metrics, struct table **ret);
 

@@ -42,6 +42,10 @@ void dot_end(struct buf *b);
  * .gv for the text itself. -EINVAL otherwise.
  */
 int dot_check_path(const char *path, struct diag *diag);
+/* Whether it would be the text itself, of any size. */
+bool dot_is_text(const char *path);
+/* Graphviz takes minutes to place more boxes than this, or memory until it crashes. */
+#define DOT_NODES_MAX 1000
 /*
  * Makes the drawing, by Graphviz's dot but for the text itself. Replaces the file when it is whole.
  * -ENOENT: there is no dot, or no such directory; -EIO: dot failed; ...

@@ -44,6 +44,13 @@ int dot_check_path(const char *path, struct diag *diag)
 	return find_format(path, &format, diag);
 }
 
+bool dot_is_text(const char *path)
+{
+	const char *format = "";
+
+	return !find_format(path, &format, NULL) && !format;
+}
+
 /* A file without a name that holds the text, to be read from its start. */
 static int hold_text(const struct buf *b)
 {

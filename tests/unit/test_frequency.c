@@ -100,6 +100,26 @@ static void test_sparse(void **unused)
 	assert_int_equal(sparse_new(0, pairs, count, places, &s), -EINVAL);
 }
 
+/* What would take too long is refused before it is begun: all beside all, 3e9 multiplications. */
+static void test_refusal(void **unused)
+{
+	enum { BESIDE = 2000 };
+	const size_t count = (size_t)BESIDE * (BESIDE + 1) / 2;
+	struct sparse_pair *pairs = calloc(count, sizeof(*pairs));
+	uint32_t *places = calloc(count, sizeof(*places));
+	struct sparse *s = NULL;
+	size_t n = 0;
+
+	(void)unused;
+	for (uint32_t i = 0; i < BESIDE; i++)
+		for (uint32_t j = 0; j <= i; j++)
+			pairs[n++] = (struct sparse_pair){i, j};
+	assert_int_equal(sparse_new(BESIDE, pairs, count, places, &s), -E2BIG);
+	assert_null(s);
+	free(pairs);
+	free(places);
+}
+
 /* ---- logsum.h: a sum of thirty unknowns, each measured once ---- */
 
 static void test_logsum(void **unused)
@@ -593,10 +613,10 @@ static void test_cpi(void **unused)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_sparse),	cmocka_unit_test(test_logsum),
-		cmocka_unit_test(test_windows), cmocka_unit_test(test_hardware),
-		cmocka_unit_test(test_web),	cmocka_unit_test(test_empty),
-		cmocka_unit_test(test_cpi),
+		cmocka_unit_test(test_sparse),	 cmocka_unit_test(test_refusal),
+		cmocka_unit_test(test_logsum),	 cmocka_unit_test(test_windows),
+		cmocka_unit_test(test_hardware), cmocka_unit_test(test_web),
+		cmocka_unit_test(test_empty),	 cmocka_unit_test(test_cpi),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
