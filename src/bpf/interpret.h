@@ -9,7 +9,7 @@
  * It follows what it knows for certain. A value that cannot be known (a vector register at the
  * sample, a page that is not there, the result of an instruction that is not modelled) is marked
  * unknown, and so is all that is made of it; the window ends only when the path depends on it. What
- * the window writes goes to an overlay of 128 words, which its reads see; memory is never written.
+ * the window writes goes to an overlay of 512 words, which its reads see; memory is never written.
  *
  * The includer is the host. Before including this, it defines INTERPRET_FUNCTION, which for the
  * kernel makes a function of its own for the verifier, so that paths do not multiply (without it
@@ -23,7 +23,7 @@
  */
 #include "wire_edges.h"
 
-#define INTERPRET_SETS	    64
+#define INTERPRET_SETS	    256
 #define INTERPRET_WAYS	    2
 #define INTERPRET_WORD_BITS 45 /* of an address / 8, in a tag */
 
@@ -76,6 +76,7 @@ struct interpret {
 	wire_u64 chosen, random;
 
 	wire_u32 stores;
+	wire_u32 turns; /* of string operations */
 	/* A window's number and above which word; those of former windows are free. */
 	wire_u32 number;
 	wire_u64 tag[INTERPRET_SETS][INTERPRET_WAYS];

@@ -11,7 +11,7 @@
 /* The set of an aligned word; the high part keeps the frames of a deep stack apart. */
 static inline wire_u32 interpret_set(wire_u64 word)
 {
-	return (word ^ word >> 6) & (INTERPRET_SETS - 1);
+	return (word ^ word >> 8) & (INTERPRET_SETS - 1);
 }
 
 static inline wire_u64 interpret_tag(const struct interpret *s, wire_u64 word)

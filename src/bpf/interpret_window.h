@@ -92,6 +92,9 @@ INTERPRET_FUNCTION int interpret_string(struct interpret *s)
 		return WIRE_END_INSTRUCTION;
 	if (count > 64)
 		return WIRE_END_STORES;
+	s->turns += (wire_u32)count;
+	if (s->turns > WIRE_WINDOW_INSTRUCTIONS) /* the interrupt must not last */
+		return WIRE_END_STORES;
 	for (wire_u32 i = 0; i < 64; i++) {
 		if (i >= count)
 			break;
@@ -292,6 +295,15 @@ static inline int interpret_step(struct interpret *s)
 	return 0;
 }
 
+/* No memset: it is too large for what the BPF compiler makes of one. */
+static inline void interpret_forget_words(struct interpret *s)
+{
+	for (wire_u32 i = 0; i < INTERPRET_SETS; i++) {
+		s->tag[i][0] = s->tag[i][1] = 0;
+		__asm__ volatile("" ::: "memory");
+	}
+}
+
 /* Prepares for the window whose registers, flags, pc and fs_base the host has set. */
 static inline void interpret_begin(struct interpret *s)
 {
@@ -305,9 +317,9 @@ static inline void interpret_begin(struct interpret *s)
 	s->number = (s->number + 1) & ((1u << (64 - INTERPRET_WORD_BITS)) - 1);
 	if (s->number == 0) {
 		s->number = 1;
-		__builtin_memset(s->tag, 0, sizeof(s->tag));
+		interpret_forget_words(s);
 	}
-	s->stores = 0;
+	s->stores = s->turns = 0;
 	__builtin_memset(s->vector_known, 0, sizeof(s->vector_known));
 	s->window.instructions = 0;
 	s->window.edge_count = 0;

@@ -74,7 +74,7 @@ struct wire_edge {
 	wire_u16 from_slot, to_slot;
 };
 
-#define WIRE_WINDOW_INSTRUCTIONS 128 /* a power of two */
+#define WIRE_WINDOW_INSTRUCTIONS 256 /* a power of two */
 
 /*
  * A load of the window: which instruction, and the line (of 64 bytes) of the process's memory that
@@ -121,8 +121,7 @@ enum wire_end {
 
 struct wire_window {
 	wire_u32 process; /* as in struct wire_entry */
-	wire_u8 end_reason;
-	wire_u8 edge_count;
+	wire_u16 edge_count;
 	wire_u16 instructions; /* that were interpreted, from start to before end */
 	wire_u64 time_ns;      /* CLOCK_MONOTONIC */
 	struct wire_place start;
@@ -131,7 +130,7 @@ struct wire_window {
 	struct wire_file file; /* of end, if it has no slot and the reason is NO_FILE */
 	wire_u64 file_offset;  /* of end in file, likewise */
 	wire_u32 touch_count;
-	wire_u32 unused;
+	wire_u32 end_reason;
 	struct wire_touch touch[WIRE_WINDOW_TOUCHES];
 	struct wire_edge edge[WIRE_WINDOW_INSTRUCTIONS];
 };

@@ -23,7 +23,7 @@
 #define WIRE_FILES_MAX 4096 /* contents of files that the kernel can tell apart */
 #define RING_LEAST     (1u << 20)
 #define RING_MOST      (64u << 20)
-#define RING_A_CPU     (256u << 10)
+#define RING_A_CPU     (512u << 10)
 #define SOON_PART      16 /* one window in so many lacked something: soon */
 
 struct edges {

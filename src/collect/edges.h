@@ -22,8 +22,8 @@ struct edges;
 /* Of the budget: what windows may take, while interrupts take the rest. */
 #define EDGES_BUDGET_SHARE (1.0 / 3)
 /* Assumed of a window until it was measured, and of the drain's work for it. */
-#define EDGE_WINDOW_DEFAULT_NS 8000.0
-#define EDGE_WINDOW_DRAIN_NS   2000.0
+#define EDGE_WINDOW_DEFAULT_NS 20000.0
+#define EDGE_WINDOW_DRAIN_NS   4000.0
 
 struct edges_config {
 	/* All borrowed. */

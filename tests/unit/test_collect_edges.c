@@ -622,23 +622,23 @@ static void the_pace_keeps_to_the_budget(void **state)
 	plenty.hz = nothing.hz = 100;
 	nothing.budget_percent = 0;
 	few.most_hz = 50;
-	/* A third of a percent, 1000 samples a second, 10 us each: one in 3 is 0.33%. */
+	/* A third of a percent, 1000 samples a second, 24 us each: one in 8 is 0.3%. */
 	pace_start(&p, &third);
-	assert_int_equal(p.period, 3);
+	assert_int_equal(p.period, 8);
 	pace_start(&p, &plenty);
 	assert_int_equal(p.period, 1);
 	pace_start(&p, &nothing);
 	assert_int_equal(p.period, 0);
 	assert_false(pace_update(&p, 1000, 1000000));
-	/* They turn out to cost 48 us with the drain's 2: one in 15. */
+	/* They turn out to cost 48 us with the drain's 4: one in 15. */
 	pace_start(&p, &third);
 	for (unsigned i = 0; i < 60; i++) {
 		windows += 500;
-		spent_ns += 500 * 46000;
+		spent_ns += 500 * 44000;
 		pace_update(&p, windows, spent_ns);
 	}
 	assert_in_range(p.period, 13, 16);
-	assert_false(pace_update(&p, windows + 10, spent_ns + 10 * 46000)); /* too few */
+	assert_false(pace_update(&p, windows + 10, spent_ns + 10 * 44000)); /* too few */
 	/* And then 2 us: more of them again. */
 	for (unsigned i = 0; i < 60; i++) {
 		windows += 500;

@@ -156,6 +156,32 @@ static void stores_are_seen_and_not_made(void **state)
 	assert_memory_equal(t.stack, untouched, sizeof(untouched));
 }
 
+/* As many transfers as instructions, and as many stores. */
+static void a_window_has_room_for_all_it_does(void **state)
+{
+	static const char jump[] = "\xeb\xfe"; /* to itself */
+	char pushes[WIRE_WINDOW_INSTRUCTIONS + 1];
+	(void)state;
+	RUN(jump, WIRE_WINDOW_INSTRUCTIONS);
+	assert_int_equal(t.window.end_reason, WIRE_END_FULL);
+	assert_int_equal(t.window.edge_count, WIRE_WINDOW_INSTRUCTIONS);
+	expect_edge(WIRE_WINDOW_INSTRUCTIONS - 1, 0, 0);
+	memset(pushes, 0x50, sizeof(pushes));
+	run(pushes, sizeof(pushes), WIRE_WINDOW_INSTRUCTIONS);
+	assert_int_equal(t.window.end_reason, WIRE_END_FULL);
+}
+
+/* What a string operation repeats takes time in an interrupt. */
+static void string_operations_are_bounded(void **state)
+{
+	/* mov $64, %ecx; mov %rsp, %rdi; rep stosb; jmp to the begin */
+	static const char fill[] = "\xb9\x40\x00\x00\x00\x48\x89\xe7\xf3\xaa\xeb\xf4";
+	(void)state;
+	RUN(fill, WIRE_WINDOW_INSTRUCTIONS);
+	assert_int_equal(t.window.end_reason, WIRE_END_STORES);
+	assert_int_equal(t.window.edge_count, WIRE_WINDOW_INSTRUCTIONS / 64);
+}
+
 static void unknown_values_end_only_where_they_matter(void **state)
 {
 	/* ucomisd %xmm1, %xmm0; mov %eax, %ecx; setp %al; jp */
@@ -240,6 +266,8 @@ int main(void)
 		cmocka_unit_test(known_starts_win),
 		cmocka_unit_test(branches_calls_and_returns_are_edges),
 		cmocka_unit_test(stores_are_seen_and_not_made),
+		cmocka_unit_test(a_window_has_room_for_all_it_does),
+		cmocka_unit_test(string_operations_are_bounded),
 		cmocka_unit_test(unknown_values_end_only_where_they_matter),
 		cmocka_unit_test(loads_that_may_miss_are_touches),
 		cmocka_unit_test(ends_have_their_reasons),
