@@ -257,12 +257,13 @@ static void summarize_stacks(const struct stacks_status *s, uint64_t lasted_ns, 
 		*open == ',' ? ")" : "", (double)s->frames / all, (double)s->spent_ns / all / 1e3,
 		100.0 * (double)s->spent_ns / (double)lasted_ns / cpus);
 	fprintf(stderr,
-		"culprit: %llu unwind tables of %llu kB (%llu MB at most, %llu made room), %llu "
-		"stacks waited for one, %llu lost; %llu rows from code that has no table\n",
+		"culprit: %llu unwind tables of %llu kB (%llu MB at most, %llu made room, %llu "
+		"made before), %llu stacks waited for one, %llu lost; %llu rows from code that "
+		"has no table\n",
 		(unsigned long long)s->tables, (unsigned long long)(s->table_bytes >> 10),
 		(unsigned long long)(s->memory_bytes >> 20), (unsigned long long)s->evicted,
-		(unsigned long long)s->finished, (unsigned long long)s->lost,
-		(unsigned long long)s->derived_rows);
+		(unsigned long long)s->kept_tables, (unsigned long long)s->finished,
+		(unsigned long long)s->lost, (unsigned long long)s->derived_rows);
 }
 
 void sampling_take_summary(const struct session *s, struct sampling_summary *ret)

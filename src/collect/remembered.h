@@ -6,9 +6,9 @@
 
 /*
  * What was measured of this machine, so that not each start has to measure it again: a small file
- * for each key, in /var/cache/culprit/measured for root, else below $XDG_CACHE_HOME or ~/.cache. A
- * key is a line that names all that the measurement holds for. It can always be measured again, so
- * nothing here fails loudly, and a directory or file that another user could have written is none.
+ * for each key, in the directory "measured" of the cache (cache_directory.h). A key is a line that
+ * names all that the measurement holds for. It can always be measured again, so nothing here fails
+ * loudly, and a directory or file that another user could have written is none.
  */
 #define REMEMBERED_KEY	512
 #define REMEMBERED_TEXT 1024

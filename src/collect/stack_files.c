@@ -7,6 +7,7 @@
 #include <unistd.h>
 #include "collect/files.h"
 #include "collect/python.h"
+#include "collect/unwind_cache.h"
 #include "collect/unwind_tables.h"
 #include "image/vdso.h"
 
@@ -15,6 +16,7 @@
 struct stack_files {
 	struct stack_files_config config;
 	struct unwind_tables *tables;
+	struct unwind_cache *cache;
 	struct stack_file slots[STACK_SLOTS];
 	uint32_t count;	       /* slots given: 1 to count */
 	uint32_t vdso;	       /* the vDSO's, 0: it has none */
@@ -50,9 +52,11 @@ static int reach(void *arg, uint32_t first, uint32_t count)
 static void load_table(struct stack_files *f, uint32_t slot)
 {
 	struct stack_file *file = &f->slots[slot];
+	struct unwind_cache_key key = {0};
 	struct image_unwind *u = NULL;
+	bool kept = file->fd >= 0 && unwind_cache_read(f->cache, file->fd, &key, &u) == 0;
 
-	if (file->fd < 0 || image_worker_unwind(f->config.worker, file->fd, &u, NULL))
+	if (!kept && (file->fd < 0 || image_worker_unwind(f->config.worker, file->fd, &u, NULL)))
 		f->without++;
 	if (u) {
 		f->derived_rows += u->derived;
@@ -63,7 +67,10 @@ static void load_table(struct stack_files *f, uint32_t slot)
 		f->without++;
 		unwind_tables_put(f->tables, slot, NULL, NULL, 0);
 	}
-	image_unwind_free(u);
+	if (u && !kept)
+		unwind_cache_take(f->cache, file->fd, &key, u);
+	else
+		image_unwind_free(u);
 }
 
 /* If it is an interpreter of Python that is known: the program learns how to read its frames. */
@@ -155,6 +162,7 @@ int stack_files_new(const struct stack_files_config *config, struct stack_files 
 		return diag_fail(diag, ENOMEM, "out of memory");
 	}
 	f->config = *config;
+	f->cache = unwind_cache_new(NULL);
 	add_vdso(f);
 	*ret = f;
 	return 0;
@@ -167,7 +175,13 @@ void stack_files_free(struct stack_files *f)
 	for (uint32_t slot = 1; slot <= f->count; slot++)
 		free_file(&f->slots[slot]);
 	unwind_tables_free(f->tables);
+	unwind_cache_free(f->cache);
 	free(f);
+}
+
+void stack_files_keep(struct stack_files *f)
+{
+	unwind_cache_write(f->cache);
 }
 
 int stack_files_give(struct stack_files *f, const struct mapping *m, pid_t pid, uint32_t *ret)
@@ -237,8 +251,10 @@ void stack_files_clear(struct stack_files *f)
 void stack_files_count(const struct stack_files *f, struct stack_files_counters *ret)
 {
 	struct unwind_tables_counters t;
+	struct unwind_cache_counters c;
 
 	unwind_tables_count(f->tables, &t);
+	unwind_cache_count(f->cache, &c);
 	*ret = (struct stack_files_counters){
 		.tables = t.tables,
 		.table_bytes = t.rows * sizeof(uint32_t),
@@ -247,5 +263,6 @@ void stack_files_count(const struct stack_files *f, struct stack_files_counters 
 		.without = f->without,
 		.derived_rows = f->derived_rows,
 		.skipped_bytes = f->skipped_bytes,
+		.kept = c.read,
 	};
 }

@@ -51,6 +51,8 @@ void stack_files_free(struct stack_files *f);
  * none. 0 in *ret: nothing to make a table of. 0; -ENOSPC: all are given; -ENOMEM.
  */
 int stack_files_give(struct stack_files *f, const struct mapping *m, pid_t pid, uint32_t *ret);
+/* Keeps on disk one of the tables that were made (unwind_cache.h): to be called now and then. */
+void stack_files_keep(struct stack_files *f);
 /* Loads the table of a slot again if it was evicted. */
 void stack_files_load(struct stack_files *f, uint32_t slot);
 /* NULL: no such slot. */
@@ -71,6 +73,7 @@ struct stack_files_counters {
 	uint64_t without;	/* files that no table could be made of */
 	uint64_t derived_rows;	/* of all tables that were made: those that the code told */
 	uint64_t skipped_bytes; /* of code that no table has, past the limit of a file */
+	uint64_t kept;		/* tables that an earlier recording had made */
 	uint64_t refused;	/* rows whose rule found no number */
 };
 void stack_files_count(const struct stack_files *f, struct stack_files_counters *ret);

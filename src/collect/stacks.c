@@ -346,6 +346,7 @@ void stacks_drain(struct stacks *s, uint64_t now_ns)
 	unwinder_count(s->kernel, &c);
 	if (pace_update(&s->pace, c.stacks, c.spent_ns))
 		sampler_unwind(s->config.sampler, s->pace.period);
+	stack_files_keep(s->files);
 	s->next_ns = now_ns + DRAIN_NS;
 }
 
@@ -390,6 +391,7 @@ void stacks_read_status(const struct stacks *s, struct stacks_status *ret)
 		.without_table = files.without,
 		.derived_rows = files.derived_rows,
 		.skipped_bytes = files.skipped_bytes,
+		.kept_tables = files.kept,
 		.period = s->pace.period,
 	};
 	for (unsigned end = 0; end < WIRE_STACK_ENDS; end++)
@@ -429,4 +431,5 @@ void stacks_flush(struct stacks *s)
 	add(s, "stacks.tables.without", now.without_table, &before->without_table);
 	add(s, "stacks.tables.derived_rows", now.derived_rows, &before->derived_rows);
 	add(s, "stacks.tables.skipped_bytes", now.skipped_bytes, &before->skipped_bytes);
+	add(s, "stacks.tables.kept", now.kept_tables, &before->kept_tables);
 }

@@ -66,8 +66,8 @@ struct stacks_status {
 	uint64_t finished; /* in user space, because their tables came too late */
 	uint64_t spent_ns; /* in the kernel */
 	uint64_t tables, table_bytes, memory_bytes, evicted, without_table;
-	uint64_t derived_rows, skipped_bytes; /* see stack_files.h */
-	uint32_t period;		      /* one in so many samples */
+	uint64_t derived_rows, skipped_bytes, kept_tables; /* see stack_files.h */
+	uint32_t period;				   /* one in so many samples */
 };
 void stacks_read_status(const struct stacks *s, struct stacks_status *ret);
 

@@ -35,7 +35,7 @@ static int blob_name(const struct image_id *image, const char *kind, char out[BL
 	return 0;
 }
 
-static int blob_encode(struct buf *out, const void *data, size_t size)
+int db_blob_pack(const void *data, size_t size, struct buf *out)
 {
 	size_t room = ZSTD_compressBound(size), stored;
 	void *to;
@@ -93,7 +93,7 @@ static int write_blob(const char *db_path, const char *machine, const struct io 
 	if (fd < 0)
 		return fd;
 	buf_init(&file, BLOB_STORED_MAX);
-	r = blob_encode(&file, b->data, b->size);
+	r = db_blob_pack(b->data, b->size, &file);
 	if (r == 0)
 		r = (lasting ? io_replace_file : io_place_file)(io, fd, name, file.data, file.size,
 								0640);
@@ -146,8 +146,7 @@ static int blob_decode(const struct buf *file, size_t max_bytes, void **ret_data
 	return 0;
 }
 
-static int blob_load(const struct io *io, int fd, size_t max_bytes, void **ret_data,
-		     size_t *ret_size)
+int db_blob_unpack(const struct io *io, int fd, size_t max_bytes, void **ret_data, size_t *ret_size)
 {
 	/* What does not compress is a little longer than it was. */
 	size_t most = max_bytes < BLOB_STORED_MAX ? ZSTD_compressBound(max_bytes) : BLOB_STORED_MAX;
@@ -182,7 +181,7 @@ int blob_check(const struct io *io, int images_fd, const char *name, uint64_t *b
 
 	if (fd < 0)
 		return fd;
-	r = blob_load(io, fd, BLOB_STORED_MAX, &data, &size);
+	r = db_blob_unpack(io, fd, BLOB_STORED_MAX, &data, &size);
 	if (r == 0)
 		free(data);
 	if (io->stat(io->arg, fd, &st) == 0)
@@ -203,7 +202,7 @@ static int blob_read_from(const struct io *io, int db_fd, const char *machine, c
 	fd = io->open(io->arg, db_fd, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK, 0);
 	if (fd < 0)
 		return fd;
-	r = blob_load(io, fd, max_bytes, ret_data, ret_size);
+	r = db_blob_unpack(io, fd, max_bytes, ret_data, ret_size);
 	io->close(io->arg, fd);
 	return r;
 }

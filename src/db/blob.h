@@ -4,6 +4,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include "util/buf.h"
 #include "util/diag.h"
 #include "util/identity.h"
 #include "util/io.h"
@@ -26,5 +27,11 @@ int db_blob_cache(const char *db_path, const char *machine, const struct io *io,
 int db_blob_read(const char *db_path, const char *machine, const struct io *io,
 		 const struct image_id *image, const char *kind, size_t max_bytes, void **ret_data,
 		 size_t *ret_size, struct diag *diag);
+
+/* The bytes of a blob, for files elsewhere. -EFBIG past out's maximum, -ENOMEM. */
+int db_blob_pack(const void *data, size_t size, struct buf *out);
+/* From a descriptor; fails as db_blob_read does. */
+int db_blob_unpack(const struct io *io, int fd, size_t max_bytes, void **ret_data,
+		   size_t *ret_size);
 
 #endif

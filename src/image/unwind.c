@@ -95,6 +95,9 @@ int image_unwind_save(const struct image_unwind *u, struct buf *out)
 		.refused = u->refused,
 		.overlaps = u->overlaps,
 		.damaged = u->damaged,
+		.derived = u->derived,
+		.derived_bytes = u->derived_bytes,
+		.skipped_bytes = u->skipped_bytes,
 	};
 
 	buf_append(out, &head, sizeof(head));
