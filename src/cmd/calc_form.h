@@ -46,7 +46,7 @@ int calc_text_function(struct calc_form *c, const struct insight *i);
 int calc_json_function(struct calc_form *c, const struct insight *i);
 int calc_csv_function(struct calc_form *f, const struct insight *i);
 
-/* Where a summary's cycles went, as text (Figure 4); insight_text.c. */
+/* Where a summary's cycles went, as text (Figure 4 of the paper). */
 void calc_text_summary(FILE *out, const struct insight_summary *s, const char *prefix);
 
 #endif

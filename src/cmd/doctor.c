@@ -9,6 +9,7 @@
 #include "cmd/values.h"
 #include "collect/check.h"
 #include "collect/event.h"
+#include "report/json.h"
 #include "report/table.h"
 #include "report/wrap.h"
 #include "util/text.h"
@@ -143,29 +144,34 @@ static json_t *escaped(const char *s)
 	return json_string(text);
 }
 
+/* Lets it go. */
+static int print_object(json_t *all)
+{
+	int r = all && !json_dumpf(all, stdout, JSON_INDENT(2)) ? 0 : -ENOMEM;
+
+	if (!r)
+		putchar('\n');
+	json_decref(all);
+	return r;
+}
+
 static int print_json(const struct check_list *l, const struct doctor *d)
 {
 	json_t *rows = json_array(), *all;
 	struct utsname host;
-	int r = 0;
 
 	for (size_t i = 0; i < l->count; i++) {
 		const struct check *c = &l->rows[i];
 
-		json_array_append_new(rows, json_pack("{s:s, s:s, s:s, s:o, s:s}", "group",
-						      c->group, "name", c->name, "state",
-						      check_state_name(c->state), "value",
-						      escaped(c->value), "mend", c->mend));
+		json_array_append_new(
+			rows, json_pack("{s:s, s:s, s:s, s:o, s:o}", "group", c->group, "name",
+					c->name, "state", check_state_name(c->state), "value",
+					escaped(c->value), "mend", report_json_text(c->mend)));
 	}
 	all = json_pack("{s:s, s:o, s:b, s:o, s:[], s:o}", "report", "doctor", "machine",
 			escaped(uname(&host) ? "" : host.nodename), "usable", (int)d->usable,
 			"verdict", escaped(d->verdict), "notes", "rows", rows);
-	if (!all || json_dumpf(all, stdout, JSON_INDENT(2)))
-		r = -ENOMEM;
-	else
-		putchar('\n');
-	json_decref(all);
-	return r;
+	return print_object(all);
 }
 
 static int set_text(struct table *t, int column, const char *text)
@@ -251,7 +257,6 @@ static int list_events_csv(void)
 static int list_events(const struct doctor *d)
 {
 	json_t *rows, *all;
-	int r = 0;
 
 	if (d->format == TABLE_CSV)
 		return list_events_csv();
@@ -262,12 +267,7 @@ static int list_events(const struct doctor *d)
 	rows = json_array();
 	event_each_name(add_event, rows);
 	all = json_pack("{s:s, s:[], s:o}", "report", "events", "notes", "rows", rows);
-	if (!all || json_dumpf(all, stdout, JSON_INDENT(2)))
-		r = -ENOMEM;
-	else
-		putchar('\n');
-	json_decref(all);
-	return r;
+	return print_object(all);
 }
 
 int cmd_doctor(int argc, char **argv)
