@@ -70,6 +70,9 @@ if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
 	else
 		skip "those two capabilities suffice" "sampling does not work here"
 	fi
+	cp "$culprit" "$nobody_dir/"$'cul\xffprit'
+	"${as_nobody[@]}" "$nobody_dir/"$'cul\xffprit' doctor --json >out
+	check "a path of any bytes in it is escaped" grep -qF "$nobody_dir/cul\\\\xffprit" out
 else
 	skip "as nobody" "needs root and setpriv"
 fi
