@@ -10,6 +10,7 @@ with what is new in them. All at 100 Hz, where culprit takes a stack of every sa
 one of the last, at 1 kHz, where it still takes 100 a second and CPU); what one costs in the kernel while
 nothing is cold is in stack_cost.c."""
 import glob
+import math
 import os
 import re
 import shutil
@@ -134,7 +135,8 @@ class Run:
         self.steady = (after - before) * 1e6 / stacks
         self.whole = (usage.ru_utime + usage.ru_stime) * 1e6 / whole
         self.bytes = self.count_bytes(kind) / whole
-        self.report = self.time_report(kind) * 1e6 / whole
+        self.report = self.time_report(kind, False) * 1e6 / whole
+        self.inlined = self.time_report(kind, True) * 1e6 / whole if kind == "culprit" else 0
 
     def count_bytes(self, kind):
         """Without symbols, which are written once for each image."""
@@ -142,15 +144,28 @@ class Run:
             return os.path.getsize(self.out)
         return sum(os.path.getsize(p) for p in glob.glob(os.path.join(self.out, "*", "*Z", "*")))
 
-    def time_report(self, kind):
+    def time_report(self, kind, inlined):
+        """perf's is without inlined functions, with which it takes minutes."""
         if kind == "without":
             return 0
-        argv = [CULPRIT, "calls", "-i", self.out] if kind == "culprit" else \
-            ["perf", "report", "--stdio", "-i", self.out, "--no-inline"]
-        p = subprocess.Popen(argv, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        _, _, usage = os.wait4(p.pid, 0)
-        p.returncode = 0
+        argv = ["perf", "report", "--stdio", "-i", self.out, "--no-inline"]
+        if kind == "culprit":
+            argv = [CULPRIT, "calls", "-i", self.out] + ([] if inlined else ["--no-inlined"])
+        with open(self.out + ".err", "w+b") as err:
+            p = subprocess.Popen(argv, stdout=subprocess.DEVNULL, stderr=err)
+            _, p.returncode, usage = os.wait4(p.pid, 0)
+            err.seek(0)
+            # perf report ends with status 0 where it stops in the middle.
+            if p.returncode or b"failed to process" in err.read():
+                measure.note(f"the report of {kind} failed: {measure.PERF_CRASHES}")
+                return math.nan
         return usage.ru_utime + usage.ru_stime
+
+
+def median(values):
+    """Of those that could be measured."""
+    known = [v for v in values if not math.isnan(v)]
+    return statistics.median(known) if known else "-"
 
 
 def stacks_chunks(db):
@@ -191,11 +206,13 @@ def growth():
         runs = {kind: Run(kind, f"length-{seconds}", seconds, hz) for kind in ["culprit", "perf dwarf"]}
         spent = {kind: (r.whole * due / 1e6, r.report * due / 1e6) for kind, r in runs.items()}
         measure.row(f"CPU of recording and report, {seconds + 4} s at {hz} Hz", "s",
-                    sum(spent["culprit"]), "perf dwarf", sum(spent["perf dwarf"]), "0.1 of perf's")
-        measure.note(f"{seconds + 4} s at {hz} Hz: " + "; ".join(
-            f"{kind} recording {recording:.3g} s, report {report:.3g} s"
-            for kind, (recording, report) in spent.items()) +
-                     f"; distinct stacks {stacks_chunks(runs['culprit'].out)[1]}")
+                    sum(spent["culprit"]), "perf dwarf", median([sum(spent["perf dwarf"])]),
+                    "0.1 of perf's")
+        parts = "; ".join(f"{kind} recording {recording:.3g} s, report {report:.3g} s"
+                          for kind, (recording, report) in spent.items())
+        measure.note(f"{seconds + 4} s at {hz} Hz: {parts}; ours with what was inlined "
+                     f"{runs['culprit'].inlined * due / 1e6:.3g} s; distinct stacks "
+                     f"{stacks_chunks(runs['culprit'].out)[1]}")
         os.remove(runs["perf dwarf"].out)
 
 
@@ -208,23 +225,26 @@ def main():
         growth()
     for field, what, unit in [("steady", "CPU time a stack while recording, steady", "us"),
                               ("whole", "the same from start to end", "us"),
-                              ("report", "CPU time a stack of a report by caller", "us"),
+                              ("report", "CPU time a stack of a report by caller, none inlined", "us"),
                               ("bytes", "bytes a stack", "bytes")]:
         for kind in kinds[1:3]:
             measure.row(what, unit, measure.median(found["culprit"], field), kind,
-                        measure.median(found[kind], field),
+                        median([getattr(r, field) for r in found[kind]]),
                         "-" if kind == "perf -g" else "0.01 of perf's" if field == "bytes" else
                         "0.1 of perf's")
         measure.note(f"{what}: " + "; ".join(
             f"{kind} {measure.spread([getattr(r, field) for r in found[kind]])}" for kind in kinds))
+    measure.row("CPU time a stack of a report by caller, with what was inlined, and lines", "us",
+                measure.median(found["culprit"], "inlined"), "-", "-")
     for field in ["steady", "whole"]:
         measure.row(f"what stacks add to it, {field}", "us",
                     measure.median(found["culprit"], field) - measure.median(found["without"], field),
                     "perf dwarf", measure.median(found["perf dwarf"], field), "0.1 of perf's")
     for kind in kinds[1:3]:
-        measure.row("CPU time a stack, recording and report", "us", statistics.median(
-            r.whole + r.report for r in found["culprit"]), kind, statistics.median(
-                r.whole + r.report for r in found[kind]), "-" if kind == "perf -g" else "0.1 of perf's")
+        measure.row("CPU time a stack, recording and report", "us",
+                    median([r.whole + r.report for r in found["culprit"]]), kind,
+                    median([r.whole + r.report for r in found[kind]]),
+                    "-" if kind == "perf -g" else "0.1 of perf's")
 
 
 main()
