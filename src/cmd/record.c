@@ -42,6 +42,7 @@ struct recording {
 	struct child child;
 	struct sampling_summary summary; /* of the last run */
 	int signals;			 /* signalfd */
+	int stopped;			 /* by which one, before there was anything to sample */
 	int status;			 /* of the command: of the last run that failed */
 };
 
@@ -81,7 +82,7 @@ static int take_option(void *arg, int value, const char *text, struct diag *diag
 		return pids_parse(&r->pids, text, diag);
 	case 'o':
 		r->db = text;
-		return 0;
+		return *text ? 0 : diag_fail(diag, EINVAL, "the database's name is empty");
 	case 'q':
 		r->quiet = true;
 		return 0;
@@ -177,16 +178,29 @@ static void end_command(struct recording *r, struct session *s, uint64_t began_n
 		r->status = status;
 }
 
-static int run(struct recording *r, struct session *s, struct diag *diag)
+/* A signal asks for the end before the command has begun: then it never does. */
+static bool is_stopped(struct recording *r)
 {
-	uint64_t began_ns = 0;
+	if (!r->stopped)
+		r->stopped = signals_next(r->signals);
+	return r->stopped;
+}
+
+static int begin(struct recording *r, struct session *s, struct diag *diag)
+{
 	int err = pids_follow(&r->pids, s, diag);
 
 	if (!err && r->command && !r->all)
 		err = session_follow(s, r->child.pid, diag);
-	if (!err)
-		err = session_start(s, diag);
-	if (err) {
+	return err ?: session_start(s, diag);
+}
+
+static int run(struct recording *r, struct session *s, struct diag *diag)
+{
+	uint64_t began_ns = 0;
+	int err = is_stopped(r) ? 0 : begin(r, s, diag);
+
+	if (err || is_stopped(r)) {
 		if (r->command)
 			child_cancel(&r->child);
 		return err;
@@ -283,11 +297,12 @@ static int record(struct recording *r, const char *words, struct diag *diag)
 	sampling_announce(&r->sampling, s);
 	err = run(r, s, diag);
 	progress_clear();
-	note_epoch(r, s);
+	if (!r->stopped)
+		note_epoch(r, s);
 	/* Also after an error: what was sampled is kept. */
-	finished = session_finish(s, err ? NULL : diag);
+	finished = r->stopped ? 0 : session_finish(s, err ? NULL : diag);
 	sampling_take_summary(s, &r->summary);
-	if (!err && !finished && !r->quiet)
+	if (!err && !finished && !r->quiet && !r->stopped)
 		sampling_summarize(&r->summary, r->db);
 	session_free(s);
 	return err ?: finished;
@@ -298,7 +313,7 @@ static bool was_stopped(const struct recording *r)
 {
 	struct pollfd signals = {.fd = r->signals, .events = POLLIN};
 
-	return poll(&signals, 1, 0) > 0;
+	return r->stopped || poll(&signals, 1, 0) > 0;
 }
 
 static int sample_and_store(struct recording *r, const char *words, struct diag *diag)
@@ -320,6 +335,14 @@ static int sample_and_store(struct recording *r, const char *words, struct diag 
 	return err;
 }
 
+/* As a shell says of a program that the signal ended. */
+static int tell_stopped(const struct recording *r)
+{
+	log_notice("stopped before sampling began%s",
+		   r->command ? "; the command was not run" : "");
+	return 128 + r->stopped;
+}
+
 int cmd_record(int argc, char **argv)
 {
 	struct recording r = {.db = getenv("CULPRIT_DB")};
@@ -337,6 +360,8 @@ int cmd_record(int argc, char **argv)
 			status = cmd_fail_usage("record", &diag);
 		else if (sample_and_store(&r, words, &diag))
 			status = cmd_fail(&diag);
+		else if (r.stopped && !*r.first)
+			status = tell_stopped(&r);
 		else
 			status = r.quiet ? r.status : show_result(&r);
 	}

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,15 +13,51 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+/* 0, or the errno that an exec of it gives: -EISDIR too, which it calls EACCES. */
 static int check_program(const char *path)
 {
 	struct stat st;
 
 	if (stat(path, &st))
 		return -errno;
+	if (S_ISDIR(st.st_mode))
+		return -EISDIR;
 	if (!S_ISREG(st.st_mode))
 		return -EACCES;
 	return access(path, X_OK) ? -errno : 0;
+}
+
+/* What a shell would make of it, where it looks like a line for one. */
+static bool is_shell_line(const char *name)
+{
+	return strpbrk(name, " \t\n|&;<>()$`*?\"'") != NULL;
+}
+
+static int explain(const char *name, int err, struct diag *diag)
+{
+	if (!*name)
+		return diag_fail(diag, EINVAL, "the command's name is empty");
+	if (err == ENOENT && is_shell_line(name))
+		return diag_fail(diag, err,
+				 "cannot run '%s': there is no such program; a line for a shell "
+				 "needs one: record -- sh -c '...'",
+				 name);
+	if (err == ENOENT && !strchr(name, '/'))
+		return diag_fail(
+			diag, err,
+			"cannot run '%s': it is not in $PATH; name it by its path, or have a "
+			"shell run what only a shell knows: record -- sh -c '...'",
+			name);
+	if (err == EISDIR)
+		return diag_fail(diag, err,
+				 "cannot run '%s': it is a directory; name a program in it", name);
+	if (err == EACCES)
+		return diag_fail(
+			diag, err,
+			"cannot run '%s': Permission denied; a program must be executable "
+			"(chmod +x), or is named after what runs it (sh FILE, python3 FILE)",
+			name);
+	return diag_fail(diag, err, "cannot run '%s': %s", name, strerror(err));
 }
 
 int child_check(const char *name, struct diag *diag)
@@ -30,7 +67,7 @@ int child_check(const char *name, struct diag *diag)
 
 	if (strchr(name, '/'))
 		r = check_program(name);
-	for (const char *dir = path; r && !strchr(name, '/');) {
+	for (const char *dir = path; r && *name && !strchr(name, '/');) {
 		size_t size = strcspn(dir, ":");
 		char *full;
 		int one;
@@ -39,13 +76,14 @@ int child_check(const char *name, struct diag *diag)
 			return diag_fail(diag, ENOMEM, "out of memory");
 		one = check_program(full);
 		free(full);
-		if (one != -ENOENT && one != -ENOTDIR)
+		/* A directory of that name is passed over, as a shell does. */
+		if (one != -ENOENT && one != -ENOTDIR && one != -EISDIR)
 			r = one;
 		if (!dir[size])
 			break;
 		dir += size + 1;
 	}
-	return r ? diag_fail(diag, -r, "cannot run '%s': %s", name, strerror(-r)) : 0;
+	return r ? explain(name, -r, diag) : 0;
 }
 
 /* Never returns. Both pipes close at the exec. */
@@ -123,6 +161,12 @@ int child_release(struct child *c, struct diag *diag)
 	if (n != sizeof(err))
 		return 0;
 	child_reap(c);
+	/* It was there and executable when it was checked. */
+	if (err == ENOENT)
+		return diag_fail(
+			diag, err,
+			"cannot run the command: what its first line (#!) or its header says "
+			"runs it is not there: No such file or directory");
 	return diag_fail(diag, err, "cannot run the command: %s", strerror(err));
 }
 
