@@ -97,7 +97,8 @@ static int find_damage(enum table_format format, const char *path, json_t *rows,
 		r = db_verify(path, &io_system, tabulate_finding, table, t, diag);
 	else
 		r = db_verify(path, &io_system, print_finding, NULL, t, diag);
-	if (!r && !t->epochs)
+	/* One that has none yet is sound: its first recording was stopped before it began. */
+	if (!r && !t->machines)
 		r = diag_fail(diag, ENOENT, "there are no epochs in %s: is it a database?", path);
 	return r;
 }

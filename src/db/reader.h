@@ -97,6 +97,7 @@ int db_reader_query(struct db_reader *r, const struct db_visitor *v, struct diag
  * none, -EBADMSG when there is some, another error when it could not be read at all.
  */
 struct db_verify_totals {
+	uint64_t machines; /* 0: it is no database */
 	uint64_t epochs, files, chunks, rows, samples, bytes, damaged;
 	uint64_t edges, passes; /* rows of edges, and their counts */
 	uint64_t stacks;

@@ -103,6 +103,7 @@ static int verify_meta(struct verify *v, int machine_fd, size_t epoch_count, str
 	/* Without meta and epochs it is some other directory. */
 	if (r < 0 && (r != -ENOENT || epoch_count))
 		verify_told(v, found.text);
+	v->totals.machines += r == 0 || epoch_count;
 	return 0;
 }
 

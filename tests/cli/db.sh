@@ -48,5 +48,11 @@ check_status "verify takes the database's name" 1 "$culprit" db verify /nonexist
 mkdir none
 check_status "a folder that is no database" 1 "$culprit" db verify none
 check_match "is not called sound" err "^culprit: there are no epochs in none: is it a database"
+mkdir -p begun/m1
+cp a.db/m1/meta begun/m1/
+check_status "a database without epochs yet" 0 "$culprit" db verify begun
+check_match "is told from it" out '^0 epochs, .*: 0 damaged'
+rm begun/m1/meta
+check_status "by what says its version" 1 "$culprit" db verify begun
 check_status 'verify takes no second one' 2 "$culprit" db verify a b
 tap_end
