@@ -69,7 +69,8 @@ def main():
             windows = [window(command) for _ in range(REPEAT)]
             us = sorted(w[0] for w in windows)
             measure.row(f"a window, {name}", "us", us[len(us) // 2], "a sample",
-                        sorted(samples)[len(samples) // 2] if samples else "-", "3 to 8 us")
+                        sorted(samples)[len(samples) // 2] if samples else "-",
+                        "3 to 8 us for 64 instructions")
             measure.note(f"{name}: us a window {measure.spread(us)}; outcomes "
                          f"{measure.spread([w[1] for w in windows])}")
     finally:
