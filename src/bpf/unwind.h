@@ -114,13 +114,18 @@ UNWIND_FUNCTION int unwind_find_place(const struct wire_unwind_state *u, wire_u6
 	}
 }
 
-/* Whether the instruction before this one is a call, as far as its bytes say. */
+#ifndef UNWIND_IS_UNSEEN
+#define UNWIND_IS_UNSEEN(pc) false
+#endif
+
+/* Whether the instruction before this one is a call, as far as its bytes say. Of code whose bytes
+ * nobody kept it must do that it is code. */
 UNWIND_FUNCTION bool unwind_is_after_call(wire_u64 pc)
 {
 	wire_u8 b[8] = {0};
 
 	if (host_read(b, 7, pc - 7))
-		return false;
+		return UNWIND_IS_UNSEEN(pc);
 	return b[2] == 0xe8 || (b[5] == 0xff && (b[6] & 0x38) == 0x10) ||
 	       (b[4] == 0xff && (b[5] & 0x38) == 0x10) || (b[3] == 0xff && (b[4] & 0x38) == 0x10) ||
 	       (b[1] == 0xff && (b[2] & 0x38) == 0x10) || (b[0] == 0xff && (b[1] & 0x38) == 0x10);

@@ -154,6 +154,15 @@ static int enter(void *arg, uint64_t pc, const struct wire_unwind_rule **ret)
 	return code || (range && !is_file(f->p, range->image)) ? -1 : END_NO_FILE;
 }
 
+/* A recording has the frames of code that was made at run time, but not the code. */
+static bool is_unseen(void *arg, uint64_t pc)
+{
+	struct following *f = arg;
+	const struct perf_range *range = find_range(f, pc - 1);
+
+	return range && !is_file(f->p, range->image);
+}
+
 /* The registers by DWARF's numbers. False: without the address and the stack there is no way. */
 static bool take_state(uint64_t mask, const uint8_t *dump, struct wire_unwind_state *ret)
 {
@@ -182,7 +191,8 @@ static bool take_state(uint64_t mask, const uint8_t *dump, struct wire_unwind_st
 
 static int walk_copy(struct following *f, const struct perf_attr *a)
 {
-	const struct unwind_walk walk = {.read = read_memory, .enter = enter, .arg = f};
+	const struct unwind_walk walk = {
+		.read = read_memory, .enter = enter, .is_unseen = is_unseen, .arg = f};
 	struct wire_unwind_state state;
 	int end;
 

@@ -11,7 +11,13 @@ static int host_read(void *to, wire_u32 size, wire_u64 address)
 	return host->read(host->arg, to, size, address);
 }
 
-#define UNWIND_FUNCTION static inline
+static bool host_is_unseen(wire_u64 pc)
+{
+	return host->is_unseen && host->is_unseen(host->arg, pc);
+}
+
+#define UNWIND_IS_UNSEEN host_is_unseen
+#define UNWIND_FUNCTION	 static inline
 #include "bpf/unwind.h"
 
 static const struct {

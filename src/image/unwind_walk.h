@@ -2,6 +2,7 @@
 #ifndef CULPRIT_IMAGE_UNWIND_WALK_H
 #define CULPRIT_IMAGE_UNWIND_WALK_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include "bpf/wire_stacks.h"
 
@@ -17,6 +18,9 @@ struct unwind_walk {
 	 * its rule, NULL where only the frame pointer may help. -1, or the reason to end there.
 	 */
 	int (*enter)(void *arg, uint64_t pc, const struct wire_unwind_rule **ret);
+	/* Whether pc is in code that was made at run time and that read cannot have; NULL: there is
+	 * no such code. */
+	bool (*is_unseen)(void *arg, uint64_t pc);
 	void *arg;
 };
 

@@ -132,7 +132,7 @@ truncated() { echo "[truncated: $1]"; }
 copied copied
 becomes copied "_start;middle;leaf" whole
 check_match "copies that lie of their size cost their samples" err '; lost 2, unknown 1$'
-check_match "says how many there were, and how many are whole" err '^culprit: 11 stacks were unwound from copies, 2 of them to their thread'
+check_match "says how many there were, and how many are whole" err '^culprit: 16 stacks were unwound from copies, 3 of them to their thread'
 becomes copied "$(truncated 'the copy of the stack ended');middle;leaf" cut
 becomes copied "$(truncated 'stack page not resident');middle;leaf" short
 becomes copied "$(truncated 'stack page not resident');leaf" one-byte
@@ -143,6 +143,11 @@ becomes copied "$(truncated '32-bit program');leaf" compat
 becomes copied "$(truncated 'the copied stack was not unwound');leaf" strange-abi
 becomes copied "leaf" no-registers no-copy
 becomes copied "" lies-of-size lies-of-bytes
+# Code that is made at run time: by the frame pointer, if it leads to code.
+becomes copied "_start;middle;[no symbol];[no symbol];[no symbol]" made
+becomes copied "$(truncated 'no unwind rule');[no symbol]" made-stray made-without
+becomes copied "$(truncated 'no unwind rule');[no symbol];[no symbol]" made-loop
+becomes copied "$(truncated 'the copy of the stack ended');[no symbol];[no symbol]" made-cut
 becomes copied "$(truncated "the image's file is not at hand");[unknown]" no-address
 copied few
 becomes few "_start;middle;leaf" whole

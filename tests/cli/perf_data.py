@@ -214,6 +214,7 @@ def hardware():
 BP, SP, PC = 6, 7, 8
 ALL = 0xff0fff  # what perf asks for on x86-64
 TOP = 0x7ffd00001000
+MADE = 0x7f0000000000  # code that is made at run time
 
 
 def copied(registers, program="/none/copied", leaf=0x401010, middle=0x401020, start=0x401030,
@@ -239,10 +240,22 @@ def copied(registers, program="/none/copied", leaf=0x401010, middle=0x401020, st
         "lies-of-bytes": {"copy": whole, "valid": 1 << 40},
         "no-address": {"copy": whole, "at": 0x10},
         "top-of-memory": {"copy": whole, "stack": 2 ** 64 - 16},
+        "made": {"copy": struct.pack("<2Q", TOP + 16, MADE + 0x220)
+                 + struct.pack("<2Q", TOP + 32, MADE + 0x330) + struct.pack("<2Q", 0, middle) + whole[16:],
+                 "at": MADE + 0x110, "frame": TOP},
+        "made-stray": {"copy": struct.pack("<2Q", TOP + 16, MADE + 0x2220), "at": MADE + 0x110,
+                       "frame": TOP},
+        "made-loop": {"copy": struct.pack("<2Q", TOP, MADE + 0x220), "at": MADE + 0x110,
+                      "frame": TOP},
+        "made-cut": {"copy": struct.pack("<2Q", TOP + 16, MADE + 0x220), "at": MADE + 0x110,
+                     "frame": TOP},
+        "made-without": {"copy": whole, "at": MADE + 0x110},
     }
     for pid, (name, case) in enumerate(cases.items(), 30):
-        known = {SP: case.pop("stack", TOP), PC: case.pop("at", leaf), BP: 0x1000}
+        known = {SP: case.pop("stack", TOP), PC: case.pop("at", leaf),
+                 BP: case.pop("frame", 0x1000)}
         r.comm(pid, name, 1)
+        r.mmap(pid, MADE, 0x1000, 0, "//anon", 2)
         r.mmap(pid, page, 0x1000, 0x1000, program, 2, build_id=build_id)
         r.sample(pid, known[PC], 100 + pid, registers=known, **{"abi": 2, **case})
     # In the kernel, called from the leaf.
