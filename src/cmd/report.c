@@ -232,6 +232,8 @@ static void describe_troubles(struct report_header *h, const struct query *q)
 		{"processes.refused", "processes were not known: too many at a time"},
 		{"mappings.refused", "mappings of code were not kept: too many"},
 		{"files.refused", "mappings were of files that were not looked at: too many"},
+		{"cgroups.refused",
+		 "processes are charged without their cgroup: its name is too long"},
 		{"symbols.refused",
 		 "times the symbols of an image could not be kept: too many wait"},
 		{"notices.lost", "moves between cgroups were missed"},

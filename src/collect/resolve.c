@@ -24,6 +24,7 @@ struct resolver {
 	uint64_t kernel_look_ns, kernel_wait_ns; /* when to scan the kernel's regions again */
 	uint32_t event_index[WIRE_EVENTS];
 	struct resolver_event_counters counters[WIRE_EVENTS];
+	uint64_t cgroups_refused;
 	struct process *nobody; /* whom samples of processes that are not known are charged to */
 	uint8_t boot_id[16];
 };
@@ -109,6 +110,11 @@ int resolver_begin_batch(struct resolver *r)
 void resolver_begin_drain(struct resolver *r)
 {
 	r->looks_left = LOOKS_A_DRAIN;
+}
+
+uint64_t resolver_cgroups_refused(const struct resolver *r)
+{
+	return r->cgroups_refused;
 }
 
 const struct resolver_event_counters *resolver_counters(const struct resolver *r, size_t event)
@@ -267,7 +273,8 @@ static int find_subject(struct resolver *r, struct process *life, uint32_t *ret)
 
 	if (life->subject_number != r->batch_number || !life->subject) {
 		err = subject_of(life, r->config.with_pid, r->config.labels);
-		if (!err)
+		r->cgroups_refused += err > 0;
+		if (err >= 0)
 			err = db_batch_subject(r->config.batch, life->subject, life->subject_size,
 					       &subject);
 		if (err)

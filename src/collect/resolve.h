@@ -75,6 +75,8 @@ struct resolver_event_counters {
 };
 /* Since the start. */
 const struct resolver_event_counters *resolver_counters(const struct resolver *r, size_t event);
+/* Lives of processes that are charged without their cgroup: see subject_of(). */
+uint64_t resolver_cgroups_refused(const struct resolver *r);
 /* The batch's index of an event. */
 uint32_t resolver_event(const struct resolver *r, size_t event);
 

@@ -13,6 +13,17 @@
 #define LABEL_MAX     256
 #define CONTAINER_HEX 64
 
+/* Bytes of all but one. */
+static size_t labels_size(const struct subject_labels *l, size_t without)
+{
+	size_t size = 0;
+
+	for (size_t i = 0; i < l->count; i++)
+		if (i != without)
+			size += strlen(l->key[i]) + strlen(l->value[i]);
+	return size;
+}
+
 int subject_labels_set(struct subject_labels *l, const char *text, struct diag *diag)
 {
 	const char *equals = strchr(text, '=');
@@ -28,10 +39,12 @@ int subject_labels_set(struct subject_labels *l, const char *text, struct diag *
 	for (i = 0; i < l->count && strcmp(l->key[i], key); i++)
 		;
 	value = strdup(equals + 1);
-	if (!value || i == SUBJECT_LABELS_MAX) {
+	if (!value || i == SUBJECT_LABELS_MAX ||
+	    labels_size(l, i) + strlen(key) + strlen(equals + 1) > SUBJECT_LABELS_BYTES) {
 		free(key);
 		free(value);
-		return diag_fail(diag, ENOSPC, "more than %d labels", SUBJECT_LABELS_MAX);
+		return diag_fail(diag, ENOSPC, "more than %d labels, or %d bytes of them",
+				 SUBJECT_LABELS_MAX, SUBJECT_LABELS_BYTES);
 	}
 	l->version++;
 	if (i == l->count) {
@@ -86,12 +99,31 @@ static void add(struct subject_pair *pairs, size_t *count, const char *key, cons
 		.key = key, .key_size = strlen(key), .value = value, .value_size = value_size};
 }
 
-int subject_of(struct process *life, bool with_pid, const struct subject_labels *labels)
+/* What a process is charged to; 0 or a negative errno, as subject_build. */
+static long build(const struct process *life, const char *cgroup, const char *pid,
+		  const struct subject_labels *labels, char bytes[SUBJECT_MAX_BYTES])
 {
 	struct subject_pair pairs[SUBJECT_LABELS_MAX + 4];
-	char pid[16], bytes[SUBJECT_MAX_BYTES];
 	const char *container;
 	size_t count = 0, size;
+
+	add(pairs, &count, "comm", life->comm, life->comm_size);
+	if (cgroup)
+		add(pairs, &count, "cgroup", cgroup, strlen(cgroup));
+	size = life->cgroup ? subject_container(life->cgroup, &container) : 0;
+	if (size)
+		add(pairs, &count, "container", container, size);
+	if (pid)
+		add(pairs, &count, "pid", pid, strlen(pid));
+	for (size_t i = 0; i < labels->count; i++)
+		add(pairs, &count, labels->key[i], labels->value[i], strlen(labels->value[i]));
+	return subject_build(pairs, count, bytes, SUBJECT_MAX_BYTES);
+}
+
+int subject_of(struct process *life, bool with_pid, const struct subject_labels *labels)
+{
+	char pid[16], bytes[SUBJECT_MAX_BYTES];
+	bool too_long;
 	long total;
 
 	if (life->subject)
@@ -99,28 +131,14 @@ int subject_of(struct process *life, bool with_pid, const struct subject_labels 
 	/* Usually inherited, and the kernel tells when it changes. */
 	if (!life->cgroup)
 		life->cgroup = procfs_read_cgroup(life->pid);
-	add(pairs, &count, "comm", life->comm, life->comm_size);
-	if (life->cgroup && strcmp(life->cgroup, "/")) {
-		add(pairs, &count, "cgroup", life->cgroup, strlen(life->cgroup));
-		size = subject_container(life->cgroup, &container);
-		if (size)
-			add(pairs, &count, "container", container, size);
-	}
-	if (with_pid)
-		add(pairs, &count, "pid", pid,
-		    (size_t)snprintf(pid, sizeof(pid), "%d", (int)life->pid));
-	for (size_t i = 0; i < labels->count; i++)
-		add(pairs, &count, labels->key[i], labels->value[i], strlen(labels->value[i]));
-	total = subject_build(pairs, count, bytes, sizeof(bytes));
-	if (total == -EFBIG) {
-		/* Labels and a very long cgroup together: the command name must stay. */
-		count = 0;
-		add(pairs, &count, "comm", life->comm, life->comm_size);
-		total = subject_build(pairs, count, bytes, sizeof(bytes));
-	}
+	snprintf(pid, sizeof(pid), "%d", (int)life->pid);
+	total = build(life, life->cgroup && strcmp(life->cgroup, "/") ? life->cgroup : NULL,
+		      with_pid ? pid : NULL, labels, bytes);
+	too_long = total == -EFBIG;
+	if (too_long)
+		total = build(life, NULL, with_pid ? pid : NULL, labels, bytes);
 	if (total < 0)
 		return (int)total;
-	free(life->subject);
 	life->subject = malloc((size_t)total ?: 1);
 	if (!life->subject)
 		return -ENOMEM;
@@ -128,5 +146,5 @@ int subject_of(struct process *life, bool with_pid, const struct subject_labels 
 	life->subject_size = (size_t)total;
 	life->subject_number = 0;
 	memset(life->memo, 0, sizeof(life->memo));
-	return 0;
+	return too_long;
 }

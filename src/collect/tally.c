@@ -131,6 +131,8 @@ static void flush_refusals(struct tally *t, struct db_batch *batch,
 	add(batch, DB_EVENT_NONE, "mappings.refused", p->mappings_refused, &t->mappings_refused);
 	add(batch, DB_EVENT_NONE, "files.refused", f.refused, &t->files_refused);
 	add(batch, DB_EVENT_NONE, "symbols.refused", k.refused, &t->symbols_refused);
+	add(batch, DB_EVENT_NONE, "cgroups.refused", resolver_cgroups_refused(from->resolver),
+	    &t->cgroups_refused);
 }
 
 void tally_flush(struct tally *t, struct db_batch *batch, const struct tally_sources *from)

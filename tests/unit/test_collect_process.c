@@ -286,6 +286,52 @@ static void test_subjects(void **state)
 	subject_labels_free(&labels);
 }
 
+/* A name that no room is left for is left out, and nothing else; it is told, once. */
+static void test_long_cgroup(void **state)
+{
+	static char cgroup[SUBJECT_MAX_BYTES];
+	struct subject_labels labels = {0};
+	struct process *life;
+	struct diag diag;
+	char label[256];
+
+	(void)state;
+	fork_at(1, PID, 100);
+	exec_at(PID, "deep", 110);
+	life = processes_newest(processes, PID);
+	memset(cgroup, 'a', sizeof(cgroup) - 1);
+	memcpy(cgroup, "/docker-", 8);
+	memset(cgroup + 8, '5', 64);
+	cgroup[72] = '/';
+	free(life->cgroup);
+	life->cgroup = strdup(cgroup);
+	assert_int_equal(subject_labels_set(&labels, "run=deep", &diag), 0);
+	assert_int_equal(subject_of(life, true, &labels), 1);
+	assert_int_equal(subject_of(life, true, &labels), 0);
+	check_subject(life, "comm", "deep");
+	check_subject(life, "pid", "5000000");
+	check_subject(life, "label.run", "deep");
+	check_subject(life, "cgroup", NULL);
+	memset(cgroup, '5', 64);
+	cgroup[64] = 0;
+	check_subject(life, "container", cgroup);
+
+	/* As many labels as there is room for, whatever cgroup a process has. */
+	for (int i = 0; i < SUBJECT_LABELS_MAX; i++) {
+		snprintf(label, sizeof(label), "l%d=%0200d", i, i);
+		if (subject_labels_set(&labels, label, &diag))
+			break;
+	}
+	assert_in_range(labels.count, 5, SUBJECT_LABELS_MAX - 1);
+	assert_non_null(strstr(diag.text, "bytes"));
+	assert_int_equal(subject_labels_set(&labels, "run=again", &diag), 0);
+	free(life->subject);
+	life->subject = NULL;
+	assert_int_equal(subject_of(life, true, &labels), 1);
+	check_subject(life, "label.run", "again");
+	subject_labels_free(&labels);
+}
+
 static int setup(void **state)
 {
 	(void)state;
@@ -305,6 +351,7 @@ static int teardown(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_long_cgroup, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_lives, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_threads_are_their_process, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_the_ended_are_forgotten, setup, teardown),
