@@ -17,6 +17,7 @@
 #include "collect/rights.h"
 #include "collect/session.h"
 #include "config.h"
+#include "report/json.h"
 #include "util/clock.h"
 #include "util/log.h"
 #include "util/notify.h"
@@ -107,7 +108,7 @@ static uint64_t next_multiple(uint64_t now, uint64_t interval)
 
 static void answer_error(struct buf *out, const char *text)
 {
-	json_t *j = json_pack("{s:b, s:s}", "ok", 0, "error", text);
+	json_t *j = json_pack("{s:b, s:o}", "ok", 0, "error", report_json_text(text));
 	char *line = j ? json_dumps(j, JSON_COMPACT) : NULL;
 
 	buf_printf(out, "%s", line ?: "{\"ok\":false}");
@@ -120,8 +121,9 @@ static json_t *describe_events(const struct daemon *d)
 	json_t *list = json_array();
 
 	for (size_t i = 0; i < d->sampling.event_count; i++)
-		json_array_append_new(list, json_pack("{s:s, s:I}", "name",
-						      d->sampling.events[i].name, "period",
+		json_array_append_new(list, json_pack("{s:o, s:I}", "name",
+						      report_json_text(d->sampling.events[i].name),
+						      "period",
 						      (json_int_t)session_period(d->session, i)));
 	return list;
 }
@@ -133,10 +135,10 @@ static void answer_status(const struct daemon *d, struct buf *out)
 	char *line;
 
 	session_read_status(d->session, &s);
-	j = json_pack("{s:b, s:s, s:s*, s:o, s:I, s:f, s:f, s:f}", "ok", 1, "database", d->db,
-		      "epoch", s.epoch, "events", describe_events(d), "cpus", (json_int_t)s.cpus,
-		      "rate_hz", s.rate_hz, "interrupt_ns", s.cost_ns, "budget_percent",
-		      s.budget_percent);
+	j = json_pack("{s:b, s:o, s:s*, s:o, s:I, s:f, s:f, s:f}", "ok", 1, "database",
+		      report_json_text(d->db), "epoch", s.epoch, "events", describe_events(d),
+		      "cpus", (json_int_t)s.cpus, "rate_hz", s.rate_hz, "interrupt_ns", s.cost_ns,
+		      "budget_percent", s.budget_percent);
 	const struct {
 		const char *name;
 		uint64_t value;

@@ -165,5 +165,11 @@ check "a flush that was acknowledged is on the disk" \
 	test "$(samples_of '' '')" -ge $((before + acknowledged))
 start_daemon "${run_daemon[@]}"
 stop_daemon
+start_daemon "$culprit" daemon -o "$here/caf"$'\xe9'.db --socket "$socket" --flush-every 1h
+check_status "status of a database whose name is not UTF-8" 0 ctl status --json
+check_match "escapes it" out 'caf.*xe9.db"'
+check_status "a label that is not, without a key" 1 ctl label $'=\xe9'
+check_match "is told why by the daemon" err "the daemon says: label '=.*xe9' is not KEY=VALUE"
+stop_daemon
 check "no leaves of those killed" test -z "$(find "$db" -name '*.tmp*' -o -name 'removing*')"
 tap_end
