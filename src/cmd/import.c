@@ -12,11 +12,13 @@
 #include "cmd/progress.h"
 #include "cmd/signals.h"
 #include "exchange/import.h"
+#include "image/kernel_ahead.h"
 #include "util/text.h"
 
 /* culprit import: a foreign profile as one epoch of a database. */
 
 #define HARVEST_BYTES_MAX ((size_t)2 << 30)
+#define AHEAD_BYTES	  (16 << 20) /* of a file that is worth a second CPU */
 
 enum { OPT_FORMAT = CMD_LONG, OPT_MACHINE, OPT_PROGRAM, OPT_ROOT };
 
@@ -175,6 +177,19 @@ static void tell(const struct importing *i, const struct import_result *r)
 		r->images_found, r->images, r->epoch, r->machine, i->target.db);
 }
 
+/* A large recording by perf takes the while that it takes to read the kernel's symbols, which it
+ * nearly always has samples of. Others do not get them. */
+static void look_ahead(struct importing *i, int fd)
+{
+	char magic[8];
+	struct stat st;
+
+	if (geteuid() == 0 && !fstat(fd, &st) && S_ISREG(st.st_mode) && st.st_size >= AHEAD_BYTES &&
+	    pread(fd, magic, sizeof(magic), 0) == sizeof(magic) &&
+	    memcmp(magic, "PERFILE2", sizeof(magic)) == 0)
+		kernel_ahead_start("", &i->target.kernel);
+}
+
 static int import(struct importing *i, struct diag *diag)
 {
 	char cut[IMPORT_CUT_MAX] = "", path[PATH_MAX];
@@ -196,11 +211,13 @@ static int import(struct importing *i, struct diag *diag)
 		return i->signals;
 	i->target.watch = source.watch;
 	source.end_ns = i->target.end_ns;
+	look_ahead(i, source.fd);
 	buf_init(&bytes, HARVEST_BYTES_MAX);
 	r = import_read(&source, &bytes, cut, &why);
 	if (!r)
 		r = import_store(&i->target, bytes.data, bytes.size, &result, &why);
 	buf_free(&bytes);
+	kernel_ahead_free(i->target.kernel);
 	if (source.fd != STDIN_FILENO)
 		close(source.fd);
 	progress_clear();

@@ -45,11 +45,14 @@ int import_read(const struct import_source *source, struct buf *out, char cut[IM
 
 #define IMPORT_LABELS_MAX 16
 
+struct kernel_ahead;
+
 struct import_target {
 	const char *db, *machine; /* machine NULL: by the file's host name */
 	const char *root;	  /* where the images' files are looked for first, or NULL */
 	const char *labels[IMPORT_LABELS_MAX]; /* "key=value" */
 	size_t label_count;
+	struct kernel_ahead *kernel; /* image/kernel_ahead.h: borrowed, or NULL */
 	uint64_t end_ns; /* when it was recorded, where the file does not say: ns since 1970 */
 	struct import_watch watch;
 };

@@ -176,8 +176,10 @@ int store_keep_names(struct store *s, const struct import_target *target, const 
 	struct part p = {0};
 	int r = image_finder_new(target->db, machine, &t.finder);
 
-	if (!r)
+	if (!r) {
+		image_finder_lend_kernel(t.finder, target->kernel);
 		r = collect(&t);
+	}
 	if (!r && s->symbol_count)
 		qsort(s->symbols, s->symbol_count, sizeof(*s->symbols), compare_symbols);
 	p.told = t.told;

@@ -19,10 +19,14 @@
  * memory. What is found is put into the cache when the database may be written.
  */
 struct image_finder;
+struct kernel_ahead;
 
 /* db_path and machine may be NULL: then nothing is cached. Both are copied. */
 int image_finder_new(const char *db_path, const char *machine, struct image_finder **ret);
 void image_finder_free(struct image_finder *f);
+/* The running kernel's symbols are on their way (kernel_ahead.h): borrowed until the finder is
+ * freed. */
+void image_finder_lend_kernel(struct image_finder *f, struct kernel_ahead *a);
 
 /* Owned by the finder. -ENOENT, with the reason in diag, when nothing is known of the image. */
 int image_find_symbols(struct image_finder *f, const struct image_id *id, const char *path,

@@ -7,7 +7,13 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 #include "image/finder.h"
+#include "image/kernel_ahead.h"
 #include "image/vdso.h"
+
+void image_finder_lend_kernel(struct image_finder *f, struct kernel_ahead *a)
+{
+	f->kernel_ahead = a;
+}
 
 static struct image_kernel *finder_kernel(struct image_finder *f)
 {
@@ -31,6 +37,9 @@ int finder_kernel_symbols(struct image_finder *f, struct found_image *im,
 {
 	struct image_kernel *k;
 	int err = -ENOENT;
+	if (im->id.kind == IMAGE_KERNEL && f->kernel_ahead &&
+	    !kernel_ahead_take(f->kernel_ahead, &im->id, ret))
+		return 0;
 	if (im->id.kind == IMAGE_KERNEL && !f->kernel_tried)
 		return image_kernel_core_symbols("", &im->id, ret, diag);
 	k = finder_kernel(f);

@@ -49,6 +49,7 @@ struct image_finder {
 	struct intern *ids; /* the number of an id is its index in images */
 	struct found_image **images;
 	size_t image_count, image_room;
+	struct kernel_ahead *kernel_ahead; /* borrowed, NULL: none */
 	struct image_kernel *kernel;
 	bool kernel_tried;
 	struct diag kernel_why;

@@ -281,6 +281,16 @@ int kernel_scan(const char *root, struct kernel_regions *ret, uint64_t *ret_line
 	return 0;
 }
 
+int kernel_scan_core_id(const char *root, struct image_id *ret, struct diag *diag)
+{
+	struct scan s = {.root = root};
+	int r = scan_core_id(&s, diag);
+
+	if (!r)
+		*ret = s.core_id;
+	return r;
+}
+
 int kernel_scan_core(const char *root, const struct image_id *id,
 		     int (*f)(void *arg, const struct kallsyms_line *line), void *arg,
 		     struct kernel_region *ret, struct diag *diag)

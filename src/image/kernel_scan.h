@@ -30,6 +30,8 @@
  * lines_refused counts what could not be parsed. */
 int kernel_scan(const char *root, struct kernel_regions *ret, uint64_t *ret_lines_refused,
 		struct diag *diag);
+/* Which kernel runs: its build-id, else a hash of its version. */
+int kernel_scan_core_id(const char *root, struct image_id *ret, struct diag *diag);
 /* The core kernel alone, if it has this identity (-ENOENT, and nothing is scanned), and f for each
  * of its symbols as they are read; what f returns but 0 ends it. The region's path is not copied.
  */

@@ -20,6 +20,7 @@
 #include "elf_file.h"
 #include "image/kallsyms.h"
 #include "image/kernel.h"
+#include "image/kernel_ahead.h"
 #include "image/kernel_scan.h"
 
 #define SLIDE UINT64_C(0x1ee00000)
@@ -331,6 +332,22 @@ static void test_symbols(void **state)
 			 image_kernel_find(k, TEXT)->end - image_kernel_find(k, TEXT)->bias);
 	image_symbols_free(s);
 	assert_int_equal(image_kernel_core_symbols(root, &nobody, &s, &diag), -ENOENT);
+	/* And read beside other work: given away once, to who asks for this kernel. */
+	struct kernel_ahead *ahead;
+	assert_int_equal(kernel_ahead_start(root, &ahead), 0);
+	assert_int_equal(kernel_ahead_take(ahead, &nobody, &s), -ENOENT);
+	assert_int_equal(kernel_ahead_take(ahead, &image_kernel_find(k, TEXT)->id, &s), 0);
+	assert_int_equal(image_symbols_count(s), 3);
+	assert_string_equal(image_symbols_find(s, KERNEL_LINK_TEXT + 0x7fffff)->name, "schedule");
+	image_symbols_free(s);
+	assert_int_equal(kernel_ahead_take(ahead, &image_kernel_find(k, TEXT)->id, &s), -ENOENT);
+	kernel_ahead_free(ahead);
+	assert_int_equal(kernel_ahead_start(root, &ahead), 0);
+	kernel_ahead_free(ahead); /* nobody wanted them */
+	assert_int_equal(kernel_ahead_start("/nowhere", &ahead), 0);
+	assert_true(kernel_ahead_take(ahead, &nobody, &s) < 0);
+	kernel_ahead_free(ahead);
+	kernel_ahead_free(NULL);
 	const struct image_kernel_region *r = image_kernel_find(k, 0xffffffffc0200090);
 	assert_int_equal(image_kernel_symbols(k, &r->id, &s, NULL), 0);
 	assert_int_equal(image_symbols_count(s), 2);
