@@ -312,11 +312,16 @@ static int start_thread(struct keeper *k)
 	return -r;
 }
 
-static void count_refused(struct keeper *k)
+/* Before a file is opened for nothing: an image that is refused is asked for again. */
+static bool is_full(struct keeper *k)
 {
+	bool full;
+
 	pthread_mutex_lock(&k->lock);
-	k->counters.refused++;
+	full = intern_count(k->asked) == IMAGES_MAX || k->queued >= QUEUE_MAX;
+	k->counters.refused += full;
 	pthread_mutex_unlock(&k->lock);
+	return full;
 }
 
 /* False, and the job is the caller's: the queue is full. */
@@ -449,10 +454,8 @@ void keeper_want_image(struct keeper *k, const struct image_id *id, const char *
 		return;
 	if (intern_find(k->asked, id, sizeof(*id), &index) == 0)
 		return;
-	if (intern_count(k->asked) == IMAGES_MAX) {
-		count_refused(k);
+	if (is_full(k))
 		return;
-	}
 	job = new_job(id);
 	if (!job)
 		return;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "db/batch_rows.h"
+#include "util/array.h"
 #include "util/hash.h"
 #include "util/num.h"
 
@@ -18,6 +19,7 @@
 /* Names and subjects together: so that they fit in one chunk (CHUNK_PAYLOAD_MAX) come what may. */
 #define DICT_BYTES_MAX	(3u << 20)
 #define DICT_ENTRY_COST 16 /* numbers that go with an entry */
+#define LIST_FIRST	16 /* entries of the array beside a dictionary */
 
 static void batch_drop(struct db_batch *b)
 {
@@ -63,22 +65,6 @@ void db_batch_clear(struct db_batch *b)
 	batch_drop(b);
 }
 
-/* Room for one more entry in the array beside a dictionary. */
-static int list_grow(void **array, uint32_t *room, uint32_t count, size_t entry_size)
-{
-	uint32_t more = *room ? *room * 2 : 16;
-	void *grown;
-
-	if (count < *room)
-		return 0;
-	grown = realloc(*array, more * entry_size);
-	if (!grown)
-		return -ENOMEM;
-	*array = grown;
-	*room = more;
-	return 0;
-}
-
 /*
  * Finds or adds an entry of a dictionary (made at its first use). Returns 1 when it is new, and
  * charges its size against the batch's limit.
@@ -121,7 +107,7 @@ int db_batch_image(struct db_batch *b, const struct image_id *id, const char *pa
 		return -EINVAL;
 	if (b->images && intern_find(b->images, id, sizeof(*id), ret) == 0)
 		return 0;
-	r = list_grow((void **)&b->paths, &b->path_room, index, sizeof(*b->paths));
+	r = array_grow(&b->paths, index, &b->path_room, sizeof(*b->paths), LIST_FIRST);
 	if (r < 0)
 		return r;
 	copy = malloc(path_size + 1);
@@ -159,7 +145,7 @@ int db_batch_event(struct db_batch *b, const struct db_event *event, uint32_t *r
 	key.period = event->period;
 	key.flags = event->flags;
 	memcpy(key.name, event->name, name_size + 1);
-	r = list_grow((void **)&b->event_list, &b->event_room, index, sizeof(*b->event_list));
+	r = array_grow(&b->event_list, index, &b->event_room, sizeof(*b->event_list), LIST_FIRST);
 	if (r < 0)
 		return r;
 	r = dict_add(b, &b->events, EVENTS_MAX, &key, head + name_size, 0, &index);
@@ -382,7 +368,8 @@ int db_batch_count(struct db_batch *b, uint32_t event, const char *name, uint64_
 		return -EINVAL;
 	key.event = event;
 	memcpy(key.name, name, name_size + 1);
-	r = list_grow((void **)&b->counter_list, &b->counter_room, index, sizeof(*b->counter_list));
+	r = array_grow(&b->counter_list, index, &b->counter_room, sizeof(*b->counter_list),
+		       LIST_FIRST);
 	if (r < 0)
 		return r;
 	r = dict_add(b, &b->counters, COUNTERS_MAX, &key, head + name_size, 0, &index);
@@ -404,7 +391,7 @@ int db_batch_fact(struct db_batch *b, const char *name, const char *value)
 
 	if (strlen(name) > DB_NAME_MAX || strlen(value) > DB_FACT_VALUE_MAX)
 		return -EINVAL;
-	r = list_grow((void **)&b->fact_list, &b->fact_room, index, sizeof(*b->fact_list));
+	r = array_grow(&b->fact_list, index, &b->fact_room, sizeof(*b->fact_list), LIST_FIRST);
 	if (r < 0)
 		return r;
 	copy = strdup(value);

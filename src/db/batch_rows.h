@@ -66,7 +66,7 @@ struct db_batch {
 	struct db_event *event_list;
 	struct db_counter *counter_list;
 	struct db_fact *fact_list;
-	uint32_t path_room, event_room, counter_room, fact_room;
+	size_t path_room, event_room, counter_room, fact_room;
 	size_t dict_bytes;
 	uint64_t start_ns, end_ns, samples;
 };
