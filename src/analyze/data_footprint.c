@@ -90,17 +90,23 @@ static struct data_footprint footprint(const struct evidence_edge *t, size_t cou
 				       estimate(&pages, part, slack)};
 }
 
-struct data_footprint data_footprint_of(const struct evidence_edge *touches, size_t count,
-					uint64_t load)
+size_t data_touches_seek(const struct evidence_edge *touches, size_t count, uint64_t address)
 {
 	size_t low = 0, high = count;
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
-		if (touches[middle].from < load)
+		if (touches[middle].from < address)
 			low = middle + 1;
 		else
 			high = middle;
 	}
+	return low;
+}
+
+struct data_footprint data_footprint_of(const struct evidence_edge *touches, size_t count,
+					uint64_t load)
+{
+	size_t low = data_touches_seek(touches, count, load), high = low;
 	while (high < count && high - low < DB_TOUCHES_MAX && touches[high].from == load)
 		high++;
 	if (high == low)

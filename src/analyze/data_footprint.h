@@ -23,6 +23,8 @@ struct data_footprint {
 /* Puts touches (from: the load, to: the place) in order and adds up equal ones; how many are left.
  */
 size_t data_touches_join(struct evidence_edge *touches, size_t count);
+/* The first touch of a load at an address or behind it, in touches that were joined. */
+size_t data_touches_seek(const struct evidence_edge *touches, size_t count, uint64_t address);
 /* Of the load at an address, in touches that were joined. */
 struct data_footprint data_footprint_of(const struct evidence_edge *touches, size_t count,
 					uint64_t load);

@@ -62,6 +62,14 @@ static int add_row(struct reading *r, struct edge_list *list, const struct evide
 	return 0;
 }
 
+static void add_up(struct edge_profile *e, const struct db_edge_row *row)
+{
+	if (row->from == DB_EDGE_START)
+		e->windows += row->count;
+	else if (row->to != DB_EDGE_END)
+		e->passes += row->count;
+}
+
 static int take_edges(void *arg, const struct db_profile *p, const struct db_edge_row *rows,
 		      size_t n)
 {
@@ -76,12 +84,8 @@ static int take_edges(void *arg, const struct db_profile *p, const struct db_edg
 			e->elsewhere += are_touches ? 0 : rows[i].count;
 			continue;
 		}
-		if (are_touches)
-			;
-		else if (rows[i].from == DB_EDGE_START)
-			e->windows += rows[i].count;
-		else if (rows[i].to != DB_EDGE_END)
-			e->passes += rows[i].count;
+		if (!are_touches)
+			add_up(e, &rows[i]);
 		struct evidence_edge row = {.from = rows[i].from,
 					    .to = rows[i].to,
 					    .count = rows[i].count,

@@ -203,16 +203,26 @@ static int set_events(struct work *w)
 	return 0;
 }
 
+/* Most functions have no such load, and most instructions are none. */
 static int set_data(struct work *w)
 {
-	const struct insight_image *image = w->image;
-	if (!image->touch_count)
-		return 0;
-	w->data = calloc(w->f->instruction_count + 1, sizeof(*w->data));
-	for (uint32_t i = 0; i < w->f->instruction_count && w->data; i++)
-		w->data[i] = data_footprint_of(image->touches, image->touch_count,
-					       w->f->instructions[i].address);
-	return w->data ? 0 : -ENOMEM;
+	const struct evidence_edge *touches = w->image->touches;
+	const size_t count = w->image->touch_count;
+	for (uint32_t r = 0; r < w->f->range_count; r++) {
+		const uint64_t end = w->f->ranges[r].end;
+		for (size_t i = data_touches_seek(touches, count, w->f->ranges[r].start);
+		     i < count && touches[i].from < end;
+		     i = data_touches_seek(touches, count, touches[i].from + 1)) {
+			uint32_t at = cfg_function_instruction_at(w->f, touches[i].from);
+			if (!w->data)
+				w->data = calloc(w->f->instruction_count + 1, sizeof(*w->data));
+			if (!w->data)
+				return -ENOMEM;
+			if (at != CFG_OUTSIDE)
+				w->data[at] = data_footprint_of(touches, count, touches[i].from);
+		}
+	}
+	return 0;
 }
 
 static int find_culprits(struct work *w, struct culprit_list *lists)
