@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include "cmd/cfg_view.h"
 #include "cmd/insights.h"
+#include "cmd/values.h"
 #include "report/dot.h"
-#include "util/num.h"
 
 /* culprit cfg: one function's control-flow graph, drawn; dcpi2ps of Anderson et al., SOSP 1997. */
 
@@ -57,11 +57,7 @@ static int take_option(void *arg, int value, const char *text, struct diag *diag
 		c->choice.all = true;
 		return 0;
 	case 'n':
-		if (num_parse_u64(text, &c->choice.limit) || !c->choice.limit ||
-		    c->choice.limit > LIMIT_MAX)
-			return diag_fail(diag, EINVAL, "--limit '%s' is not a number from 1 to %d",
-					 text, LIMIT_MAX);
-		return 0;
+		return values_take_count("limit", text, LIMIT_MAX, &c->choice.limit, diag);
 	case CFG_INTEL:
 		c->syntax = ISA_SYNTAX_INTEL;
 		return 0;
