@@ -96,11 +96,20 @@ static int enter(void *arg, uint64_t pc, const struct wire_unwind_rule **ret)
 	return *ret ? -1 : WIRE_STACK_NO_TABLE;
 }
 
+/* Code that was made at run time was not copied, and may be another by now. */
+static bool is_unseen(void *arg, uint64_t pc)
+{
+	struct rest *r = arg;
+
+	return find_spot(r, pc - 1) && r->spot.mapping->file->state == FILE_ANON;
+}
+
 void stack_rest(struct resolver *resolver, struct stack_files *files,
 		const struct wire_snapshot *snapshot, struct wire_stack *ret)
 {
 	struct rest r = {.resolver = resolver, .files = files, .snapshot = snapshot, .stack = ret};
-	struct unwind_walk walk = {.read = read_memory, .enter = enter, .arg = &r};
+	struct unwind_walk walk = {
+		.read = read_memory, .enter = enter, .is_unseen = is_unseen, .arg = &r};
 	struct wire_unwind_state state = snapshot->state;
 	int end;
 

@@ -281,10 +281,15 @@ static bool find_by_word(const struct code_state *s, unsigned reg, struct wire_u
 	return true;
 }
 
+/*
+ * A frame pointer that was set up as one comes first: where callees take the arguments off the
+ * stack (V8's), or jump on to what has more of them, the stack pointer is another than the calls in
+ * sight say. Else the stack pointer: it is known in all frames, the frame pointer in most.
+ */
 static bool find_cfa(const struct code_state *s, struct wire_unwind_rule *r)
 {
-	/* The stack pointer is known in all frames, the frame pointer in most. */
-	if (find_by_register(s, ISA_REG_STACK, r) || find_by_word(s, ISA_REG_STACK, r) ||
+	if ((s->reg[ISA_REG_FRAME].offset == -2 * WORD && find_by_register(s, ISA_REG_FRAME, r)) ||
+	    find_by_register(s, ISA_REG_STACK, r) || find_by_word(s, ISA_REG_STACK, r) ||
 	    find_by_register(s, ISA_REG_FRAME, r) || find_by_word(s, ISA_REG_FRAME, r))
 		return true;
 	for (unsigned reg = 0; reg < 16; reg++)

@@ -67,6 +67,20 @@ shape_\name:
 	place dynamic_end
 	ret
 
+	/* A callee that takes its arguments off the stack. */
+	.balign 16
+	place framed
+	push rbp
+	mov rbp, rsp
+	push rdi
+	push rsi
+	call rdx
+	place framed_back
+	mov rsp, rbp
+	pop rbp
+	place framed_end
+	ret
+
 	/* Calls one that does not come back, where another function begins; and one that does. */
 	.balign 16
 	place calls

@@ -63,12 +63,13 @@ static struct rows *derive(const struct code_piece *piece, struct code_frames_co
 extern const uint8_t shape_aligned[], shape_aligned_pushed[], shape_aligned_register[],
 	shape_aligned_word[], shape_aligned_loop[], shape_aligned_back[], shape_aligned_end[],
 	shape_table[], shape_table_first[], shape_table_second[], shape_table_end[],
-	shape_dynamic[], shape_dynamic_inside[], shape_dynamic_end[], shape_calls[],
-	shape_calls_back[], shape_calls_last[], shape_called[], shape_called_inside[], shape_loop[],
-	shape_loop_inside[], shape_forever[], shape_forever_inside[], shape_unbalanced[],
-	shape_unbalanced_inside[], shape_overwritten[], shape_overwritten_inside[], shape_switch[],
-	shape_switch_over[], shape_switch_call[], shape_switch_back[], shape_away[],
-	shape_away_call[], shape_goexit[], shape_sigreturn[], shape_sigreturn_call[], shape_end[];
+	shape_dynamic[], shape_dynamic_inside[], shape_dynamic_end[], shape_framed_back[],
+	shape_framed_end[], shape_calls[], shape_calls_back[], shape_calls_last[], shape_called[],
+	shape_called_inside[], shape_loop[], shape_loop_inside[], shape_forever[],
+	shape_forever_inside[], shape_unbalanced[], shape_unbalanced_inside[], shape_overwritten[],
+	shape_overwritten_inside[], shape_switch[], shape_switch_over[], shape_switch_call[],
+	shape_switch_back[], shape_away[], shape_away_call[], shape_goexit[], shape_sigreturn[],
+	shape_sigreturn_call[], shape_end[];
 
 /* Of the shapes, with those starts known. */
 static struct rows *shapes(const uint64_t *starts, size_t count)
@@ -163,6 +164,8 @@ static void follows_a_frame_pointer(void **state)
 	check(rows, shape_dynamic, RSP, 8, 0);
 	check(rows, shape_dynamic_inside, RBP, 16, -16);
 	check(rows, shape_dynamic_end, RSP, 8, 0);
+	check(rows, shape_framed_back, RBP, 16, -16);
+	check(rows, shape_framed_end, RSP, 8, 0);
 	free(rows);
 }
 
