@@ -45,18 +45,20 @@ static int add_sections(struct elf_code *c, size_t *room)
 	return err;
 }
 
-static int add_segments(struct elf_code *c, size_t *room)
+bool elf_next_segment(Elf *elf, size_t *i, GElf_Phdr *ret)
 {
 	size_t count;
+	return elf_getphdrnum(elf, &count) == 0 && *i < count && *i < ELF_SEGMENTS_MAX &&
+	       gelf_getphdr(elf, (int)(*i)++, ret);
+}
+
+static int add_segments(struct elf_code *c, size_t *room)
+{
+	GElf_Phdr ph;
 	int err = 0;
-	if (elf_getphdrnum(c->elf, &count) < 0)
-		return 0;
-	for (size_t i = 0; i < count && !err; i++) {
-		GElf_Phdr ph;
-		if (gelf_getphdr(c->elf, (int)i, &ph) && ph.p_type == PT_LOAD &&
-		    (ph.p_flags & PF_X))
+	for (size_t i = 0; !err && elf_next_segment(c->elf, &i, &ph);)
+		if (ph.p_type == PT_LOAD && (ph.p_flags & PF_X))
 			err = add_region(c, room, ph.p_vaddr, ph.p_memsz);
-	}
 	return err;
 }
 
@@ -112,13 +114,9 @@ const struct elf_region *elf_code_region(const struct elf_code *c, uint64_t addr
 /* The segment whose file bytes have address; flags: those it must have. */
 static bool find_segment(Elf *elf, uint64_t address, uint32_t flags, GElf_Phdr *ret)
 {
-	size_t count;
-	if (elf_getphdrnum(elf, &count) < 0)
-		return false;
-	for (size_t i = 0; i < count; i++)
-		if (gelf_getphdr(elf, (int)i, ret) && ret->p_type == PT_LOAD &&
-		    (ret->p_flags & flags) == flags && address >= ret->p_vaddr &&
-		    address - ret->p_vaddr < ret->p_filesz)
+	for (size_t i = 0; elf_next_segment(elf, &i, ret);)
+		if (ret->p_type == PT_LOAD && (ret->p_flags & flags) == flags &&
+		    address >= ret->p_vaddr && address - ret->p_vaddr < ret->p_filesz)
 			return true;
 	return false;
 }

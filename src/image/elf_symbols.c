@@ -115,11 +115,9 @@ Elf_Data *elf_find_eh_frame(const struct elf_code *code, unsigned pointer_bytes,
 		*ret = sh.sh_addr;
 		return elf_rawdata(scn, NULL);
 	}
-	size_t count = 0;
-	elf_getphdrnum(code->elf, &count);
-	for (size_t i = 0; i < count; i++) {
-		GElf_Phdr ph;
-		if (!gelf_getphdr(code->elf, (int)i, &ph) || ph.p_type != PT_GNU_EH_FRAME)
+	GElf_Phdr ph;
+	for (size_t i = 0; elf_next_segment(code->elf, &i, &ph);) {
+		if (ph.p_type != PT_GNU_EH_FRAME)
 			continue;
 		Elf_Data *d = elf_data_at(code->elf, ph.p_vaddr);
 		if (d && ehframe_header(d->d_buf, d->d_size, ph.p_vaddr, pointer_bytes, ret) == 0)

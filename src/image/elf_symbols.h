@@ -32,6 +32,13 @@ void elf_code_free(struct elf_code *c);
 const struct elf_region *elf_code_region(const struct elf_code *c, uint64_t address);
 /* The first section of that name, NULL when there is none. */
 Elf_Scn *elf_find_section(Elf *elf, const char *name, GElf_Shdr *ret);
+/*
+ * The program header that *i counts, and *i moved on; false past the last. What cannot be read ends
+ * them (their number is the file's to say, up to 2^32), as does the ELF_SEGMENTS_MAX-th: programs
+ * have a dozen, and addresses are looked for among all of them.
+ */
+#define ELF_SEGMENTS_MAX 1024
+bool elf_next_segment(Elf *elf, size_t *i, GElf_Phdr *ret);
 /* Bytes of the file at a virtual address, up to the end of its segment. NULL when there are none.
  */
 Elf_Data *elf_data_at(Elf *elf, uint64_t address);

@@ -26,12 +26,10 @@ static int compare_u64(const void *pa, const void *pb)
  */
 static int describe_parts(struct describe *d)
 {
-	size_t count = 0;
+	GElf_Phdr ph;
 	int err = 0;
-	elf_getphdrnum(d->code.elf, &count);
-	for (size_t i = 0; i < count && !err; i++) {
-		GElf_Phdr ph;
-		if (!gelf_getphdr(d->code.elf, (int)i, &ph) || ph.p_filesz == 0)
+	for (size_t i = 0; !err && elf_next_segment(d->code.elf, &i, &ph);) {
+		if (ph.p_filesz == 0)
 			continue;
 		const bool relro = ph.p_type == PT_GNU_RELRO;
 		if (!relro && (ph.p_type != PT_LOAD || (ph.p_flags & PF_W)))
