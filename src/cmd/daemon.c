@@ -26,6 +26,8 @@
 #define SOCKET_DEFAULT CULPRIT_RUN_DIR "/control"
 #define SECOND_NS      1000000000ull
 #define DAY_NS	       (86400 * SECOND_NS)
+#define CLIENTS_MS     1000  /* between two looks at clients that are connected */
+#define CLOCK_MS       10000 /* between two looks at the clock */
 
 enum { OPT_FLUSH = SAMPLING_END, OPT_EPOCH, OPT_AGE, OPT_SIZE, OPT_SOCKET };
 
@@ -246,15 +248,27 @@ static void keep_house(struct daemon *d)
 		report_trouble(d, &diag);
 }
 
+/* Clients are waited for only so long; else until something is due by the wall clock, which may be
+ * set meanwhile. */
+static int ms_to_wait(const struct daemon *d, bool clients)
+{
+	uint64_t then = d->next_flush_ns < d->next_epoch_ns ? d->next_flush_ns : d->next_epoch_ns;
+	uint64_t now = clock_wall_ns(), left = then > now ? (then - now + 999999) / 1000000 : 0;
+	uint64_t most = clients ? CLIENTS_MS : CLOCK_MS;
+
+	return (int)(left < most ? left : most);
+}
+
 static int serve(struct daemon *d, int signals, struct diag *diag)
 {
 	struct pollfd fds[CONTROL_CLIENTS_MAX + 2];
 
 	while (!d->stop) {
 		size_t n = control_poll_fds(d->control, fds, CONTROL_CLIENTS_MAX + 1);
+		int wait_ms = ms_to_wait(d, n > 1);
 
 		fds[n++] = (struct pollfd){.fd = signals, .events = POLLIN};
-		int ready = session_wait(d->session, fds, n, 1000);
+		int ready = session_wait(d->session, fds, n, wait_ms);
 
 		if (ready < 0 && ready != -EINTR)
 			return diag_fail(diag, -ready, "cannot wait: %s", strerror(-ready));

@@ -24,6 +24,7 @@
 
 /* What a kill -9 may cost at most. */
 #define FLUSH_MS 60000
+#define LOOK_MS	 1000 /* between two looks whether processes live, and what was sampled */
 
 /* A run each may be a second; a typing error is no reason to fill a disk. */
 #define RECORD_REPEAT_MAX 900
@@ -123,6 +124,17 @@ static void show_progress(const struct session *s, uint64_t lasted_ns)
 		      (unsigned long long)status.samples);
 }
 
+/* Until the next thing is due that no descriptor tells of. Without any this wakes once a flush. */
+static int ms_to_wait(const struct recording *r, uint64_t now, uint64_t end, uint64_t next_flush)
+{
+	bool shows_progress = !r->command && !r->quiet;
+	bool watches_pids = r->pids.count && !r->command;
+	uint64_t then = end < next_flush ? end : next_flush;
+	uint64_t left = then > now ? (then - now + 999999) / 1000000 : 0;
+
+	return (int)((shows_progress || watches_pids) && left > LOOK_MS ? LOOK_MS : left);
+}
+
 /* Samples until the command or the processes have ended, the time is over, or a signal came. */
 static int sample(struct recording *r, struct session *s, struct diag *diag)
 {
@@ -132,8 +144,8 @@ static int sample(struct recording *r, struct session *s, struct diag *diag)
 	uint64_t began = clock_monotonic_ns(), next_flush = began + FLUSH_MS * 1000000ull;
 
 	for (;;) {
-		uint64_t now = clock_monotonic_ns(), left = end > now ? (end - now) / 1000000 : 0;
-		int ready = session_wait(s, fds, 2, left < 1000 ? (int)left : 1000);
+		int ready = session_wait(s, fds, 2,
+					 ms_to_wait(r, clock_monotonic_ns(), end, next_flush));
 
 		/* A command has the terminal for itself. */
 		if (!r->command && !r->quiet)

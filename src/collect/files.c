@@ -481,6 +481,19 @@ bool file_is_pending(const struct mapped_file *file)
 	return file->state == FILE_OPAQUE && file->late && !is_final(file);
 }
 
+/*
+ * Whether the name leads to the very file that was read, as it was then: so a further mapping of it
+ * needs no descriptor, only one call. Where the name leads elsewhere, the process is asked.
+ */
+static bool is_as_read(const struct mapped_file *file)
+{
+	struct stat st;
+
+	return file->state == FILE_ELF && file->inode == file->name.inode &&
+	       stat(file->path, &st) == 0 && st.st_dev == file->device &&
+	       st.st_ino == file->inode && unchanged(file, &st);
+}
+
 /* What another mapping of a file that was late may have found out. */
 static struct mapped_file *take_newest(struct files *f, struct mapped_file *file)
 {
@@ -502,6 +515,10 @@ struct mapped_file *files_resolve(struct files *f, struct mapped_file *file, pid
 	if (is_final(file) || is_settled(file) ||
 	    (file_is_pending(file) && clock_wall_ns() < file->again_ns))
 		return file;
+	if (is_as_read(file)) {
+		file->looked_ns = clock_wall_ns();
+		return file;
+	}
 	file->attempts++;
 	for (enum way way = 0; way < WAYS && r; way++) {
 		struct stat st;

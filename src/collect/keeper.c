@@ -31,6 +31,9 @@
 #define FINISH_NS     20000000000ull
 #define IDLE_NS	      10000000000ull /* then the helpers end: to start one takes some ms of CPU */
 #define JIT_MAX_BYTES (64u << 20)
+/* Between two looks for a perf map that is not there: most programs that make code write none. */
+#define JIT_WAIT_LEAST_NS 1000000000ull
+#define JIT_WAIT_MOST_NS  32000000000ull
 
 struct job {
 	struct job *next;
@@ -433,8 +436,15 @@ static int keep_open(int fd)
 /* While the process lives: what only it can see is gone with it. */
 static void hold_jit(struct process *life)
 {
+	uint64_t now_ns = clock_monotonic_ns();
 	char path[64];
 
+	if (now_ns < life->jit_next_ns)
+		return;
+	life->jit_wait_ns = life->jit_wait_ns ? 2 * life->jit_wait_ns : JIT_WAIT_LEAST_NS;
+	if (life->jit_wait_ns > JIT_WAIT_MOST_NS)
+		life->jit_wait_ns = JIT_WAIT_MOST_NS;
+	life->jit_next_ns = now_ns + life->jit_wait_ns;
 	name_map(life->pid, path, sizeof(path));
 	if (!life->map_fd)
 		life->map_fd = keep_open(open_of_process(life->pid, path));

@@ -191,8 +191,10 @@ static void add_mapping(struct processes *p, struct process *life, const struct 
 	struct mapped_file *file;
 	bool new_here = born_ns > 0; /* not there already when collection began */
 
-	if (!life->jitdump && is_jitdump(name->path, name->path_size))
+	if (!life->jitdump && is_jitdump(name->path, name->path_size)) {
 		life->jitdump = strndup(name->path, name->path_size);
+		life->jit_next_ns = life->jit_wait_ns = 0;
+	}
 	if (!life->space)
 		life->space = space_new();
 	file = life->space ? files_take(p->files, name) : NULL;

@@ -41,6 +41,8 @@ struct process {
 	bool jit_sampled;    /* samples fell into code made at run time */
 	char *jitdump;	     /* path of a jitdump file it has mapped */
 	int map_fd, dump_fd; /* 1 + a descriptor of its perf map and jitdump file, 0: none */
+	/* When these are looked for again, and how long after that if they are not there. */
+	uint64_t jit_next_ns, jit_wait_ns;
 	void *subject;
 	size_t subject_size;
 	uint32_t subject_number, subject_index; /* batch number and index in it */

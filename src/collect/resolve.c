@@ -16,9 +16,17 @@
 #define KERNEL_WAIT_LEAST_NS 2000000000ull
 #define KERNEL_WAIT_MOST_NS  64000000000ull
 #define KERNEL_BIT	     (1ull << 63)
+#define IMAGE_MEMOS	     64
+
+/* The number of a file or kernel region in the batch: for the many frames of stacks. */
+struct image_memo {
+	uint64_t what;
+	uint32_t batch_number, image;
+};
 
 struct resolver {
 	struct resolver_config config;
+	struct image_memo image_memo[IMAGE_MEMOS];
 	uint32_t batch_number;
 	unsigned looks_left;
 	uint64_t kernel_look_ns, kernel_wait_ns; /* when to scan the kernel's regions again */
@@ -289,10 +297,21 @@ static int find_subject(struct resolver *r, struct process *life, uint32_t *ret)
 static int find_image(struct resolver *r, struct process *life, const struct place *place,
 		      uint32_t *ret)
 {
+	struct image_memo *memo = &r->image_memo[hash_u64(place->what) % IMAGE_MEMOS];
+	int err;
+
+	if (memo->what == place->what && memo->batch_number == r->batch_number) {
+		*ret = memo->image;
+		return 0;
+	}
 	if (r->config.saw_image)
 		r->config.saw_image(r->config.keeper, &place->id, place->path, life,
 				    place->mapping);
-	return db_batch_image(r->config.batch, &place->id, place->path, place->path_size, ret);
+	err = db_batch_image(r->config.batch, &place->id, place->path, place->path_size, ret);
+	/* A life's code is its own: another may come to be at the same address. */
+	if (!err && place->id.kind != IMAGE_JIT)
+		*memo = (struct image_memo){place->what, r->batch_number, *ret};
+	return err;
 }
 
 static int make_profile(struct resolver *r, struct process *life, const struct place *place,

@@ -17,13 +17,14 @@
 #include "util/clock.h"
 
 #define LOOKS_A_DRAIN 64
-#define DRAIN_NS      250000000ull
-#define DISTINCT_MAX  16384 /* stacks between two drains */
-#define EARLY_MAX     64
+/* Longer than any tick of the session, which drains too: so this wakes nobody. */
+#define DRAIN_NS     600000000ull
+#define DISTINCT_MAX 16384 /* stacks between two drains */
+#define EARLY_MAX    64
 /* The rings: at least, and for each CPU. */
 #define RING_BYTES	   (512u << 10)
 #define SNAPSHOT_BYTES	   (1u << 20)
-#define RING_CPU_BYTES	   (32u << 10)
+#define RING_CPU_BYTES	   (64u << 10)
 #define SNAPSHOT_CPU_BYTES (64u << 10)
 #define NAME_BYTES	   (1u << 20)
 #define NAME_CPU_BYTES	   (128u << 10)

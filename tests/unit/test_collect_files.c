@@ -95,6 +95,34 @@ static void another_inode_is_another_file(void **state)
 	tear_down(&b);
 }
 
+/* So that a process may be gone by then. */
+static void a_file_that_is_as_it_was_read_is_not_opened(void **state)
+{
+	struct mapped_file *file, *written;
+	struct bench b;
+	char path[128];
+
+	(void)state;
+	set_up(&b, NULL);
+	snprintf(path, sizeof(path), "%s/program", b.dir);
+	write_program(path);
+	file = files_resolve(b.files, take(&b, path, 0), getpid(), 0, 0, 0);
+	assert_int_equal(file->state, FILE_ELF);
+	assert_int_equal(file->attempts, 1);
+	file = files_resolve(b.files, file, getpid(), 0, 0, 0);
+	assert_int_equal(file->attempts, 1);
+	/* Written to in place, it is another. */
+	file_ref(file);
+	assert_int_equal(truncate(path, sizeof(struct elf_file) + 8), 0);
+	written = files_resolve(b.files, file, getpid(), 0, 0, 0);
+	assert_ptr_not_equal(written, file);
+	assert_int_equal(written->state, FILE_ELF);
+	file_unref(file);
+	file_unref(written);
+	assert_int_equal(unlink(path), 0);
+	tear_down(&b);
+}
+
 /* Whoever mounts file systems of his own has any inode and any build-id he likes behind a name that
  * leads us to a file that only we may read. */
 static void a_name_leads_to_no_private_file(void **state)
@@ -227,6 +255,7 @@ int main(int argc, char **argv)
 	image_worker_dispatch(argc, argv);
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(another_inode_is_another_file),
+		cmocka_unit_test(a_file_that_is_as_it_was_read_is_not_opened),
 		cmocka_unit_test(a_name_leads_to_no_private_file),
 		cmocka_unit_test(what_took_too_long_is_tried_again),
 		cmocka_unit_test(overlays_may_number_files_anew),
