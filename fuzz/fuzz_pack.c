@@ -2,9 +2,9 @@
 /*
  * Database files that somebody else wrote. The first byte says what the rest is: a whole pack, or,
  * since a checksum keeps nearly all changes of one out, what comes after the checksum: a chunk's
- * payload, the streams of a rows, an edges or a stacks chunk (their 16-bit sizes and 16 bits of
- * rows first), a catalog. corpus/pack has one of each, from a database of two flushes, and some of
- * stacks of all forms (*-numbers, *-steps).
+ * payload, the streams of a rows, an edges, a stacks or a raws chunk (their 16-bit sizes and 16
+ * bits of rows first), a catalog. corpus/pack has one of each, from a database of two flushes, and
+ * some of stacks of all forms (*-numbers, *-steps).
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -22,6 +22,7 @@ enum {
 	INPUT_STACKS,
 	INPUT_STACKS_NUMBERS, /* with fewer streams, as it was once ... */
 	INPUT_STACKS_STEPS,   /* ... and later */
+	INPUT_RAWS,
 	INPUT_KINDS
 };
 
@@ -156,6 +157,26 @@ static void try_stacks(const struct db_bytes streams[CHUNK_STREAMS_MAX], uint32_
 	arena_free(a);
 }
 
+static void try_raws(const struct db_bytes streams[CHUNK_STREAMS_MAX], uint32_t raws)
+{
+	struct arena *a = arena_new(64u << 20);
+	struct raws_chunk t;
+	struct raws_cursor c;
+	struct db_raw_item raw, last;
+	uint32_t count = 0;
+
+	if (a && raws_chunk_open(streams, raws, a, &t) == 0) {
+		raws_cursor_start(&c, &t);
+		for (; raws_cursor_next(&c, &raw) == 1; last = raw)
+			if ((count++ && db_raw_compare(&last, &raw) >= 0) || !raw.count ||
+			    db_raw_values(&raw.form) > DB_RAW_VALUES_MAX)
+				abort();
+		if (count > raws)
+			abort();
+	}
+	arena_free(a);
+}
+
 static void try_payload(const uint8_t *data, size_t size)
 {
 	struct db_bytes streams[CHUNK_STREAMS_MAX];
@@ -166,6 +187,7 @@ static void try_payload(const uint8_t *data, size_t size)
 		try_rows(streams, 2 * (uint32_t)streams[ROWS_COUNTS].size);
 		try_edges(streams, 2 * (uint32_t)streams[EDGES_COUNTS].size);
 		try_stacks(streams, 2 * (uint32_t)streams[STACKS_COUNTS].size);
+		try_raws(streams, 2 * (uint32_t)streams[RAWS_COUNTS].size);
 	}
 	buf_free(&raw);
 }
@@ -216,6 +238,11 @@ static void try_stacks_steps(const uint8_t *data, size_t size)
 	try_streams(data, size, STACKS_CALLS, try_stacks);
 }
 
+static void try_raws_streams(const uint8_t *data, size_t size)
+{
+	try_streams(data, size, RAWS_STREAMS, try_raws);
+}
+
 static void try_catalog(const uint8_t *data, size_t size)
 {
 	struct db_bytes bytes = {data, size};
@@ -241,6 +268,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		[INPUT_STACKS] = try_stacks_streams,
 		[INPUT_STACKS_NUMBERS] = try_stacks_numbers,
 		[INPUT_STACKS_STEPS] = try_stacks_steps,
+		[INPUT_RAWS] = try_raws_streams,
 	};
 
 	if (size)

@@ -53,12 +53,13 @@ static void add_finding(void *arg, const char *what)
 static int print_json(const struct db_verify_totals *t, json_t *rows)
 {
 	json_t *all = json_pack(
-		"{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:[], s:O}", "report",
+		"{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:[], s:O}", "report",
 		"verify", "epochs", (json_int_t)t->epochs, "files", (json_int_t)t->files, "chunks",
 		(json_int_t)t->chunks, "rows_stored", (json_int_t)t->rows, "samples",
 		(json_int_t)t->samples, "edges", (json_int_t)t->edges, "passes",
-		(json_int_t)t->passes, "stacks", (json_int_t)t->stacks, "bytes",
-		(json_int_t)t->bytes, "damaged", (json_int_t)t->damaged, "notes", "rows", rows);
+		(json_int_t)t->passes, "stacks", (json_int_t)t->stacks, "raw_records",
+		(json_int_t)t->raws, "bytes", (json_int_t)t->bytes, "damaged",
+		(json_int_t)t->damaged, "notes", "rows", rows);
 	int r = all ? json_dumpf(all, stdout, JSON_INDENT(2)) : -1;
 
 	json_decref(all);
@@ -80,9 +81,9 @@ static void print_totals(const struct db_verify_totals *t, FILE *out)
 	fprintf(out,
 		"%" PRIu64 " epochs, %" PRIu64 " files, %" PRIu64 " chunks, %" PRIu64
 		" rows, %" PRIu64 " samples, %" PRIu64 " edges, %" PRIu64 " passes, %" PRIu64
-		" stacks, %" PRIu64 " bytes: %" PRIu64 " damaged\n",
+		" stacks, %" PRIu64 " raw records, %" PRIu64 " bytes: %" PRIu64 " damaged\n",
 		t->epochs, t->files, t->chunks, t->rows, t->samples, t->edges, t->passes, t->stacks,
-		t->bytes, t->damaged);
+		t->raws, t->bytes, t->damaged);
 }
 
 /* As text what is damaged is told when it is found, which may take long. */

@@ -35,7 +35,8 @@ static void batch_drop(struct db_batch *b)
 	intern_free(b->facts);
 	free(b->slots);
 	free(b->edges);
-	db_batch_drop_stacks(b);
+	db_batch_counted_drop(&b->stacks);
+	db_batch_counted_drop(&b->raws);
 	free(b->paths);
 	free(b->event_list);
 	free(b->counter_list);

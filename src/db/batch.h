@@ -91,6 +91,43 @@ int db_batch_stack(struct db_batch *b, uint32_t event, uint32_t subject,
 		   const struct db_frame *frames, uint32_t frame_count, uint64_t count);
 
 /*
+ * A raw record: what the processor itself wrote about one sample, for whoever looks at samples one
+ * by one (latencies, where data came from, which branch went wrong). Registers are numbered within
+ * a kind; exchange/ibs.h has the numbers and their meaning, which is none of the database's
+ * business. The sampled address is image and offset, as of a row, and so is where a sampled branch
+ * went: no other address of code is among the values.
+ */
+enum db_raw_kind {
+	DB_RAW_IBS_OP = 1, /* AMD, instruction based sampling: an executed operation */
+	DB_RAW_IBS_FETCH,  /* ... a fetch of instructions */
+};
+
+#define DB_RAW_VALUES_MAX 8
+#define DB_RAW_NO_TARGET  UINT32_MAX
+
+struct db_raw_form {
+	uint32_t kind, caps; /* what the processor can, as the kernel says it */
+	uint32_t mask;	     /* registers there are, by number: at most DB_RAW_VALUES_MAX */
+};
+
+struct db_raw {
+	uint32_t image, event, subject; /* numbers that this batch gave */
+	uint32_t target_image;		/* ... or DB_RAW_NO_TARGET */
+	struct db_raw_form form;
+	uint64_t offset, target;
+	uint64_t values[DB_RAW_VALUES_MAX]; /* of the registers in mask, by rising number */
+};
+
+static inline unsigned db_raw_values(const struct db_raw_form *form)
+{
+	return (unsigned)__builtin_popcount(form->mask);
+}
+
+/* Adds count records that are equal (nearly always 1). 0, -ENOSPC or -ENOMEM (then nothing was
+ * added), -EINVAL. */
+int db_batch_raw(struct db_batch *b, const struct db_raw *raw, uint64_t count);
+
+/*
  * Adds to a named counter of an event: "samples", "lost.ring", "unknown.process", "enabled_ns",
  * "running_ns", ... Reports show all of them; the names of one meaning are the same everywhere.
  */
@@ -103,5 +140,6 @@ void db_batch_interval(struct db_batch *b, uint64_t start_ns, uint64_t end_ns);
 size_t db_batch_rows(const struct db_batch *b);
 size_t db_batch_edges(const struct db_batch *b);  /* distinct ones; at most a quarter of max_rows */
 size_t db_batch_stacks(const struct db_batch *b); /* ... a sixteenth */
+size_t db_batch_raws(const struct db_batch *b);	  /* ... a sixteenth */
 
 #endif

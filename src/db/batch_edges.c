@@ -58,11 +58,6 @@ static int edges_grow(struct db_batch *b)
 	return 0;
 }
 
-static bool is_known(const struct intern *dict, uint32_t index)
-{
-	return dict && index < intern_count(dict);
-}
-
 int db_batch_edge(struct db_batch *b, const struct db_edge *edge, uint64_t count, uint64_t windows)
 {
 	struct db_batch_edge key = {edge->image, edge->to_image, edge->event, .from = edge->from,
@@ -71,8 +66,8 @@ int db_batch_edge(struct db_batch *b, const struct db_edge *edge, uint64_t count
 	bool is_special = edge->from == DB_EDGE_START || edge->to == DB_EDGE_END;
 	int r;
 
-	if (!is_known(b->images, edge->image) || !is_known(b->images, edge->to_image) ||
-	    !is_known(b->events, edge->event) || !windows || windows > count ||
+	if (!db_batch_knows(b->images, edge->image) || !db_batch_knows(b->images, edge->to_image) ||
+	    !db_batch_knows(b->events, edge->event) || !windows || windows > count ||
 	    (is_special && (edge->image != edge->to_image || edge->from == edge->to)))
 		return -EINVAL;
 	slot = b->edge_room ? edge_find(b->edges, b->edge_room, &key) : NULL;

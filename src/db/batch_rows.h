@@ -2,6 +2,7 @@
 #ifndef CULPRIT_DB_BATCH_ROWS_H
 #define CULPRIT_DB_BATCH_ROWS_H
 
+#include <stdbool.h>
 #include "db/batch.h"
 #include "db/key.h"
 #include "util/hash.h"
@@ -49,6 +50,13 @@ struct db_batch_path {
 	size_t size;
 };
 
+/* Whole keys that are counted. keys: NULL before the first. */
+struct db_batch_counted {
+	struct intern *keys;
+	uint64_t *counts;
+	size_t room;
+};
+
 struct db_batch {
 	struct db_batch_slot *slots;
 	size_t slot_count, used, max_rows;
@@ -56,9 +64,7 @@ struct db_batch {
 	uint32_t queue_first, queue_count;
 	struct db_batch_edge *edges;
 	size_t edge_room, edge_count;
-	struct intern *stacks; /* NULL before the first */
-	uint64_t *stack_counts;
-	uint32_t stack_room;
+	struct db_batch_counted stacks, raws;
 
 	/* One number space each; the arrays beside have room for *_room entries. */
 	struct intern *images, *events, *subjects, *profiles, *counters, *facts;
@@ -86,6 +92,20 @@ int db_batch_each_edge(const struct db_batch *b, int (*f)(void *arg, const struc
 /* ... and each stack, as db_stack_compare. */
 int db_batch_each_stack(const struct db_batch *b,
 			int (*f)(void *arg, const struct db_stack_item *s), void *arg);
-void db_batch_drop_stacks(struct db_batch *b);
+/* ... and each raw record, as db_raw_compare. */
+int db_batch_each_raw(const struct db_batch *b, int (*f)(void *arg, const struct db_raw_item *r),
+		      void *arg);
+
+/* 0, -ENOSPC when there are max keys (then nothing was added), -ENOMEM. */
+int db_batch_counted_add(struct db_batch_counted *c, size_t max, const void *key, size_t size,
+			 uint64_t count);
+size_t db_batch_counted_size(const struct db_batch_counted *c);
+void db_batch_counted_drop(struct db_batch_counted *c);
+/* The numbers of the keys in order; compare gets two and the batch. NULL: no memory. free() it. */
+uint32_t *db_batch_counted_sort(const struct db_batch *b, const struct db_batch_counted *c,
+				int (*compare)(const void *, const void *, void *batch));
+
+/* Whether a dictionary gave this number. */
+bool db_batch_knows(const struct intern *dict, uint32_t index);
 
 #endif

@@ -112,11 +112,28 @@ static int check_stacks(const struct catalog_entry *e, const struct stacks_chunk
 	return t->row_count && samples == e->chunk.samples ? 0 : -EBADMSG;
 }
 
+/* ... and for raw records. */
+static int check_raws(const struct catalog_entry *e, const struct raws_chunk *t)
+{
+	struct raws_cursor at;
+	struct db_raw_item raw;
+	uint64_t samples = 0;
+	int r;
+
+	raws_cursor_start(&at, t);
+	while ((r = raws_cursor_next(&at, &raw)) == 1)
+		samples = num_add_sat(samples, raw.count);
+	if (r < 0)
+		return r;
+	return t->row_count && samples == e->chunk.samples ? 0 : -EBADMSG;
+}
+
 static int check_decode(struct check *c, const struct catalog_entry *e,
 			const struct db_bytes streams[CHUNK_STREAMS_MAX], struct arena *a)
 {
 	struct stacks_chunk stacks;
 	struct edges_chunk edges;
+	struct raws_chunk raws;
 	struct rows_chunk rows;
 	struct catalog head;
 	int r;
@@ -133,6 +150,9 @@ static int check_decode(struct check *c, const struct catalog_entry *e,
 	case CHUNK_STACKS:
 		r = stacks_chunk_open(streams, e->chunk.rows, a, &stacks);
 		return r < 0 ? r : check_stacks(e, &stacks);
+	case CHUNK_RAWS:
+		r = raws_chunk_open(streams, e->chunk.rows, a, &raws);
+		return r < 0 ? r : check_raws(e, &raws);
 	default:
 		return 0;
 	}
@@ -172,6 +192,7 @@ static void check_count(struct check_totals *t, const struct chunk_header *h, in
 		[CHUNK_ROWS] = {&t->rows, &t->samples, &t->lost_samples},
 		[CHUNK_EDGES] = {&t->edges, &t->passes, &t->lost_passes},
 		[CHUNK_STACKS] = {&t->stacks, &t->stack_samples, &t->lost_stack_samples},
+		[CHUNK_RAWS] = {&t->raws, &t->raw_samples, &t->lost_raw_samples},
 	};
 
 	t->chunks++;

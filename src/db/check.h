@@ -8,6 +8,7 @@ struct check_totals {
 	uint64_t chunks, rows, samples, damaged, lost_samples;
 	uint64_t edges, passes, lost_passes;
 	uint64_t stacks, stack_samples, lost_stack_samples;
+	uint64_t raws, raw_samples, lost_raw_samples;
 };
 
 /*

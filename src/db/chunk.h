@@ -17,7 +17,8 @@ enum chunk_type {
 	CHUNK_INDEX,	/* the head again, and where every chunk is */
 	CHUNK_EDGES,	/* passes by (from, to): see edges.h */
 	CHUNK_STACKS,	/* counts by stack: see stacks.h */
-	CHUNK_KNOWN = CHUNK_STACKS,
+	CHUNK_RAWS,	/* raw records of samples: see raws.h */
+	CHUNK_KNOWN = CHUNK_RAWS,
 };
 
 #define CHUNK_MAGIC \

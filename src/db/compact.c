@@ -25,7 +25,7 @@ struct compaction {
 	struct epoch epoch;
 	struct merge_input inputs[FAN_IN];
 	struct db_batch *sums; /* counters, facts and events of all inputs; no rows */
-	uint64_t samples, lost_samples, lost_passes, lost_stacks;
+	uint64_t samples, lost_samples, lost_passes, lost_stacks, lost_raws;
 	struct diag *diag;
 };
 
@@ -85,6 +85,7 @@ static int inspect(struct compaction *c)
 			num_add_sat(c->lost_samples, totals.lost_samples + p->lost_samples);
 		c->lost_passes = num_add_sat(c->lost_passes, totals.lost_passes);
 		c->lost_stacks = num_add_sat(c->lost_stacks, totals.lost_stack_samples);
+		c->lost_raws = num_add_sat(c->lost_raws, totals.lost_raw_samples);
 		r = sum_catalog(c, &p->catalog, &start_ns, &end_ns);
 	}
 	if (r == 0 && c->lost_samples)
@@ -93,6 +94,8 @@ static int inspect(struct compaction *c)
 		r = db_batch_count(c->sums, DB_EVENT_NONE, "edges.damaged", c->lost_passes);
 	if (r == 0 && c->lost_stacks)
 		r = db_batch_count(c->sums, DB_EVENT_NONE, "stacks.damaged", c->lost_stacks);
+	if (r == 0 && c->lost_raws)
+		r = db_batch_count(c->sums, DB_EVENT_NONE, "raw.damaged", c->lost_raws);
 	db_batch_interval(c->sums, start_ns, end_ns);
 	return r;
 }
@@ -140,6 +143,8 @@ static int write_base(struct compaction *c, uint32_t generation)
 		r = merge_edges(c->inputs, c->epoch.pack_count, pack_add_edge, out);
 	if (r == 0)
 		r = merge_stacks(c->inputs, c->epoch.pack_count, pack_add_stack, out);
+	if (r == 0)
+		r = merge_raws(c->inputs, c->epoch.pack_count, pack_add_raw, out);
 	if (r == 0)
 		r = carry_unknown(c, out);
 	if (r < 0) {

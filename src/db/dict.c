@@ -57,6 +57,17 @@ struct db_event *dict_events_decode(struct cursor *c, struct arena *a, uint32_t 
 	return events;
 }
 
+struct db_bytes *dict_subjects_decode(struct cursor *c, struct arena *a, uint32_t *ret_count)
+{
+	uint32_t count = dict_count_decode(c, DICT_MAX);
+	struct db_bytes *subjects = dict_list_new(c, a, count, sizeof(*subjects));
+
+	for (uint32_t i = 0; i < count && !c->error; i++)
+		subjects[i].data = cursor_string(c, SUBJECT_MAX_BYTES, &subjects[i].size);
+	*ret_count = count;
+	return subjects;
+}
+
 void dict_image_encode(struct buf *out, const struct image_id *id, const struct db_bytes *path)
 {
 	struct image_id of_path;
@@ -81,6 +92,18 @@ void dict_encode(struct buf *out, const struct intern *entries)
 	for (uint32_t i = 0; i < intern_count(entries); i++) {
 		entry = intern_get(entries, i, &size);
 		buf_append(out, entry, size);
+	}
+}
+
+void dict_strings_encode(struct buf *out, const struct intern *entries)
+{
+	const char *entry;
+	size_t size;
+
+	buf_append_varint(out, intern_count(entries));
+	for (uint32_t i = 0; i < intern_count(entries); i++) {
+		entry = intern_get(entries, i, &size);
+		buf_append_string(out, entry, size);
 	}
 }
 

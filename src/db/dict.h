@@ -23,11 +23,14 @@ struct dict_images {
 };
 void dict_images_decode(struct cursor *c, struct arena *a, struct dict_images *ret);
 struct db_event *dict_events_decode(struct cursor *c, struct arena *a, uint32_t *ret_count);
+struct db_bytes *dict_subjects_decode(struct cursor *c, struct arena *a, uint32_t *ret_count);
 
 /* Without the id where it follows from the path, as that of a script does. */
 void dict_image_encode(struct buf *out, const struct image_id *id, const struct db_bytes *path);
 /* The entries of an interned list as they are, after their number. */
 void dict_encode(struct buf *out, const struct intern *entries);
+/* The same, each as a string. */
+void dict_strings_encode(struct buf *out, const struct intern *entries);
 
 /* A stream of numbers of less than a byte each (their bits divide 8), the lowest bits first. */
 struct dict_packed {

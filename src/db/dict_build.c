@@ -105,6 +105,13 @@ void dict_builder_encode_image(const struct dict_builder *d, uint32_t image, str
 	dict_image_encode(out, intern_get(d->images, image, NULL), &d->paths[image]);
 }
 
+void dict_builder_encode_images(const struct dict_builder *d, struct buf *out)
+{
+	buf_append_varint(out, intern_count(d->images));
+	for (uint32_t i = 0; i < intern_count(d->images); i++)
+		dict_builder_encode_image(d, i, out);
+}
+
 void dict_event_keep(struct dict_event *to, const struct db_event *event)
 {
 	snprintf(to->name, sizeof(to->name), "%s", event->name);

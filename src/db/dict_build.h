@@ -37,6 +37,8 @@ int dict_builder_add(struct dict_builder *d, struct intern *list, const void *da
 int dict_builder_compare_images(const void *x, const void *y, void *builder);
 /* An image as it is written. */
 void dict_builder_encode_image(const struct dict_builder *d, uint32_t image, struct buf *out);
+/* All of them as they were met, after their number. */
+void dict_builder_encode_images(const struct dict_builder *d, struct buf *out);
 
 void dict_event_keep(struct dict_event *to, const struct db_event *event);
 

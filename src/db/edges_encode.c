@@ -135,15 +135,6 @@ int edges_builder_add(struct edges_builder *b, const struct db_edge_item *e)
 	return 0;
 }
 
-static void images_encode(const struct edges_builder *b, struct buf *out)
-{
-	uint32_t count = intern_count(b->names.images);
-
-	buf_append_varint(out, count);
-	for (uint32_t i = 0; i < count; i++)
-		dict_builder_encode_image(&b->names, i, out);
-}
-
 /*
  * Writes a group's header, and renumbers its targets by their place in its list. scratch: for each
  * image of the chunk its place, all UINT32_MAX between groups, and as many for the list.
@@ -251,7 +242,7 @@ int edges_builder_finish(struct edges_builder *b, int zstd_level, struct buf *ou
 		return -ENOMEM;
 	memset(scratch, 0xff, images * sizeof(*scratch));
 	chunk_streams_init(streams, EDGES_STREAMS);
-	images_encode(b, &streams[EDGES_DICT]);
+	dict_builder_encode_images(&b->names, &streams[EDGES_DICT]);
 	dict_encode(&streams[EDGES_DICT], b->names.events);
 	groups_encode(b, streams, scratch);
 	r = chunk_append(out, &h, streams, EDGES_STREAMS, zstd_level);

@@ -75,3 +75,48 @@ int db_stack_compare(const struct db_stack_item *a, const struct db_stack_item *
 		order = (a->frame_count > b->frame_count) - (a->frame_count < b->frame_count);
 	return order;
 }
+
+int db_values_compare(const uint64_t *a, const uint64_t *b, unsigned count)
+{
+	for (unsigned i = 0; i < count; i++)
+		if (a[i] != b[i])
+			return a[i] < b[i] ? -1 : 1;
+	return 0;
+}
+
+int db_raw_form_compare(const struct db_raw_form *a, const struct db_raw_form *b)
+{
+	if (a->kind != b->kind)
+		return a->kind < b->kind ? -1 : 1;
+	if (a->caps != b->caps)
+		return a->caps < b->caps ? -1 : 1;
+	return (a->mask > b->mask) - (a->mask < b->mask);
+}
+
+static int target_compare(const struct db_raw_item *a, const struct db_raw_item *b)
+{
+	int order = (a->target_image != NULL) - (b->target_image != NULL);
+
+	if (order == 0 && a->target_image)
+		order = memcmp(a->target_image, b->target_image, sizeof(*a->target_image));
+	if (order == 0 && a->target_image)
+		order = (a->target > b->target) - (a->target < b->target);
+	return order;
+}
+
+int db_raw_compare(const struct db_raw_item *a, const struct db_raw_item *b)
+{
+	int order = memcmp(a->image, b->image, sizeof(*a->image));
+
+	if (order == 0)
+		order = db_event_compare(a->event, b->event);
+	if (order == 0)
+		order = db_raw_form_compare(&a->form, &b->form);
+	if (order == 0 && a->offset != b->offset)
+		return a->offset < b->offset ? -1 : 1;
+	if (order == 0)
+		order = db_bytes_compare(&a->subject, &b->subject);
+	if (order == 0)
+		order = target_compare(a, b);
+	return order ? order : db_values_compare(a->values, b->values, db_raw_values(&a->form));
+}

@@ -48,6 +48,15 @@ struct db_stack_item {
 	uint64_t count;
 };
 
+/* A raw record: see struct db_raw of batch.h. */
+struct db_raw_item {
+	const struct image_id *image, *target_image; /* the latter NULL: there is no target */
+	struct db_bytes path, target_path, subject;
+	const struct db_event *event;
+	struct db_raw_form form;
+	uint64_t offset, target, values[DB_RAW_VALUES_MAX], count;
+};
+
 struct db_counter {
 	uint32_t event; /* index among the events beside it, or DB_EVENT_NONE */
 	const char *name;
@@ -72,5 +81,11 @@ int db_edge_compare(const struct db_edge_item *a, const struct db_edge_item *b);
 int db_frame_compare(const struct db_frame_item *a, const struct db_frame_item *b);
 /* By (event, subject, frames), a stack before those that go on from it. */
 int db_stack_compare(const struct db_stack_item *a, const struct db_stack_item *b);
+
+int db_raw_form_compare(const struct db_raw_form *a, const struct db_raw_form *b);
+/* By (image, event, form, offset, subject, target, values); without a target first. */
+int db_raw_compare(const struct db_raw_item *a, const struct db_raw_item *b);
+/* Of so many values, the first that differ. */
+int db_values_compare(const uint64_t *a, const uint64_t *b, unsigned count);
 
 #endif

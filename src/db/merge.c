@@ -10,7 +10,7 @@
 
 struct source;
 
-/* What is merged: rows, edges or stacks. */
+/* What is merged: rows, edges, stacks or raw records. */
 struct merge_kind {
 	enum chunk_type type;
 	int (*open)(struct source *s, const struct db_bytes streams[CHUNK_STREAMS_MAX],
@@ -44,6 +44,11 @@ struct source {
 			struct stacks_cursor cursor;
 			struct db_stack_item at; /* its frames are the cursor's */
 		} stacks;
+		struct {
+			struct raws_chunk chunk;
+			struct raws_cursor cursor;
+			struct db_raw_item at;
+		} raws;
 	};
 };
 
@@ -131,6 +136,34 @@ static void stacks_add(struct source *to, const struct source *equal)
 
 static const struct merge_kind kind_stacks = {CHUNK_STACKS, stacks_open, stacks_next,
 					      stacks_compare, stacks_add};
+
+static int raws_open(struct source *s, const struct db_bytes streams[CHUNK_STREAMS_MAX],
+		     uint32_t row_count)
+{
+	int r = raws_chunk_open(streams, row_count, s->arena, &s->raws.chunk);
+
+	if (r == 0)
+		raws_cursor_start(&s->raws.cursor, &s->raws.chunk);
+	return r;
+}
+
+static int raws_next(struct source *s)
+{
+	return raws_cursor_next(&s->raws.cursor, &s->raws.at);
+}
+
+static int raws_compare(const struct source *a, const struct source *b)
+{
+	return db_raw_compare(&a->raws.at, &b->raws.at);
+}
+
+static void raws_add(struct source *to, const struct source *equal)
+{
+	to->raws.at.count = num_add_sat(to->raws.at.count, equal->raws.at.count);
+}
+
+static const struct merge_kind kind_raws = {CHUNK_RAWS, raws_open, raws_next, raws_compare,
+					    raws_add};
 
 /* A heap of the sources that have a row, the least at [0]; equal rows by order of input. */
 struct heap {
@@ -295,6 +328,7 @@ struct shown {
 	int (*row)(void *arg, const struct db_row *row);
 	int (*edge)(void *arg, const struct db_edge_item *e);
 	int (*stack)(void *arg, const struct db_stack_item *s);
+	int (*raw)(void *arg, const struct db_raw_item *r);
 	void *arg;
 };
 
@@ -319,6 +353,13 @@ static int show_stack(void *arg, const struct source *s)
 	return to->stack(to->arg, &s->stacks.at);
 }
 
+static int show_raw(void *arg, const struct source *s)
+{
+	const struct shown *to = arg;
+
+	return to->raw(to->arg, &s->raws.at);
+}
+
 int merge_rows(const struct merge_input *inputs, size_t count,
 	       int (*f)(void *arg, const struct db_row *row), void *arg)
 {
@@ -341,4 +382,12 @@ int merge_stacks(const struct merge_input *inputs, size_t count,
 	struct shown to = {.stack = f, .arg = arg};
 
 	return merge(&kind_stacks, inputs, count, show_stack, &to);
+}
+
+int merge_raws(const struct merge_input *inputs, size_t count,
+	       int (*f)(void *arg, const struct db_raw_item *r), void *arg)
+{
+	struct shown to = {.raw = f, .arg = arg};
+
+	return merge(&kind_raws, inputs, count, show_raw, &to);
 }

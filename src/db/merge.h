@@ -25,8 +25,10 @@ int merge_rows(const struct merge_input *inputs, size_t count,
  */
 int merge_edges(const struct merge_input *inputs, size_t count,
 		int (*f)(void *arg, const struct db_edge_item *e), void *arg);
-/* ... and for stacks. */
+/* ... and for stacks, and raw records. */
 int merge_stacks(const struct merge_input *inputs, size_t count,
 		 int (*f)(void *arg, const struct db_stack_item *s), void *arg);
+int merge_raws(const struct merge_input *inputs, size_t count,
+	       int (*f)(void *arg, const struct db_raw_item *r), void *arg);
 
 #endif

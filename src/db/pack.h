@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include "db/catalog.h"
 #include "db/edges.h"
+#include "db/raws.h"
 #include "db/rows.h"
 #include "db/stacks.h"
 #include "util/diag.h"
@@ -53,6 +54,8 @@ int pack_add_row(void *writer, const struct db_row *row);
 int pack_add_edge(void *writer, const struct db_edge_item *e);
 /* ... and stacks after the edges. */
 int pack_add_stack(void *writer, const struct db_stack_item *s);
+/* ... and raw records after these. */
+int pack_add_raw(void *writer, const struct db_raw_item *raw);
 /* A chunk of another pack as it is; whole is header and payload. */
 int pack_add_chunk(struct pack_writer *w, const struct chunk_header *h, const void *whole);
 /* Writes the rest and makes the pack visible and durable. Frees w in any case. */

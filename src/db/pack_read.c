@@ -49,6 +49,7 @@ void pack_tell(const struct pack *p, const struct catalog_entry *e, pack_damage_
 		[CHUNK_ROWS] = {"samples in", "rows"},
 		[CHUNK_EDGES] = {"passes over", "edges"},
 		[CHUNK_STACKS] = {"samples of", "stacks"},
+		[CHUNK_RAWS] = {"samples with", "raw records"},
 	};
 	struct buf text;
 

@@ -19,6 +19,7 @@ struct pack_writer {
 	struct rows_builder *rows;
 	struct edges_builder *edges; /* NULL before the first */
 	struct stacks_builder *stacks;
+	struct raws_builder *raws;
 	struct image_id touch_image; /* of the last touch, its load, and the load's so far */
 	uint64_t touch_from;
 	uint32_t touch_count;
@@ -39,6 +40,7 @@ static void writer_free(struct pack_writer *w)
 	rows_builder_free(w->rows);
 	edges_builder_free(w->edges);
 	stacks_builder_free(w->stacks);
+	raws_builder_free(w->raws);
 	intern_free(w->labels);
 	buf_free(&w->entries);
 	buf_free(&w->entry_labels);
@@ -185,6 +187,17 @@ static int stacks_put(struct pack_writer *w)
 	return r < 0 ? r : chunk_put(w, &h, w->size);
 }
 
+static int raws_put(struct pack_writer *w)
+{
+	struct chunk_header h;
+	int r;
+
+	if (!w->raws || !raws_builder_count(w->raws))
+		return 0;
+	r = raws_builder_finish(w->raws, w->level, &w->out, &h);
+	return r < 0 ? r : chunk_put(w, &h, w->size);
+}
+
 /* What is being built becomes a chunk. */
 static int all_put(struct pack_writer *w)
 {
@@ -192,7 +205,9 @@ static int all_put(struct pack_writer *w)
 
 	if (r == 0)
 		r = edges_put(w);
-	return r < 0 ? r : stacks_put(w);
+	if (r == 0)
+		r = stacks_put(w);
+	return r < 0 ? r : raws_put(w);
 }
 
 /* Notes that the chunk being built holds this image. */
@@ -275,6 +290,26 @@ int pack_add_stack(void *writer, const struct db_stack_item *s)
 	if (r == 0 && !stacks_builder_takes(w->stacks, s))
 		r = stacks_put(w);
 	return r < 0 ? r : stacks_builder_add(w->stacks, s);
+}
+
+int pack_add_raw(void *writer, const struct db_raw_item *raw)
+{
+	struct pack_writer *w = writer;
+	int r = rows_put(w);
+
+	if (r == 0)
+		r = edges_put(w);
+	if (r == 0)
+		r = stacks_put(w);
+	if (r == 0 && !w->raws) {
+		w->raws = raws_builder_new();
+		r = w->raws ? 0 : -ENOMEM;
+	}
+	if (r == 0 && !raws_builder_takes(w->raws, raw))
+		r = raws_put(w);
+	if (r == 0)
+		r = label_add(w, raw->image, raw->path);
+	return r < 0 ? r : raws_builder_add(w->raws, raw);
 }
 
 int pack_add_chunk(struct pack_writer *w, const struct chunk_header *h, const void *whole)

@@ -256,6 +256,37 @@ static int show_stacks(struct query *q, const struct streams *in, int *ret)
 	return r < 0 ? r : 0;
 }
 
+static int show_raws(struct query *q, const struct streams *in, int *ret)
+{
+	struct raws_cursor at;
+	struct db_raw_item raw;
+	struct raws_chunk t;
+	int r = raws_chunk_open(in->list, in->rows, in->arena, &t);
+
+	if (r == 0)
+		raws_cursor_start(&at, &t);
+	for (; r >= 0 && *ret == 0; *ret = q->v->raw(q->v->arg, q->epoch, &raw)) {
+		r = raws_cursor_next(&at, &raw);
+		if (r <= 0)
+			break;
+	}
+	return r < 0 ? r : 0;
+}
+
+/* By the chunk's type; others are not shown. */
+static int (*const shows[])(struct query *q, const struct streams *in, int *ret) = {
+	[CHUNK_ROWS] = show_rows,
+	[CHUNK_EDGES] = show_edges,
+	[CHUNK_STACKS] = show_stacks,
+	[CHUNK_RAWS] = show_raws,
+};
+
+static bool is_shown(const struct db_visitor *v, uint32_t type)
+{
+	return type == CHUNK_ROWS || (type == CHUNK_EDGES && v->edges) ||
+	       (type == CHUNK_STACKS && v->stack) || (type == CHUNK_RAWS && v->raw);
+}
+
 static int show_chunk(struct query *q, const struct pack *p, const struct catalog_entry *e)
 {
 	struct streams in = {.rows = e->chunk.rows};
@@ -268,9 +299,7 @@ static int show_chunk(struct query *q, const struct pack *p, const struct catalo
 		return -ENOMEM;
 	r = chunk_open(q->whole.data + CHUNK_HEADER_SIZE, e->chunk.payload_size, &q->raw, in.list);
 	if (r == 0)
-		r = e->chunk.type == CHUNK_ROWS	   ? show_rows(q, &in, &shown)
-		    : e->chunk.type == CHUNK_EDGES ? show_edges(q, &in, &shown)
-						   : show_stacks(q, &in, &shown);
+		r = shows[e->chunk.type](q, &in, &shown);
 	arena_free(in.arena);
 	if (r == -EBADMSG)
 		pack_tell(p, e, query_tell, q, "a chunk cannot be decoded");
@@ -292,9 +321,7 @@ static int show_pack(struct query *q, const struct pack *p)
 	for (uint32_t i = 0; i < c->fact_count && v->fact && r == 0; i++)
 		r = v->fact(v->arg, q->epoch, c->facts[i].name, c->facts[i].value);
 	for (uint32_t i = 0; i < c->entry_count && r == 0; i++)
-		if (c->entries[i].chunk.type == CHUNK_ROWS ||
-		    (c->entries[i].chunk.type == CHUNK_EDGES && v->edges) ||
-		    (c->entries[i].chunk.type == CHUNK_STACKS && v->stack))
+		if (is_shown(v, c->entries[i].chunk.type))
 			r = show_chunk(q, p, &c->entries[i]);
 	return r;
 }

@@ -80,6 +80,8 @@ struct db_visitor {
 		     size_t n);
 	/* Each stack, rising as db_stack_compare within a file; see db_batch_stack of batch.h. */
 	int (*stack)(void *arg, const char *epoch, const struct db_stack_item *s);
+	/* Each raw record, rising as db_raw_compare within a file; see struct db_raw of batch.h. */
+	int (*raw)(void *arg, const char *epoch, const struct db_raw_item *r);
 	/* A counter of an event (NULL: of no event). Shown in parts too: the visitor adds. */
 	int (*counter)(void *arg, const struct db_event *event, const char *name, uint64_t value);
 	/* Oldest first: the last of one name wins. */
@@ -100,7 +102,7 @@ struct db_verify_totals {
 	uint64_t machines; /* 0: it is no database */
 	uint64_t epochs, files, chunks, rows, samples, bytes, damaged;
 	uint64_t edges, passes; /* rows of edges, and their counts */
-	uint64_t stacks;
+	uint64_t stacks, raws;
 };
 int db_verify(const char *path, const struct io *io, void (*finding)(void *arg, const char *what),
 	      void *arg, struct db_verify_totals *ret, struct diag *diag);

@@ -5,8 +5,6 @@
 #include <string.h>
 #include "util/num.h"
 
-#define SUBJECT_BYTES_MAX SUBJECT_MAX_BYTES
-
 static void names_decode(struct cursor *c, struct arena *a, struct stacks_chunk *t)
 {
 	dict_images_decode(c, a, &t->images);
@@ -14,10 +12,7 @@ static void names_decode(struct cursor *c, struct arena *a, struct stacks_chunk 
 		if (memcmp(&t->images.ids[i - 1], &t->images.ids[i], sizeof(*t->images.ids)) >= 0)
 			c->error = -EBADMSG;
 	t->events = dict_events_decode(c, a, &t->event_count);
-	t->subject_count = dict_count_decode(c, DICT_MAX);
-	t->subjects = dict_list_new(c, a, t->subject_count, sizeof(*t->subjects));
-	for (uint32_t i = 0; i < t->subject_count && !c->error; i++)
-		t->subjects[i].data = cursor_string(c, SUBJECT_BYTES_MAX, &t->subjects[i].size);
+	t->subjects = dict_subjects_decode(c, a, &t->subject_count);
 	if (!c->error && cursor_left(c))
 		c->error = -EBADMSG;
 }

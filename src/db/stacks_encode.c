@@ -240,17 +240,6 @@ static int frames_encode(struct stacks_builder *b, const uint32_t *places, struc
 	return keys && sorted ? 0 : -ENOMEM;
 }
 
-static void names_encode(const struct intern *names, struct buf *out)
-{
-	buf_append_varint(out, intern_count(names));
-	for (uint32_t i = 0; i < intern_count(names); i++) {
-		size_t size;
-		const char *name = intern_get(names, i, &size);
-
-		buf_append_string(out, name, size);
-	}
-}
-
 static void groups_encode(const struct stacks_builder *b, struct buf *out)
 {
 	buf_append_varint(out, b->group_count);
@@ -325,7 +314,7 @@ static int streams_make(struct stacks_builder *b, struct buf *streams)
 		r = images_encode(b, &streams[STACKS_DICT], places);
 	if (!r) {
 		dict_encode(&streams[STACKS_DICT], b->names.events);
-		names_encode(b->names.subjects, &streams[STACKS_DICT]);
+		dict_strings_encode(&streams[STACKS_DICT], b->names.subjects);
 		groups_encode(b, &streams[STACKS_GROUPS]);
 		r = frames_encode(b, places, &streams[STACKS_FRAMES], numbers);
 	}

@@ -53,6 +53,7 @@ static int verify_epoch(struct verify *v, int machine_fd, const char *name, stru
 		v->totals.edges += t.edges;
 		v->totals.passes = num_add_sat(v->totals.passes, t.passes);
 		v->totals.stacks += t.stacks;
+		v->totals.raws += t.raws;
 	}
 	epoch_close(&e);
 	return r < 0 ? diag_fail(diag, -r, "out of memory for checking %s", name) : 0;

@@ -409,6 +409,8 @@ int db_writer_flush(struct db_writer *w, const struct db_batch *batch, struct di
 		r = db_batch_each_edge(batch, pack_add_edge, p);
 	if (r == 0)
 		r = db_batch_each_stack(batch, pack_add_stack, p);
+	if (r == 0)
+		r = db_batch_each_raw(batch, pack_add_raw, p);
 	if (r < 0) {
 		pack_abandon(p);
 		return diag_fail(diag, -r, "cannot write %s of epoch %s in %s: %s", name, w->epoch,

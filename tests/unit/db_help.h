@@ -69,6 +69,7 @@ struct help_digest {
 	uint64_t samples, weighted, counted, facts, damages, rows;
 	uint64_t passes, weighted_edges, edges;		 /* the part of weighted that is of edges */
 	uint64_t stack_samples, weighted_stacks, stacks; /* ... that is of stacks */
+	uint64_t raw_samples, weighted_raws, raws;	 /* ... of raw records */
 	char last_damage[1024];
 };
 
@@ -134,6 +135,27 @@ static inline int help_stack(void *arg, const char *epoch, const struct db_stack
 	return 0;
 }
 
+static inline int help_raw(void *arg, const char *epoch, const struct db_raw_item *r)
+{
+	struct help_digest *d = arg;
+	uint64_t key = hash_bytes(r->image, sizeof(*r->image));
+
+	(void)epoch;
+	key = hash_u64(key ^ hash_bytes(r->event->name, strlen(r->event->name)));
+	key = hash_u64(key ^ hash_bytes(r->subject.data, r->subject.size));
+	key = hash_u64(key ^ hash_bytes(&r->form, sizeof(r->form)) ^ r->offset);
+	if (r->target_image)
+		key = hash_u64(key ^ hash_bytes(r->target_image, sizeof(*r->target_image)) ^
+			       r->target);
+	for (unsigned i = 0; i < db_raw_values(&r->form); i++)
+		key = hash_u64(key ^ r->values[i]);
+	d->weighted += key * r->count;
+	d->weighted_raws += key * r->count;
+	d->raw_samples += r->count;
+	d->raws++;
+	return 0;
+}
+
 static inline int help_counter(void *arg, const struct db_event *event, const char *name,
 			       uint64_t value)
 {
@@ -168,6 +190,7 @@ static inline int help_read(const char *db, const struct io *io, const char *epo
 	struct db_visitor v = {.rows = help_rows,
 			       .edges = help_edges,
 			       .stack = help_stack,
+			       .raw = help_raw,
 			       .counter = help_counter,
 			       .fact = help_fact,
 			       .damage = help_damage,
@@ -249,8 +272,43 @@ static inline int help_fill_stack(struct db_batch *b, struct help_digest *d, uin
 	return r < 0 ? r : help_stack(d, "", &item);
 }
 
+/* Adds a raw record, one of few at few places, of two forms. */
+static inline int help_fill_raw(struct db_batch *b, struct help_digest *d, uint64_t *state,
+				uint32_t image, const struct image_id *id)
+{
+	static const struct db_event event = {"ibs_op//", 250000, DB_EVENT_PRECISE};
+	static const struct image_id other = {
+		.kind = IMAGE_CONTENT, .size = 20, .bytes = {1, 6, 1}};
+	uint64_t n = help_random(state), count = 1 + (n >> 60);
+	struct db_raw raw = {.image = image,
+			     .target_image = DB_RAW_NO_TARGET,
+			     .form = {DB_RAW_IBS_OP, 0x3ff, n % 3 ? 0x3d : 0xff},
+			     .offset = (n >> 8) % 5 * 16};
+	struct db_raw_item item = {
+		.image = id, .event = &event, .subject = {"", 0}, .form = raw.form, .count = count};
+	uint32_t other_image;
+	int r = db_batch_event(b, &event, &raw.event);
+
+	if (r == 0)
+		r = db_batch_subject(b, "", 0, &raw.subject);
+	if (r == 0)
+		r = db_batch_image(b, &other, "/usr/lib/other", 14, &other_image);
+	if (n >> 16 & 1) {
+		raw.target_image = n >> 17 & 1 ? other_image : image;
+		raw.target = (n >> 18) % 64 - 32;
+		item.target_image = n >> 17 & 1 ? &other : id;
+	}
+	for (unsigned i = 0; i < db_raw_values(&raw.form); i++)
+		raw.values[i] = item.values[i] = (n >> (20 + i)) % 3 * 0x0123456789abcdef;
+	item.offset = raw.offset;
+	item.target = raw.target;
+	if (r == 0)
+		r = db_batch_raw(b, &raw, count);
+	return r < 0 ? r : help_raw(d, "", &item);
+}
+
 /* Adds count random rows, over some images, two events and a few subjects, to batch and digest,
- * and a fourth as many edges and stacks. */
+ * and a fourth as many edges, stacks and raw records. */
 static inline int help_fill(struct db_batch *b, struct help_digest *d, uint64_t seed,
 			    unsigned count)
 {
@@ -289,6 +347,8 @@ static inline int help_fill(struct db_batch *b, struct help_digest *d, uint64_t 
 			r = help_fill_edge(b, d, &state, image_index, &id);
 		if (r == 0 && i % 4 == 1)
 			r = help_fill_stack(b, d, &state, image_index, &id);
+		if (r == 0 && i % 4 == 2)
+			r = help_fill_raw(b, d, &state, image_index, &id);
 		if (r < 0)
 			return r;
 		p = (struct db_profile){.image = &id,
