@@ -36,7 +36,8 @@ static const struct cmd_option options[] = {
 	{"hot", CALLS_HOT, "[=PERCENT]",
 	 "only the hot path: callees with so much of their caller (50)"},
 	{"depth", CALLS_DEPTH, "N", "at most N levels"},
-	{"prune", CALLS_PRUNE, "PERCENT", "leave out what has less of all (1; JSON and CSV: 0)"},
+	{"prune", CALLS_PRUNE, "PERCENT",
+	 "leave out what has less of what is shown (1; JSON and CSV: 0)"},
 	REPORT_METRIC_OPTION,
 	{"by", CALLS_BY, "WHAT", "apart for each: process or subject", "process subject"},
 	{"idle", CALLS_IDLE, NULL, "with the kernel's idle functions"},
@@ -49,7 +50,7 @@ static const struct cmd_option options[] = {
 
 const struct cmd_spec cmd_calls_spec = {
 	"calls",
-	"",
+	"[FUNCTION]",
 	"Shows who called what: the tree of calls from the threads' starts in, with the stacks "
 	"that\n"
 	"were in a function and in all that it called. Selections keep the stacks that have such "
@@ -280,13 +281,27 @@ static int build(struct calls *c, struct diag *diag)
 	return calls_pick(c->made, c->operand, c->functions, diag);
 }
 
+/* Of what is shown, as a share of all: else nothing would be left of a small selection. */
+static int scale_prune(struct calls *c, struct diag *diag)
+{
+	uint64_t shown = c->made->selected[0];
+	int r = c->functions ? calls_count_through(c->made, c->functions, &shown) : 0;
+
+	if (r)
+		return diag_fail(diag, ENOMEM, "out of memory");
+	if (!c->prune_given)
+		c->view.prune = c->report.format == TABLE_TEXT && !c->html ? PRUNE_DEFAULT : 0;
+	c->view.prune = c->view.prune * calls_share(c->made, 0, shown) / 100;
+	return 0;
+}
+
 static int run(struct calls *c, struct diag *diag)
 {
 	struct report_header h = {0};
 	int r = build(c, diag);
 
-	if (!c->prune_given)
-		c->view.prune = c->report.format == TABLE_TEXT && !c->html ? PRUNE_DEFAULT : 0;
+	if (!r)
+		r = scale_prune(c, diag);
 	if (!r) {
 		*diag->text = 0;
 		r = describe(c, &h);

@@ -18,7 +18,7 @@ struct calls_view {
 	 */
 	bool by_self;
 	bool callers;	/* the tree was turned round */
-	double prune;	/* percent of all stacks: what has less is not shown */
+	double prune;	/* percent of all stacks, selected or not: what has less is not shown */
 	uint64_t depth; /* levels that are shown; 0: all */
 	struct metrics metrics;
 	double hot; /* percent of the caller that the next step of the hot path has; 0: show all */
@@ -43,6 +43,8 @@ int calls_walk(const struct calls_view *v, const struct calls_visitor *visitor);
 uint32_t calls_count_shown(const struct calls_view *v, uint32_t node, uint64_t depth,
 			   struct calls_rest *ret);
 
+/* The stacks of the first event that have one of the functions, each once. 0 or -ENOMEM. */
+int calls_count_through(const struct tree *t, const bool *functions, uint64_t *ret);
 double calls_share(const struct tree *t, size_t event, uint64_t stacks);
 /* "app.c:12", or "0x1234"; "" when not known. */
 void calls_format_site(const struct tree_node *n, char *out, size_t room);

@@ -32,6 +32,45 @@ double calls_share(const struct tree *t, size_t event, uint64_t stacks)
 	return all ? 100 * (double)stacks / (double)all : 0;
 }
 
+struct through {
+	const struct tree *tree;
+	const bool *functions;
+	uint64_t inside, stacks;
+};
+
+static bool is_in(const struct through *f, uint32_t node)
+{
+	uint32_t function = f->tree->nodes[node].function;
+
+	return function != TREE_NO_FUNCTION && f->functions[function];
+}
+
+static void enter_node(void *arg, uint32_t node)
+{
+	struct through *f = arg;
+
+	if (is_in(f, node) && !f->inside++)
+		f->stacks = num_add_sat(f->stacks, tree_total(f->tree, node, 0));
+}
+
+static void leave_node(void *arg, uint32_t node)
+{
+	struct through *f = arg;
+
+	if (is_in(f, node))
+		f->inside--;
+}
+
+int calls_count_through(const struct tree *t, const bool *functions, uint64_t *ret)
+{
+	struct through f = {.tree = t, .functions = functions};
+	int r = t->event_count ? tree_visit(t, enter_node, leave_node, &f) : 0;
+
+	if (!r)
+		*ret = f.stacks;
+	return r;
+}
+
 /* The child that the hot path goes on to; UINT32_MAX: none. Children stand by their stacks. */
 static uint32_t hot_child(const struct calls_view *v, uint32_t node)
 {

@@ -170,6 +170,14 @@ const char *insights_confidence(enum frequency_confidence c)
 	return names[c <= FREQUENCY_HIGH ? c : 0];
 }
 
+static bool selects_nothing(const struct query *q)
+{
+	for (size_t i = 0; i < q->part_count; i++)
+		if (q->parts[i].selected && q->parts[i].row_count)
+			return false;
+	return true;
+}
+
 static void describe_basis(const struct insights_session *s, struct report_header *h)
 {
 	const struct insights_basis *b = insights_basis(s->all);
@@ -181,7 +189,9 @@ static void describe_basis(const struct insights_session *s, struct report_heade
 		"the one before",
 		100 * b->skid,
 		b->skid_measured ? "measured on this machine" : "the usual: not measured");
-	if (s->classic)
+	if (selects_nothing(s->query))
+		report_nothing_matches(h);
+	else if (s->classic)
 		report_header_note(h, "frequencies: by the rule of DCPI, from samples alone "
 				      "(--classic)");
 	else if (b->classic)

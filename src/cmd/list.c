@@ -4,6 +4,7 @@
 #include <string.h>
 #include "analyze/listing.h"
 #include "cmd/list_file.h"
+#include "cmd/insights.h"
 #include "cmd/list_table.h"
 #include "cmd/metrics.h"
 #include "cmd/pick.h"
@@ -125,6 +126,26 @@ static void describe_function(const struct query *q, const struct function_hit *
 		report_header_note(h, "%s", note);
 }
 
+static void describe_insight(const struct insight *i, struct report_header *h)
+{
+	enum frequency_confidence least = FREQUENCY_HIGH, most = FREQUENCY_LOW;
+	bool any = false;
+	for (size_t b = 0; i && b < i->block_count; b++) {
+		const struct frequency_estimate *count = &i->blocks[b].count;
+		if (count->value <= 0)
+			continue;
+		any = true;
+		least = count->confidence < least ? count->confidence : least;
+		most = count->confidence > most ? count->confidence : most;
+	}
+	if (any)
+		report_header_note(h,
+				   "executions and CPI are estimates, their confidence %s%s%s "
+				   "(culprit calc has the intervals)",
+				   insights_confidence(least), least < most ? " to " : "",
+				   least < most ? insights_confidence(most) : "");
+}
+
 static int print_listing(const struct list *l, const struct query *q,
 			 const struct function_hit *hit, const struct listing *listing,
 			 const struct insight *insight, struct diag *diag)
@@ -138,6 +159,7 @@ static int print_listing(const struct list *l, const struct query *q,
 	err = pick_describe(&l->pick, &h);
 	if (!err) {
 		describe_function(q, hit, listing, &h);
+		describe_insight(insight, &h);
 		err = list_table_make(&made, &t);
 	}
 	if (!err)

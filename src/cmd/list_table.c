@@ -2,6 +2,7 @@
 #include "cmd/list_table.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -78,10 +79,21 @@ static int compare_address(const void *key, const void *element)
 	return (address > in->address) - (address < in->address);
 }
 
+/* As many digits as a reader can believe of an estimate; programs get it as it is. */
+static uint64_t round_count(double value)
+{
+	double unit = 1;
+
+	while (value / unit >= 10000)
+		unit *= 10;
+	return (uint64_t)(round(value / unit) * unit);
+}
+
 /* Executions and cycles of an instruction that ran. */
-static int set_insight(struct table *t, const struct columns *c, const struct insight *i,
+static int set_insight(struct list_table *l, struct table *t, const struct columns *c,
 		       uint64_t address)
 {
+	const struct insight *i = l->insight;
 	static const char *const names[] = {"low", "medium", "high"};
 	const struct insight_instruction *in = bsearch(
 		&address, i->instructions, i->instruction_count, sizeof(*in), compare_address);
@@ -90,7 +102,9 @@ static int set_insight(struct table *t, const struct columns *c, const struct in
 	const struct frequency_estimate *count = &i->blocks[in->block].count;
 	if (count->value <= 0)
 		return 0;
-	table_set_count(t, c->frequency, (uint64_t)count->value);
+	table_set_count(t, c->frequency,
+			l->format == TABLE_TEXT ? round_count(count->value)
+						: (uint64_t)count->value);
 	if (in->cpi.value >= 0.005)
 		table_set_real(t, c->cpi, in->cpi.value);
 	return set_text(t, c->confidence, names[count->confidence]);
@@ -124,7 +138,7 @@ static int add_row(struct list_table *l, struct table *t, const struct columns *
 	else
 		err = set_text(t, c->text, row->text);
 	if (!err && l->insight && row->kind == LISTING_INSTRUCTION)
-		err = set_insight(t, c, l->insight, row->address);
+		err = set_insight(l, t, c, row->address);
 	if (!err)
 		err = set_text(t, c->kind, source ? "source" : "instruction");
 	if (row->line && (source || !for_people || (!indent && changes_line)))

@@ -24,6 +24,8 @@ int pick_operand(const struct report_options *o, int argc, char **argv, int oper
 		return diag_fail(diag, EINVAL, "which function?");
 	if (operand < argc)
 		return diag_fail(diag, EINVAL, "one function at a time");
+	if (o->function && what != o->function)
+		return diag_fail(diag, EINVAL, "FUNCTION or --function: one of them");
 	*ret = what;
 	return 0;
 }

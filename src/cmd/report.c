@@ -301,6 +301,12 @@ int report_describe_query(struct report_header *h, const struct query *q)
 	return 0;
 }
 
+void report_nothing_matches(struct report_header *h)
+{
+	report_header_note(h, "nothing matches the selection (culprit prof --by image shows what "
+			      "there is)");
+}
+
 void report_describe_rank(struct report_header *h, const struct query *q, const struct rank *k,
 			  bool idle)
 {
@@ -308,9 +314,13 @@ void report_describe_rank(struct report_header *h, const struct query *q, const 
 		h->idle = num_add_sat(h->idle, k->idle[i]);
 	if (h->idle && !idle)
 		report_header_note(h, "idle time is left out of table and percentages (--idle)");
+	if (q->event_count && !k->totals[0] && !h->idle)
+		report_header_note(h,
+				   "there are no samples of %s: record for longer, or sample "
+				   "more often (-F)",
+				   q->events[0].label);
 	if (q->event_count && !k->ranked[0] && k->totals[0])
-		report_header_note(h, "nothing matches the selection (culprit prof --by image "
-				      "shows what there is)");
+		report_nothing_matches(h);
 	else if (q->event_count && k->ranked[0] < k->totals[0])
 		report_header_note(h, "the selection has %.2f%% of the samples",
 				   100 * (double)k->ranked[0] / (double)k->totals[0]);

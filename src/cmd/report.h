@@ -71,6 +71,8 @@ struct rank_source report_source(struct image_finder *finder);
 int report_describe_epochs(struct report_header *h, const struct db_epoch *const *epochs,
 			   size_t count);
 int report_describe_query(struct report_header *h, const struct query *q);
+/* Says so, and where to look. */
+void report_nothing_matches(struct report_header *h);
 /* Idle time, and what the ranking could not find. idle: as in its options. */
 void report_describe_rank(struct report_header *h, const struct query *q, const struct rank *k,
 			  bool idle);

@@ -227,11 +227,13 @@ static void summarize_edges(const struct edges_status *e, uint64_t lasted_ns, un
 
 	fprintf(stderr,
 		"culprit: %llu windows, %.1f outcomes and %.2g us each (%.2g%% of the CPUs), %llu "
+		"kept, %llu "
 		"ended early (code not there yet %.0f%%, unknown value %.0f%%, not modelled "
 		"%.0f%%)\n",
 		(unsigned long long)e->windows, (double)e->outcomes / windows,
 		(double)e->spent_ns / windows / 1e3,
 		100.0 * (double)e->spent_ns / (double)lasted_ns / cpus,
+		(unsigned long long)e->stored,
 		(unsigned long long)(e->windows - e->ends[WIRE_END_FULL]),
 		100.0 * (double)(e->ends[WIRE_END_COLD] + e->ends[WIRE_END_NO_FILE]) / windows,
 		100.0 * (double)e->ends[WIRE_END_UNKNOWN] / windows,

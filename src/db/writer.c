@@ -88,8 +88,62 @@ static int lock_take(struct db_writer *w, struct diag *diag)
 	return 0;
 }
 
+/* Of what a home or a file system has by itself: hidden files, and what fsck found. */
+static bool is_of_anybody(const char *name)
+{
+	return name[0] == '.' || strcmp(name, "lost+found") == 0;
+}
+
+static bool is_machine_dir(const struct db_writer *w, const char *name)
+{
+	bool has_meta = false;
+	int fd, meta;
+
+	if (strcmp(name, w->machine) == 0)
+		return true;
+	if (!layout_is_machine(name))
+		return false;
+	fd = layout_open_dir(w->io, w->db_fd, name);
+	if (fd < 0)
+		return false;
+	meta = w->io->open(w->io->arg, fd, LAYOUT_META, O_RDONLY | O_CLOEXEC | O_NONBLOCK, 0);
+	if (meta >= 0) {
+		has_meta = true;
+		w->io->close(w->io->arg, meta);
+	}
+	w->io->close(w->io->arg, fd);
+	return has_meta;
+}
+
+/* A name typed too early, as in -o /etc, must not strew a database among somebody's files. */
+static int check_foreign(struct db_writer *w, struct diag *diag)
+{
+	char **names;
+	size_t count;
+	bool foreign = false, ours = false;
+	int r = layout_list(w->io, w->db_fd, &names, &count);
+
+	if (r < 0)
+		return diag_fail(diag, -r, "cannot list %s: %s", w->path, strerror(-r));
+	for (size_t i = 0; i < count && !ours; i++) {
+		if (is_of_anybody(names[i]) || layout_is_temporary(names[i]))
+			continue;
+		ours = is_machine_dir(w, names[i]);
+		foreign = true;
+	}
+	free(names);
+	if (!foreign || ours)
+		return 0;
+	return diag_fail(diag, ENOTEMPTY,
+			 "%s holds other things and no database; name a new directory, or an empty "
+			 "one (-o DB)",
+			 w->path);
+}
+
 static int open_dirs(struct db_writer *w, const char *machine, struct diag *diag)
 {
+	int r;
+
 	w->machine = machine ? strdup(machine) : layout_machine_name();
 	if (!w->machine || !w->path)
 		return diag_fail(diag, ENOMEM, "out of memory for the database %s", w->path);
@@ -102,6 +156,9 @@ static int open_dirs(struct db_writer *w, const char *machine, struct diag *diag
 		return diag_fail(diag, -w->db_fd,
 				 "cannot make the database %s: %s; name one elsewhere (-o DB)",
 				 w->path, strerror(-w->db_fd));
+	r = check_foreign(w, diag);
+	if (r < 0)
+		return r;
 	w->machine_fd = layout_make_dir(w->io, w->db_fd, w->machine);
 	if (w->machine_fd < 0)
 		return diag_fail(diag, -w->machine_fd, "cannot make %s/%s: %s", w->path, w->machine,

@@ -56,6 +56,18 @@ check_match "that is explained" out '\(d = D-cache miss'
 check_match "the load is to blame" out "$(printf '%x' "$(at "$load")") .*mov .* d:$(printf '%x' "$(at "$load")")"
 check_match "a summary in ranges" out 'D-cache miss +[0-9.]+% to +[0-9.]+%'
 
+check_status "list has executions" 0 "$culprit" list -i db --asm chase
+check_match "and says how far to trust them" out '^note: executions and CPI are estimates, their confidence low '
+check "as text with at most four digits that are told" python3 -c '
+import re
+got = [w for l in open("out") if re.search(" 0x[0-9a-f]+ ", l) for w in [l.split(" 0x")[0].split()] if len(w) > 1]
+counts = [c for w in got for c in w if c.isdigit() and int(c) >= 10000 and c not in ("9000", "3000")]
+assert counts and all(int(c[4:]) == 0 for c in counts), (got, counts)'
+check_status "a selection that has nothing" 0 "$culprit" calc -i db --subject comm=nobody
+check_match "is told as that" out '^note: nothing matches the selection'
+check "and not as a want of edges" test "$(grep -c 'no edges' out)" = 0
+check_refused "a function twice" 2 "one of them" "$culprit" list -i db chase --function locked
+
 check_status "calc as JSON" 0 "$culprit" calc -i db --json chase
 check "the stalled instruction names the load" json "[i for i in d['functions'][0]['instructions']
 	if int(i['address'], 16) == $(at "$load") and i['culprits'][0]['cause'] == 'dcache'

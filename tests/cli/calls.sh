@@ -80,6 +80,8 @@ check "stops where no callee has so much" python 'assert text(rows) == ["main"] 
 check_status "calls --prune" 0 "$culprit" calls -i a.db --prune 30 --json
 check "accounts for what it leaves out" python 'assert text(rows) == ["main(one(leaf(small)))"], text(rows)
 assert j["rows"][0]["more"]["stacks"] == 17 and rows[0]["children"][0]["more"]["nodes"] == 2'
+check_status "calls --prune of a small selection" 0 "$culprit" calls -i a.db --subject comm=lib --prune 50 --json
+check "leaves out what has less of that, not of all" python 'assert text(rows) == ["main([no symbol])"], text(rows)'
 check_status "calls --depth" 0 "$culprit" calls -i a.db --depth 2 --json
 check "shows two levels" python 'assert max(d for d, n in walk(rows)) == 1
 assert all("more" in n for n in rows[0]["children"] if n["function"] == "one" and not n["self"] == n["total"])'

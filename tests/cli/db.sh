@@ -25,6 +25,18 @@ import json
 d = json.load(open("out"))
 assert d["report"] == "verify" and d["samples"] == 15 and d["damaged"] == 0 and d["rows"] == []'
 
+# Only an empty directory, or one that is a database, is written to.
+mkdir home
+touch home/letter
+printf "a;b 10\n" >stacks.folded
+check_refused "somebody's directory" 1 "home holds other things and no database; name" "$culprit" import -o home stacks.folded
+printf 'epoch\t1\t2\n' >nothing
+check "by no writer" sh -c '! "$1" home m1 <nothing 2>err' - "$build/tests/cli/mkdb"
+check "and nothing was put there" test "$(ls home)" = letter
+mkdir -p mount/lost+found mount/.cache
+check "what a file system has by itself does not matter" "$build/tests/cli/mkdb" mount m1 <nothing
+check "nor that another machine is in a database" "$build/tests/cli/mkdb" a.db m2 <nothing
+
 flock a.db/m1/lock sleep 5 &
 until ! flock -n a.db/m1/lock true; do sleep 0.05; done
 check_status "a database in use is not compacted" 1 "$culprit" db compact -i a.db
