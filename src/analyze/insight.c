@@ -9,6 +9,7 @@
 #include "analyze/insight_state.h"
 
 #define INSIGHT_MAX_BYTES ((size_t)2 << 30)
+#define MEMO_PLACES	  2048
 
 /* What one function's insight is made with. */
 struct work {
@@ -74,12 +75,15 @@ static int work_allocate(struct work *w)
 static void decode(struct work *w)
 {
 	struct isa_instruction in;
+	if (!w->image->memo) /* without memory for it: each is decoded anew */
+		w->image->memo = isa_memo_operands_new(MEMO_PLACES);
 	for (uint32_t i = 0; i < w->f->instruction_count; i++) {
 		uint64_t address = w->f->instructions[i].address;
 		const uint8_t *code = insight_code_at(w->image, address);
 		if (code)
-			isa_decode_operands(w->image->decoder, code, w->f->instructions[i].size,
-					    address, &in, &w->operands[i]);
+			isa_memo_operands(w->image->memo, w->image->decoder, code,
+					  w->f->instructions[i].size, address, &in,
+					  &w->operands[i]);
 	}
 }
 

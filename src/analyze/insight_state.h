@@ -9,6 +9,7 @@
 #include "analyze/insight.h"
 #include "cfg/function_graph.h"
 #include "cfg/open.h"
+#include "isa/memo.h"
 
 /* What is behind struct insights; for the insight*.c files only. */
 
@@ -31,6 +32,7 @@ struct insight_image {
 	struct cfg_image *cfg;	       /* NULL: not at hand */
 	const struct image_symbols *symbols;
 	struct isa_decoder *decoder;
+	struct isa_memo *memo;		/* of decoder */
 	struct isa_decoder *writers[2]; /* by enum isa_syntax; made when a text is asked for */
 	struct culprit_kinds *kinds;
 	struct evidence_sample *samples, *executed; /* of time, of instructions */

@@ -396,6 +396,7 @@ void insights_free(struct insights *all)
 		cfg_image_free(image->cfg);
 		culprit_kinds_free(image->kinds);
 		isa_decoder_free(image->decoder);
+		isa_memo_free(image->memo);
 		for (size_t k = 0; k < sizeof(image->writers) / sizeof(image->writers[0]); k++)
 			isa_decoder_free(image->writers[k]);
 		free(image->samples);

@@ -210,6 +210,7 @@ void cfg_image_free(struct cfg_image *image)
 	map64_free(image->functions);
 	cfg_builder_free(image->builder);
 	isa_decoder_free(image->decoder);
+	isa_memo_free(image->memo);
 	cfg_owned_free(&image->owned);
 	free(image);
 }

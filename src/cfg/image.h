@@ -4,6 +4,7 @@
 
 #include "cfg/cfg.h"
 #include "cfg/owned.h"
+#include "isa/memo.h"
 #include "util/hash.h"
 
 /* What is behind struct cfg_image; for the files of src/cfg that build graphs only. */
@@ -21,6 +22,7 @@ struct cfg_image {
 	const struct cfg_source *source;
 	struct cfg_owned owned; /* when the image owns the source */
 	struct isa_decoder *decoder;
+	struct isa_memo *memo; /* of what searches for jump tables decode again and again */
 	struct cfg_place *places;
 	size_t place_count;
 	uint64_t *extra; /* entries that only calls tell of */

@@ -13,15 +13,18 @@
  */
 #define BUDGET_FACTOR 64
 #define BUDGET_LEAST  200000
+#define MEMO_PLACES   1024
 
 bool table_decode(const struct table_search *t, uint32_t index, struct isa_instruction *ret,
 		  struct isa_operands *ret_operands)
 {
 	const struct isa_instruction *in = &t->f->instructions[index];
+	struct cfg_image *image = t->b->image;
 	size_t size;
-	const uint8_t *code = cfg_code_at(t->b->image, in->address, &size);
-	return code && isa_decode_operands(t->b->image->decoder, code, size, in->address, ret,
-					   ret_operands);
+	const uint8_t *code = cfg_code_at(image, in->address, &size);
+	return code && in->size <= size &&
+	       isa_memo_operands(image->memo, image->decoder, code, in->size, in->address, ret,
+				 ret_operands);
 }
 
 static int start_search(struct table_search *t)
@@ -34,6 +37,8 @@ static int start_search(struct table_search *t)
 	t->symbolic = malloc(sizeof(*t->symbolic));
 	t->constant = calloc(f->block_count + 1, 16);
 	t->constants = map64_new(SIZE_MAX);
+	if (!t->b->image->memo) /* without memory for it: each is decoded anew */
+		t->b->image->memo = isa_memo_operands_new(MEMO_PLACES);
 	if (!t->writes || !t->visited || !t->work || !t->symbolic || !t->constant || !t->constants)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < f->instruction_count; i++) {

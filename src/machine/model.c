@@ -7,7 +7,8 @@
 #include <string.h>
 #include "machine/model.h"
 
-#define FORMS_MAX 65536
+#define FORMS_MAX	65536
+#define PREPARED_PLACES 4096
 
 static int name_ports_builtin(struct machine_model *m)
 {
@@ -58,10 +59,11 @@ int machine_model_new(const struct machine_core *core, enum machine_source sourc
 		return diag_fail(diag, ENOMEM, "no memory for a machine model");
 	m->core = core;
 	m->forms = map64_new(FORMS_MAX);
+	m->prepared = isa_memo_new(PREPARED_PLACES, sizeof(struct machine_instruction));
 	/* The first is for forms that find no room: one slot and nothing else. */
 	m->cost_room = 256;
 	m->costs = calloc(m->cost_room, sizeof(*m->costs));
-	if (m->forms && m->costs) {
+	if (m->forms && m->costs && m->prepared) {
 		m->costs[m->cost_count++].slots = 1;
 		r = isa_decoder_new(EM_X86_64, 64, ISA_SYNTAX_ATT, &m->decoder, diag);
 	}
@@ -85,6 +87,7 @@ void machine_model_free(struct machine_model *m)
 		free(m->ports[i]);
 	isa_decoder_free(m->decoder);
 	map64_free(m->forms);
+	isa_memo_free(m->prepared);
 	free(m->costs);
 	free(m);
 }

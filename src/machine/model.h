@@ -3,6 +3,7 @@
 #define CULPRIT_MACHINE_MODEL_H
 
 #include "machine/cost.h"
+#include "isa/memo.h"
 #include "machine/llvm_load.h"
 #include "util/hash.h"
 
@@ -30,7 +31,8 @@ struct machine_model {
 	uint16_t
 		words[MACHINE_MNEMONICS_MAX]; /* what prepare.c knows of mnemonics by their names */
 
-	struct map64 *forms; /* hash of a form -> number of its cost */
+	struct isa_memo *prepared; /* struct machine_instruction, by their bytes */
+	struct map64 *forms;	   /* hash of a form -> number of its cost */
 	struct machine_cost *costs;
 	uint32_t cost_count, cost_room;
 	struct machine_counters counters;

@@ -368,8 +368,8 @@ static void take_sum(struct machine_instruction *in, const struct isa_operands *
 									 : a->reg;
 }
 
-bool machine_prepare(struct machine_model *m, const uint8_t *code, size_t size, uint64_t address,
-		     struct machine_instruction *ret)
+static bool prepare(struct machine_model *m, const uint8_t *code, size_t size, uint64_t address,
+		    struct machine_instruction *ret)
 {
 	struct isa_instruction in;
 	struct isa_operands o;
@@ -388,5 +388,25 @@ bool machine_prepare(struct machine_model *m, const uint8_t *code, size_t size, 
 	link_operands(&links, &o);
 	link_flags(&links, &o);
 	*ret = out;
+	return valid;
+}
+
+bool machine_prepare(struct machine_model *m, const uint8_t *code, size_t size, uint64_t address,
+		     struct machine_instruction *ret)
+{
+	const struct machine_counters before = m->counters;
+	bool known;
+	struct machine_instruction *kept = isa_memo_find(m->prepared, code, size, address, &known);
+	if (known) {
+		*ret = *kept;
+		ret->address = address;
+		return true;
+	}
+	bool valid = prepare(m, code, size, address, ret);
+	/* What counts as left out is to be counted each time. */
+	if (kept && valid && ret->size == size && !memcmp(&before, &m->counters, sizeof(before))) {
+		*kept = *ret;
+		isa_memo_keep(kept, ret->base == ISA_REG_PC ? address : ISA_NO_ADDRESS);
+	}
 	return valid;
 }

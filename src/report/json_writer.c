@@ -58,6 +58,40 @@ static char *write_digits(char *end, uint64_t value)
 	return end;
 }
 
+/*
+ * What %.9g writes, where no exponent is needed: 9 digits as a whole number, by way of a product
+ * whose error is far below what rounding looks at. NULL: not of this range, or too near to the
+ * middle between two such numbers to be sure of it. Ends at end.
+ */
+static char *write_fixed(char *end, double value)
+{
+	static const long double powers[] = {1e0L, 1e1L, 1e2L, 1e3L,  1e4L,  1e5L, 1e6L,
+					     1e7L, 1e8L, 1e9L, 1e10L, 1e11L, 1e12L};
+	const double size = fabs(value);
+	unsigned places = 8;
+	if (!(size >= 1e-4 && size < 1e8))
+		return NULL;
+	for (double limit = 10; size >= limit; limit *= 10)
+		places--;
+	for (double limit = 1; size < limit; limit /= 10)
+		places++;
+	const long double scaled = size * powers[places];
+	uint64_t digits = (uint64_t)scaled;
+	const long double rest = scaled - (long double)digits;
+	if (fabsl(rest - 0.5L) < 1e-6L || digits < 100000000 || digits >= 999999999)
+		return NULL;
+	digits += rest > 0.5L;
+	for (; places > 1 && digits % 10 == 0; places--)
+		digits /= 10;
+	for (; places > 0; places--, digits /= 10)
+		*--end = (char)('0' + digits % 10);
+	*--end = '.';
+	end = write_digits(end, digits);
+	if (signbit(value))
+		*--end = '-';
+	return end;
+}
+
 /* Nine digits count, as in report_json_print; the exponent has no plus sign and no zeros before it.
  */
 void json_writer_number(struct json_writer *w, double value)
@@ -70,6 +104,11 @@ void json_writer_number(struct json_writer *w, double value)
 	if (value >= 0 && value < 1e9 && value == (double)(uint32_t)value && !signbit(value)) {
 		memcpy(end - 2, ".0", 2);
 		from = write_digits(end - 2, (uint32_t)value);
+		put(w, from, (size_t)(end - from));
+		return;
+	}
+	from = write_fixed(end, value);
+	if (from) {
 		put(w, from, (size_t)(end - from));
 		return;
 	}

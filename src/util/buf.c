@@ -67,8 +67,12 @@ void *buf_reserve(struct buf *b, size_t size)
 
 int buf_append(struct buf *b, const void *data, size_t size)
 {
-	void *to = buf_reserve(b, size);
+	void *to;
 
+	if (b->data && !b->error && size <= b->room - b->size) /* nearly always */
+		to = b->data + b->size;
+	else
+		to = buf_reserve(b, size);
 	if (!to)
 		return b->error;
 	if (size)
