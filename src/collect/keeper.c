@@ -32,7 +32,7 @@
 #define IDLE_NS	      10000000000ull /* then the helpers end: to start one takes some ms of CPU */
 #define JIT_MAX_BYTES (64u << 20)
 /* Between two looks for a perf map that is not there: most programs that make code write none. */
-#define JIT_WAIT_LEAST_NS 1000000000ull
+#define JIT_WAIT_LEAST_NS 50000000ull /* a map is begun soon after the first code, or never */
 #define JIT_WAIT_MOST_NS  32000000000ull
 
 struct job {
