@@ -182,6 +182,7 @@ static void answer_status(const struct daemon *d, struct buf *out)
 		{"stack_tables_evicted", s.stacks.evicted},
 		{"stack_rows_derived", s.stacks.derived_rows},
 		{"stack_tables_kept", s.stacks.kept_tables},
+		{"stack_tables_late", s.stacks.late_tables},
 	};
 	for (size_t i = 0; j && i < sizeof(counts) / sizeof(counts[0]); i++)
 		json_object_set_new(j, counts[i].name, json_integer((json_int_t)counts[i].value));

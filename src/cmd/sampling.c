@@ -266,6 +266,12 @@ static void summarize_stacks(const struct stacks_status *s, uint64_t lasted_ns, 
 		(unsigned long long)(s->memory_bytes >> 20), (unsigned long long)s->evicted,
 		(unsigned long long)s->kept_tables, (unsigned long long)s->finished,
 		(unsigned long long)s->lost, (unsigned long long)s->derived_rows);
+	if (s->late_tables)
+		fprintf(stderr,
+			"culprit: making a table took too long %llu times, and was tried again: is "
+			"the "
+			"machine very busy?\n",
+			(unsigned long long)s->late_tables);
 }
 
 void sampling_take_summary(const struct session *s, struct sampling_summary *ret)

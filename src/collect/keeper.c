@@ -23,6 +23,7 @@
 #include "util/clock.h"
 #include "util/foreign.h"
 #include "util/hash.h"
+#include "util/thread.h"
 
 #define HELD_FD_MAX   1024
 #define QUEUE_MAX     1024
@@ -280,17 +281,13 @@ static void *work(void *arg)
 struct keeper *keeper_new(const char *db_path, const char *machine)
 {
 	struct keeper *k = calloc(1, sizeof(*k));
-	pthread_condattr_t monotonic;
 
 	if (!k)
 		return NULL;
 	k->last = &k->first;
 	pthread_mutex_init(&k->lock, NULL);
 	pthread_mutex_init(&k->scripts_lock, NULL);
-	pthread_condattr_init(&monotonic);
-	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-	pthread_cond_init(&k->more, &monotonic);
-	pthread_condattr_destroy(&monotonic);
+	thread_begin_condition(&k->more);
 	k->db_path = strdup(db_path);
 	k->machine = strdup(machine);
 	k->asked = intern_new(IMAGES_MAX);
@@ -301,18 +298,12 @@ struct keeper *keeper_new(const char *db_path, const char *machine)
 	return k;
 }
 
-/* Signals are for the main thread. */
 static int start_thread(struct keeper *k)
 {
-	sigset_t all, before;
-	int r;
+	int r = thread_start(&k->thread, work, k);
 
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	r = pthread_create(&k->thread, NULL, work, k);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	k->threaded = r == 0;
-	return -r;
+	return r;
 }
 
 /* Before a file is opened for nothing: an image that is refused is asked for again. */

@@ -137,7 +137,10 @@ static void watch_cpus(struct session *s, uint64_t now)
 
 static void collect_garbage(struct session *s, uint64_t now)
 {
-	processes_collect(s->processes, sampler_oldest_ns(s->sampler), keep_jit, s);
+	uint64_t samples = sampler_oldest_ns(s->sampler);
+	uint64_t stacks = s->stacks ? stacks_oldest_ns(s->stacks) : UINT64_MAX;
+
+	processes_collect(s->processes, samples < stacks ? samples : stacks, keep_jit, s);
 	files_collect(s->files, now > FILE_IDLE_NS ? now - FILE_IDLE_NS : 0);
 	watch_cpus(s, now);
 	s->next_collect_ns = now + COLLECT_NS;
@@ -183,6 +186,12 @@ static void take_waiting_stacks(struct session *s)
 	stacks_take_waiting(s->stacks);
 }
 
+static void take_tables(struct session *s)
+{
+	resolver_begin_drain(s->resolver);
+	stacks_take_tables(s->stacks);
+}
+
 static uint64_t next_work_ns(const struct session *s)
 {
 	uint64_t edges = s->edges ? edges_next_ns(s->edges) : UINT64_MAX;
@@ -210,11 +219,14 @@ int session_wait(struct session *s, struct pollfd *fds, size_t count, int timeou
 	uint64_t end = timeout_ms < 0 ? UINT64_MAX
 				      : clock_monotonic_ns() + (uint64_t)timeout_ms * 1000000u;
 	struct pollfd all[POLL_MAX];
-	size_t room = POLL_MAX - count - 1;
-	size_t own = sideband_poll_fds(s->sideband, all, room), stacks;
+	size_t room = POLL_MAX - count - 2;
+	size_t own = sideband_poll_fds(s->sideband, all, room), stacks, tables;
 
 	own = own < room ? own : room;
 	stacks = own++;
+	tables = own++;
+	all[tables] = (struct pollfd){.fd = s->stacks ? stacks_tables_fd(s->stacks) : -1,
+				      .events = POLLIN};
 	memcpy(all + own, fds, count * sizeof(*fds));
 	for (;;) {
 		uint64_t now = clock_monotonic_ns();
@@ -232,6 +244,8 @@ int session_wait(struct session *s, struct pollfd *fds, size_t count, int timeou
 		}
 		if (ready > theirs)
 			follow_processes(s);
+		if (all[tables].revents)
+			take_tables(s);
 		if (all[stacks].revents)
 			take_waiting_stacks(s);
 		now = clock_monotonic_ns();
@@ -327,8 +341,11 @@ int session_finish(struct session *s, struct diag *diag)
 	int r;
 
 	sampler_stop(s->sampler);
-	r = session_flush(s, diag);
+	r = s->running ? drain_all(s, diag) : 0;
+	if (!r && s->running && s->stacks)
+		stacks_finish(s->stacks);
 	s->running = false;
+	r = r ?: session_flush(s, diag);
 	keeper_finish(s->keeper);
 	if (r)
 		return r;

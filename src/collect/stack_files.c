@@ -7,18 +7,28 @@
 #include <unistd.h>
 #include "collect/files.h"
 #include "collect/python.h"
-#include "collect/unwind_cache.h"
+#include "collect/unwind_maker.h"
 #include "collect/unwind_tables.h"
 #include "image/vdso.h"
 
 #define RULES 65536
+/* A file whose table takes longer is given up: of the processor, and until it is there. A busy
+ * machine may need long for little, and who waits is only the next file. */
+#define MAKER_BYTES    (256u << 20)
+#define MAKER_NS       1000000000ull
+#define MAKER_WAIT_NS  60000000000ull
+#define MAKER_AGAIN_NS 10000000000ull
+#define MAKER_TRIES    4
+/* When a recording ends, for tables that nobody waits for any more but the next recording. */
+#define FINISH_NS 5000000000ull
 
 struct stack_files {
 	struct stack_files_config config;
 	struct unwind_tables *tables;
-	struct unwind_cache *cache;
+	struct unwind_maker *maker;
 	struct stack_file slots[STACK_SLOTS];
 	uint32_t count;	       /* slots given: 1 to count */
+	uint32_t wishes;       /* for tables */
 	uint32_t vdso;	       /* the vDSO's, 0: it has none */
 	uint32_t python_count; /* interpreters: 1 to this */
 	uint64_t without;
@@ -48,16 +58,12 @@ static int reach(void *arg, uint32_t first, uint32_t count)
 	return unwinder_reach(f->config.kernel, first, count);
 }
 
-/* Compiles and places the table of a slot. That it has none is placed too. */
-static void load_table(struct stack_files *f, uint32_t slot)
+/* That a file has no table is placed too. */
+static void place_table(struct stack_files *f, uint32_t slot, const struct image_unwind *u)
 {
 	struct stack_file *file = &f->slots[slot];
-	struct unwind_cache_key key = {0};
-	struct image_unwind *u = NULL;
-	bool kept = file->fd >= 0 && unwind_cache_read(f->cache, file->fd, &key, &u) == 0;
 
-	if (!kept && (file->fd < 0 || image_worker_unwind(f->config.worker, file->fd, &u, NULL)))
-		f->without++;
+	f->without += !u;
 	if (u) {
 		f->derived_rows += u->derived;
 		f->skipped_bytes += u->skipped_bytes;
@@ -67,24 +73,51 @@ static void load_table(struct stack_files *f, uint32_t slot)
 		f->without++;
 		unwind_tables_put(f->tables, slot, NULL, NULL, 0);
 	}
-	if (u && !kept)
-		unwind_cache_take(f->cache, file->fd, &key, u);
+}
+
+static void want_table(struct stack_files *f, uint32_t slot)
+{
+	struct stack_file *file = &f->slots[slot];
+	/* None twice: a slot may be another file's when the answer comes. */
+	uint64_t wish = (uint64_t)++f->wishes << 32 | slot;
+
+	if (file->fd >= 0 && unwind_maker_ask(f->maker, wish, file->fd) == 0)
+		file->wish = wish;
 	else
-		image_unwind_free(u);
+		place_table(f, slot, NULL);
 }
 
 /* If it is an interpreter of Python that is known: the program learns how to read its frames. */
-static void describe_python(struct stack_files *f, struct stack_file *file)
+static void describe_python(struct stack_files *f, struct stack_file *file,
+			    const struct image_python *python)
 {
-	struct image_python python;
 	struct wire_python wire;
 
-	if (file->fd < 0 || f->python_count + 1 >= WIRE_PYTHONS ||
-	    image_worker_python(f->config.worker, file->fd, &python, NULL) ||
-	    python_describe(&python, file->segments, file->segment_count, &wire) ||
+	if (file->python || f->python_count + 1 >= WIRE_PYTHONS ||
+	    python_describe(python, file->segments, file->segment_count, &wire) ||
 	    unwinder_put_python(f->config.kernel, f->python_count + 1, &wire))
 		return;
 	file->python = ++f->python_count;
+}
+
+uint64_t stack_files_take(struct stack_files *f)
+{
+	struct unwind_made *made;
+	uint64_t took_ns = 0;
+
+	while ((made = unwind_maker_take(f->maker))) {
+		uint32_t slot = (uint32_t)made->wish;
+
+		took_ns += made->took_ns;
+		if (f->slots[slot].wish == made->wish) {
+			f->slots[slot].wish = 0;
+			if (made->is_python)
+				describe_python(f, &f->slots[slot], &made->python);
+			place_table(f, slot, made->u);
+		}
+		unwind_maker_give_back(f->maker, made);
+	}
+	return took_ns;
 }
 
 static void free_file(struct stack_file *file)
@@ -114,9 +147,8 @@ static int add_slot(struct stack_files *f, const struct stack_file *like, uint32
 	}
 	memcpy(file->segments, like->segments, like->segment_count * sizeof(*file->segments));
 	file->segment_count = like->segment_count;
-	describe_python(f, file);
 	*ret = ++f->count;
-	load_table(f, *ret);
+	want_table(f, *ret);
 	return 0;
 }
 
@@ -154,15 +186,23 @@ int stack_files_new(const struct stack_files_config *config, struct stack_files 
 		.reach = reach,
 		.arg = f,
 	};
+	const struct unwind_maker_config maker = {
+		.limits = {.memory_bytes = MAKER_BYTES,
+			   .time_ns = MAKER_NS,
+			   .wait_ns = MAKER_WAIT_NS},
+		.again_ns = MAKER_AGAIN_NS,
+		.tries = MAKER_TRIES,
+	};
 
-	if (f)
+	if (f) {
 		f->tables = unwind_tables_new(&memory);
-	if (!f || !f->tables) {
-		free(f);
+		f->maker = unwind_maker_new(&maker);
+	}
+	if (!f || !f->tables || !f->maker) {
+		stack_files_free(f);
 		return diag_fail(diag, ENOMEM, "out of memory");
 	}
 	f->config = *config;
-	f->cache = unwind_cache_new(NULL);
 	add_vdso(f);
 	*ret = f;
 	return 0;
@@ -175,13 +215,8 @@ void stack_files_free(struct stack_files *f)
 	for (uint32_t slot = 1; slot <= f->count; slot++)
 		free_file(&f->slots[slot]);
 	unwind_tables_free(f->tables);
-	unwind_cache_free(f->cache);
+	unwind_maker_free(f->maker, FINISH_NS);
 	free(f);
-}
-
-void stack_files_keep(struct stack_files *f)
-{
-	unwind_cache_write(f->cache);
 }
 
 int stack_files_give(struct stack_files *f, const struct mapping *m, pid_t pid, uint32_t *ret)
@@ -210,8 +245,19 @@ int stack_files_give(struct stack_files *f, const struct mapping *m, pid_t pid, 
 
 void stack_files_load(struct stack_files *f, uint32_t slot)
 {
-	if (slot && slot <= f->count && !unwind_tables_find(f->tables, slot, 0))
-		load_table(f, slot);
+	if (slot && slot <= f->count && !f->slots[slot].wish &&
+	    !unwind_tables_find(f->tables, slot, 0))
+		want_table(f, slot);
+}
+
+bool stack_files_is_pending(const struct stack_files *f, uint32_t slot)
+{
+	return slot && slot <= f->count && f->slots[slot].wish;
+}
+
+int stack_files_fd(const struct stack_files *f)
+{
+	return unwind_maker_fd(f->maker);
 }
 
 struct stack_file *stack_files_get(struct stack_files *f, uint32_t slot)
@@ -243,6 +289,7 @@ void stack_files_clear(struct stack_files *f)
 	for (uint32_t slot = f->vdso + 1; slot <= f->count; slot++) {
 		unwind_tables_drop(f->tables, slot);
 		free_file(&f->slots[slot]);
+		f->slots[slot].wish = 0;
 	}
 	f->count = f->vdso;
 	f->python_count = 0;
@@ -251,10 +298,10 @@ void stack_files_clear(struct stack_files *f)
 void stack_files_count(const struct stack_files *f, struct stack_files_counters *ret)
 {
 	struct unwind_tables_counters t;
-	struct unwind_cache_counters c;
+	struct unwind_maker_counters made;
 
 	unwind_tables_count(f->tables, &t);
-	unwind_cache_count(f->cache, &c);
+	unwind_maker_count(f->maker, &made);
 	*ret = (struct stack_files_counters){
 		.tables = t.tables,
 		.table_bytes = t.rows * sizeof(uint32_t),
@@ -263,6 +310,7 @@ void stack_files_count(const struct stack_files *f, struct stack_files_counters 
 		.without = f->without,
 		.derived_rows = f->derived_rows,
 		.skipped_bytes = f->skipped_bytes,
-		.kept = c.read,
+		.kept = made.cache.read,
+		.late = made.late,
 	};
 }

@@ -37,6 +37,7 @@ struct stack_file {
 	uint32_t segment_count;
 	uint64_t number; /* of its struct mapped_file; 0: the vDSO */
 	int fd;		 /* for its table and its code; -1: none */
+	uint64_t wish;	 /* of its table, which is being made; 0: it is not */
 	uint32_t python; /* the number of the interpreter that it is; 0: it is none */
 	/* Kept by who stores stacks: the batch for which image is its index. */
 	uint32_t batch_number, image;
@@ -47,14 +48,17 @@ int stack_files_new(const struct stack_files_config *config, struct stack_files 
 void stack_files_free(struct stack_files *f);
 
 /*
- * The slot of the file of a mapping of a process, which it gets now, with its table, if it has
- * none. 0 in *ret: nothing to make a table of. 0; -ENOSPC: all are given; -ENOMEM.
+ * The slot of the file of a mapping of a process, which it gets now, if it has none, and its table
+ * soon. 0 in *ret: nothing to make a table of. 0; -ENOSPC: all are given; -ENOMEM.
  */
 int stack_files_give(struct stack_files *f, const struct mapping *m, pid_t pid, uint32_t *ret);
-/* Keeps on disk one of the tables that were made (unwind_cache.h): to be called now and then. */
-void stack_files_keep(struct stack_files *f);
-/* Loads the table of a slot again if it was evicted. */
+/* Has the table of a slot made again if it was evicted. */
 void stack_files_load(struct stack_files *f, uint32_t slot);
+/* Whether its table is being made. */
+bool stack_files_is_pending(const struct stack_files *f, uint32_t slot);
+/* Places the tables that were made by now. Returns the time that it took to make them. */
+uint64_t stack_files_take(struct stack_files *f);
+int stack_files_fd(const struct stack_files *f); /* readable when there are any */
 /* NULL: no such slot. */
 struct stack_file *stack_files_get(struct stack_files *f, uint32_t slot);
 /* Notes that a stack went through it. */
@@ -74,6 +78,7 @@ struct stack_files_counters {
 	uint64_t derived_rows;	/* of all tables that were made: those that the code told */
 	uint64_t skipped_bytes; /* of code that no table has, past the limit of a file */
 	uint64_t kept;		/* tables that an earlier recording had made */
+	uint64_t late;		/* tries to make one that failed for want of time or of means */
 	uint64_t refused;	/* rows whose rule found no number */
 };
 void stack_files_count(const struct stack_files *f, struct stack_files_counters *ret);

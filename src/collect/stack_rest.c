@@ -17,6 +17,7 @@ struct rest {
 	struct stack_files *files;
 	const struct wire_snapshot *snapshot;
 	struct spot spot; /* of the last address that was looked for */
+	uint32_t waits;	  /* slot of the file whose table is being made */
 	bool past;	  /* the end of the copy was met */
 	bool is_other;	  /* where the kernel stopped there is another file by now */
 	bool is_new;	  /* the frame that comes has no place in *stack yet */
@@ -93,7 +94,10 @@ static int enter(void *arg, uint64_t pc, const struct wire_unwind_rule **ret)
 	}
 	stack->frame[WIRE_STACK_PLACE(stack->followed - 1)] = (uint64_t)r->spot.slot << 32 | offset;
 	*ret = stack_files_rule(r->files, r->spot.slot, (uint32_t)offset);
-	return *ret ? -1 : WIRE_STACK_NO_TABLE;
+	if (*ret)
+		return -1;
+	r->waits = stack_files_is_pending(r->files, r->spot.slot) ? r->spot.slot : 0;
+	return WIRE_STACK_NO_TABLE;
 }
 
 /* Code that was made at run time was not copied, and may be another by now. */
@@ -104,8 +108,8 @@ static bool is_unseen(void *arg, uint64_t pc)
 	return find_spot(r, pc - 1) && r->spot.mapping->file->state == FILE_ANON;
 }
 
-void stack_rest(struct resolver *resolver, struct stack_files *files,
-		const struct wire_snapshot *snapshot, struct wire_stack *ret)
+uint32_t stack_rest(struct resolver *resolver, struct stack_files *files,
+		    const struct wire_snapshot *snapshot, struct wire_stack *ret)
 {
 	struct rest r = {.resolver = resolver, .files = files, .snapshot = snapshot, .stack = ret};
 	struct unwind_walk walk = {
@@ -121,4 +125,5 @@ void stack_rest(struct resolver *resolver, struct stack_files *files,
 	if (end == WIRE_STACK_NOT_RESIDENT && r.past)
 		end = WIRE_STACK_NO_TABLE;
 	ret->end = (uint8_t)end;
+	return r.waits;
 }

@@ -8,11 +8,12 @@
 
 /*
  * Follows a stack from where the program in the kernel met a file without a table, by the copy that
- * it made of the stack, and loads the tables that are lacking. *ret is the stack with all its
- * frames and its end: NO_TABLE if the file or its process is not known here either, or if the stack
- * goes on past the copy. What processes did until then must be known.
+ * it made of the stack. *ret is the stack with all its frames and its end: NO_TABLE if a table is
+ * lacking, if the file or its process is not known here either, or if the stack goes on past the
+ * copy. What processes did until then must be known. Returns the slot of the file whose table is
+ * being made, if it ends there: with that it goes further. Else 0.
  */
-void stack_rest(struct resolver *resolver, struct stack_files *files,
-		const struct wire_snapshot *snapshot, struct wire_stack *ret);
+uint32_t stack_rest(struct resolver *resolver, struct stack_files *files,
+		    const struct wire_snapshot *snapshot, struct wire_stack *ret);
 
 #endif

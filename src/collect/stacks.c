@@ -2,6 +2,7 @@
 #include "collect/stacks.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +13,7 @@
 #include "collect/stack_files.h"
 #include "collect/stack_rest.h"
 #include "collect/stack_store.h"
+#include "collect/stack_waiting.h"
 #include "collect/unwinder.h"
 #include "image/unwind_walk.h"
 #include "util/clock.h"
@@ -35,6 +37,10 @@
 #define WAITING_SHARE	 20
 #define WAITING_BURST_NS 3000000000ull
 #define WAITING_NS	 1000000ull
+/* Of those that wait in our own memory, while their tables are made; and, when the recording ends,
+ * how long for. */
+#define WAITING_BYTES	  (32u << 20)
+#define WAITING_FINISH_NS 2000000000ull
 
 struct stacks {
 	struct stacks_config config;
@@ -46,6 +52,7 @@ struct stacks {
 	struct stack_store store;
 	struct pace pace;
 	struct stack_counts *counts;
+	struct stack_waiting *waiting;
 	/* Stacks that came before their count: of programs that ran between the two looks. */
 	struct wire_stack *early[EARLY_MAX];
 	unsigned early_count;
@@ -91,6 +98,9 @@ static uint32_t ring_bytes(uint32_t least, uint32_t each)
 	return bytes;
 }
 
+static stack_waiting_go_on go_on;
+static stack_waiting_is_pending is_pending;
+
 static int open_kernel(struct stacks *s, struct diag *diag)
 {
 	uint64_t chunk = WIRE_UNWIND_CHUNK_ROWS * sizeof(uint32_t);
@@ -116,7 +126,8 @@ static int open_kernel(struct stacks *s, struct diag *diag)
 	s->counts = stack_counts_new(2 * DISTINCT_MAX);
 	s->scripts = scripts_new();
 	s->codes = s->scripts ? python_codes_new(s->scripts) : NULL;
-	if (!s->counts || !s->codes)
+	s->waiting = stack_waiting_new(WAITING_BYTES, go_on, is_pending, s);
+	if (!s->counts || !s->codes || !s->waiting)
 		return diag_fail(diag, ENOMEM, "out of memory");
 	return stack_files_new(&files, &s->files, diag);
 }
@@ -150,6 +161,7 @@ void stacks_free(struct stacks *s)
 	stack_files_free(s->files);
 	unwinder_free(s->kernel);
 	stack_counts_free(s->counts);
+	stack_waiting_free(s->waiting);
 	python_codes_free(s->codes);
 	scripts_free(s->scripts);
 	free(s);
@@ -246,7 +258,29 @@ static void take_early(void *arg)
 	s->early_count = 0;
 }
 
-/* One that met a file without a table, which it gets now; the kernel learns of it. */
+/* With must_end it does not wait, whatever this returns. */
+static uint32_t go_on(void *arg, const struct wire_snapshot *snapshot, bool must_end)
+{
+	struct stacks *s = arg;
+	struct wire_stack whole;
+	uint32_t slot = stack_rest(s->store.resolver, s->files, snapshot, &whole);
+
+	if (slot && !must_end)
+		return slot;
+	s->ends[whole.end]++;
+	s->finished += whole.end != WIRE_STACK_NO_TABLE;
+	store(s, &whole, 1);
+	return 0;
+}
+
+static bool is_pending(void *arg, uint32_t slot)
+{
+	struct stacks *s = arg;
+
+	return stack_files_is_pending(s->files, slot);
+}
+
+/* One that met a file without a table, which it gets soon; the kernel learns of it. */
 static void take_snapshot(void *arg, const struct wire_snapshot *snapshot)
 {
 	struct stacks *s = arg;
@@ -258,14 +292,12 @@ static void take_snapshot(void *arg, const struct wire_snapshot *snapshot)
 		.time_ns = stack->time_ns,
 		.tgid = (pid_t)(stack->process & WIRE_TGID_MASK),
 	};
-	struct wire_stack whole;
+	uint32_t slot = go_on(s, snapshot, false);
 
-	stack_rest(s->store.resolver, s->files, snapshot, &whole);
+	if (slot && stack_waiting_add(s->waiting, snapshot, slot))
+		go_on(s, snapshot, true);
 	if (stack->frame[WIRE_STACK_PLACE(stack->followed - 1)] & WIRE_FRAME_ADDRESS)
 		file_slots_learn(s->names, &place);
-	s->ends[whole.end]++;
-	s->finished += whole.end != WIRE_STACK_NO_TABLE;
-	store(s, &whole, 1);
 }
 
 static void take_code(void *arg, const struct wire_python_code *code, size_t size)
@@ -295,6 +327,7 @@ static void renew_codes(struct stacks *s)
 	s->codes_taken = 0;
 	if (!many)
 		return;
+	stack_waiting_end(s->waiting); /* they have the old numbers */
 	scripts_keep(s->scripts, s->config.keeper);
 	python_codes_clear(s->codes);
 	scripts_clear(s->scripts);
@@ -311,9 +344,16 @@ static void clear_all(struct stacks *s)
 	sampler_quiesce(s->config.sampler, NULL);
 	unwinder_drain(s->kernel, taker(s, &t));
 	unwinder_take_snapshots(s->kernel, &t);
+	stack_waiting_end(s->waiting);
 	file_slots_clear(s->names);
 	stack_files_clear(s->files);
 	sampler_unwind(s->config.sampler, s->pace.period);
+}
+
+void stacks_take_tables(struct stacks *s)
+{
+	s->waiting_ns += stack_files_take(s->files);
+	stack_waiting_retry(s->waiting);
 }
 
 void stacks_take_waiting(struct stacks *s)
@@ -343,12 +383,34 @@ void stacks_drain(struct stacks *s, uint64_t now_ns)
 	unwinder_drain(s->kernel, taker(s, &t));
 	stack_counts_age(s->counts);
 	renew_codes(s);
+	stacks_take_tables(s);
 	stacks_take_waiting(s);
 	unwinder_count(s->kernel, &c);
 	if (pace_update(&s->pace, c.stacks, c.spent_ns))
 		sampler_unwind(s->config.sampler, s->pace.period);
-	stack_files_keep(s->files);
 	s->next_ns = now_ns + DRAIN_NS;
+}
+
+void stacks_finish(struct stacks *s)
+{
+	uint64_t end_ns = clock_monotonic_ns() + WAITING_FINISH_NS, now_ns;
+	struct pollfd tables = {.fd = stack_files_fd(s->files), .events = POLLIN};
+
+	while (stack_waiting_count(s->waiting) && (now_ns = clock_monotonic_ns()) < end_ns) {
+		poll(&tables, 1, (int)((end_ns - now_ns) / 1000000 + 1));
+		stacks_take_tables(s);
+	}
+	stack_waiting_end(s->waiting);
+}
+
+uint64_t stacks_oldest_ns(const struct stacks *s)
+{
+	return stack_waiting_oldest_ns(s->waiting);
+}
+
+int stacks_tables_fd(const struct stacks *s)
+{
+	return stack_files_fd(s->files);
 }
 
 int stacks_poll_fd(const struct stacks *s, uint64_t now_ns)
@@ -393,6 +455,7 @@ void stacks_read_status(const struct stacks *s, struct stacks_status *ret)
 		.derived_rows = files.derived_rows,
 		.skipped_bytes = files.skipped_bytes,
 		.kept_tables = files.kept,
+		.late_tables = files.late,
 		.period = s->pace.period,
 	};
 	for (unsigned end = 0; end < WIRE_STACK_ENDS; end++)
@@ -433,4 +496,5 @@ void stacks_flush(struct stacks *s)
 	add(s, "stacks.tables.derived_rows", now.derived_rows, &before->derived_rows);
 	add(s, "stacks.tables.skipped_bytes", now.skipped_bytes, &before->skipped_bytes);
 	add(s, "stacks.tables.kept", now.kept_tables, &before->kept_tables);
+	add(s, "stacks.tables.late", now.late_tables, &before->late_tables);
 }

@@ -45,11 +45,20 @@ void stacks_free(struct stacks *s); /* after the sampler, whose program calls th
  * second. */
 int stacks_start(struct stacks *s, struct resolver *resolver, double hz);
 void stacks_begin_batch(struct stacks *s);
-/* Takes what was counted and loads the tables that were lacking. What processes did until now must
- * be known. */
+/* Takes what was counted and asks for the tables that were lacking. What processes did until now
+ * must be known. */
 void stacks_drain(struct stacks *s, uint64_t now_ns);
-/* Readable when a stack waits for its tables; -1 while it would be too soon for the next. What
- * follows is stacks_take_waiting, which wants the same as stacks_drain. */
+/* Readable when tables were made that stacks wait for. What follows is stacks_take_tables, which
+ * wants the same as stacks_drain. */
+int stacks_tables_fd(const struct stacks *s);
+void stacks_take_tables(struct stacks *s);
+/* After the last drain: those that wait still get their tables, but within 2 s. */
+void stacks_finish(struct stacks *s);
+/* When the first of them was taken; UINT64_MAX: none waits. Its process must be known until then.
+ */
+uint64_t stacks_oldest_ns(const struct stacks *s);
+/* Readable when a stack met a file without a table; -1 while it would be too soon for the next.
+ * What follows is stacks_take_waiting, which wants the same as stacks_drain. */
 int stacks_poll_fd(const struct stacks *s, uint64_t now_ns);
 void stacks_take_waiting(struct stacks *s);
 /* When it is no longer too soon; UINT64_MAX if it is not. */
@@ -66,8 +75,8 @@ struct stacks_status {
 	uint64_t finished; /* in user space, because their tables came too late */
 	uint64_t spent_ns; /* in the kernel */
 	uint64_t tables, table_bytes, memory_bytes, evicted, without_table;
-	uint64_t derived_rows, skipped_bytes, kept_tables; /* see stack_files.h */
-	uint32_t period;				   /* one in so many samples */
+	uint64_t derived_rows, skipped_bytes, kept_tables, late_tables; /* see stack_files.h */
+	uint32_t period;						/* one in so many samples */
 };
 void stacks_read_status(const struct stacks *s, struct stacks_status *ret);
 

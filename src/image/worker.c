@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <poll.h>
+#include <pthread.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
@@ -38,6 +39,10 @@ struct image_worker {
 	struct image_worker_stats stats;
 	int socket; /* -1: no child */
 	pid_t left[LEFT_MAX];
+	/* Held while the child is started or reaped, so that no other process is meant by its
+	 * number. */
+	pthread_mutex_t lock;
+	bool cancelled;
 };
 
 struct image_worker *image_worker_new(const struct image_worker_limits *limits)
@@ -47,6 +52,7 @@ struct image_worker *image_worker_new(const struct image_worker_limits *limits)
 	if (!w)
 		return NULL;
 	w->socket = -1;
+	pthread_mutex_init(&w->lock, NULL);
 	if (limits)
 		w->limits = *limits;
 	if (!w->limits.memory_bytes)
@@ -98,6 +104,7 @@ static int worker_stop(struct image_worker *w)
 
 	if (w->socket < 0)
 		return status;
+	pthread_mutex_lock(&w->lock);
 	/* One whose end is closed may be dying right now: its own status says more than a kill. */
 	poll(&p, 1, 0);
 	if (child_ended(w->stats.pid, p.revents & POLLHUP ? DYING_NS : 0, &status))
@@ -115,7 +122,17 @@ out:
 	close(w->socket);
 	w->socket = -1;
 	w->stats.pid = 0;
+	pthread_mutex_unlock(&w->lock);
 	return status;
+}
+
+void image_worker_cancel(struct image_worker *w)
+{
+	pthread_mutex_lock(&w->lock);
+	w->cancelled = true;
+	if (w->stats.pid)
+		kill(w->stats.pid, SIGKILL);
+	pthread_mutex_unlock(&w->lock);
 }
 
 void image_worker_idle(struct image_worker *w)
@@ -129,6 +146,7 @@ void image_worker_free(struct image_worker *w)
 	if (!w)
 		return;
 	image_worker_idle(w);
+	pthread_mutex_destroy(&w->lock);
 	free(w);
 }
 
@@ -178,11 +196,14 @@ static int worker_start(struct image_worker *w, struct diag *diag)
 				 left);
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair))
 		return diag_fail(diag, errno, "cannot start the image worker: %s", strerror(errno));
-	int r = worker_spawn(pair[1], &w->limits, &w->stats.pid);
+	pthread_mutex_lock(&w->lock);
+	int r = w->cancelled ? -ECANCELED : worker_spawn(pair[1], &w->limits, &w->stats.pid);
+	if (r)
+		w->stats.pid = 0;
+	pthread_mutex_unlock(&w->lock);
 	close(pair[1]);
 	if (r) {
 		close(pair[0]);
-		w->stats.pid = 0;
 		return diag_fail(diag, -r, "cannot start the image worker (/proc/self/exe): %s",
 				 strerror(-r));
 	}

@@ -44,6 +44,8 @@ struct image_worker_limits {
 struct image_worker *image_worker_new(const struct image_worker_limits *limits /* or NULL */);
 void image_worker_free(struct image_worker *w);
 void image_worker_idle(struct image_worker *w); /* ends the child, to give its memory back */
+/* From any thread: the request that is made, and all after it, fail soon. */
+void image_worker_cancel(struct image_worker *w);
 
 struct image_worker_stats {
 	uint64_t requests; /* that were given to a child */

@@ -22,8 +22,7 @@ while (process.cpuUsage().user < 4e6)
 console.log(sum);
 EOF
 mkdir cache
-export XDG_CACHE_HOME=$PWD/cache
-unset CACHE_DIRECTORY
+export CACHE_DIRECTORY=$PWD/cache
 for run in first next; do
 	record "$run" --no-edges -F 100 -- node work.js
 	expect "$run: no stack ends for want of a rule" "$run.db" "from stack_reader import Stacks

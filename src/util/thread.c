@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#include "util/thread.h"
+
+#include <signal.h>
+#include <time.h>
+
+int thread_start(pthread_t *ret, void *(*f)(void *arg), void *arg)
+{
+	sigset_t all, before;
+	int r;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	r = pthread_create(ret, NULL, f, arg);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return -r;
+}
+
+void thread_begin_condition(pthread_cond_t *c)
+{
+	pthread_condattr_t monotonic;
+
+	pthread_condattr_init(&monotonic);
+	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+	pthread_cond_init(c, &monotonic);
+	pthread_condattr_destroy(&monotonic);
+}
