@@ -6,6 +6,10 @@
 #include <string.h>
 #include "image/unwind_walk.h"
 
+/* Behind the copy this is still the stack; what is further off, no frame is as large as to reach.
+ */
+#define PAST_BYTES (16u << 20)
+
 /* Where a frame is. */
 struct spot {
 	const struct mapping *mapping; /* kept as long as its process is not forgotten */
@@ -72,7 +76,7 @@ static int read_memory(void *arg, void *to, uint32_t size, uint64_t address)
 	}
 	if (find_spot(r, address) && r->spot.slot)
 		return stack_files_read(r->files, r->spot.slot, file_offset(r, address), to, size);
-	r->past |= address > s->begin && !r->spot.mapping;
+	r->past |= at < PAST_BYTES && !r->spot.mapping;
 	return -EFAULT;
 }
 
