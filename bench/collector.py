@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
 """CPU time of the collector per 1000 samples against perf record -a at the same event and rate, as
-the rate and the number of processes grow, while processes live long and while they come and go."""
+the rate and the number of processes grow, while processes live long and while they come and go. As
+it comes, with stacks; and without, which is what perf does here."""
 import os
 import shutil
 import sys
@@ -10,7 +11,8 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib
 import measure  # pylint: disable=wrong-import-position
 
 BUILD, TMP, QUICK = measure.arguments()
-KINDS = ["culprit", "perf"] + ([] if QUICK else ["perf -z"])
+OURS = ["culprit", "culprit --no-stacks"]
+KINDS = OURS + ["perf"] + ([] if QUICK else ["perf -z"])
 SECONDS, REPEAT = (3, 1) if QUICK else (4, 3)
 
 
@@ -36,10 +38,11 @@ def compare(load, hz, kinds, repeat=REPEAT):
 
 def show(name, found, goal, fields):
     for field, meaning in fields:
-        for other in list(found)[1:]:
-            measure.row(f"{meaning} per 1000 samples, {name}", "us",
-                        measure.median(found["culprit"], field), other,
-                        measure.median(found[other], field), goal)
+        for ours in OURS:
+            for other in list(found)[len(OURS):]:
+                measure.row(f"{meaning} per 1000 samples, {name}{ours.removeprefix('culprit')}",
+                            "us", measure.median(found[ours], field), other,
+                            measure.median(found[other], field), goal)
     measure.note(f"{name}: sampling thread, us per 1000 samples: " + "; ".join(
         f"{kind} {measure.spread([r.main for r in runs])}" for kind, runs in found.items()))
     crashed = [kind for kind, runs in found.items() if not all(r.ok for r in runs)]
@@ -77,7 +80,7 @@ def main():
         show(f"20 processes, {hz} Hz", found, "0.1 of perf's",
              ALL)
     for processes in [1, 1000] if QUICK else [1, 100, 1000]:
-        show(f"{processes} processes, 4000 Hz", compare(work(processes), 4000, KINDS[:2], 1 if QUICK else 2),
+        show(f"{processes} processes, 4000 Hz", compare(work(processes), 4000, KINDS[:3], 1 if QUICK else 2),
              "0.1 of perf's", STEADY)
     show("compilers, 4000 Hz", compare(COMPILE, 4000, KINDS), "0.1 of perf's", ALL)
 

@@ -114,9 +114,9 @@ class Load:
 
 
 def collector_argv(kind, build, hz, out):
-    if kind == "culprit":
+    if kind.startswith("culprit"):
         return [os.path.join(build, "culprit"), "record", "-a", "-q", "-e", EVENT, "-F", str(hz),
-                "-o", out]
+                "-o", out] + kind.split()[1:]
     # -B: reading build-ids from each file at the end is left out of perf's bill, not out of ours.
     return ["perf", "record", "-a", "-q", "-B", "-e", EVENT, "-F", str(hz), "-o", out] + \
         (["-z"] if kind == "perf -z" else [])
@@ -162,7 +162,7 @@ class Run:
                  f"{self.whole_samples:.0f} were due")
 
     def begun(self):
-        if self.kind != "culprit":
+        if not self.kind.startswith("culprit"):
             return os.path.exists(self.out)
         with open(self.out + ".log", encoding="utf-8", errors="replace") as f:
             return "culprit:" in f.read()

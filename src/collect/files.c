@@ -443,18 +443,22 @@ static void hold(struct files *f, struct mapped_file *file, int fd)
 	}
 }
 
-/*
- * A file that nobody has changed for a while is looked at once a second, not at each of the
- * mappings that thousands of short processes make of the same libraries. The price: what is written
- * over an old library in place is known as what it was for up to a second.
- */
+/* When it was read, nobody had changed it for a while. */
 static bool is_settled(const struct mapped_file *file)
 {
-	uint64_t wall = clock_wall_ns();
 	int64_t changed_ns = file->changed.s * 1000000000 + file->changed.ns;
 
-	return file->state == FILE_ELF && (int64_t)wall - changed_ns > SETTLED_NS &&
-	       wall - file->looked_ns < LOOK_NS;
+	return file->state == FILE_ELF && (int64_t)file->looked_ns - changed_ns > SETTLED_NS;
+}
+
+/*
+ * A settled file is looked at once a second, not for each of the mappings that thousands of short
+ * processes make of the same libraries. The price: what is written over an old library in place is
+ * known as what it was for up to a second.
+ */
+static bool was_just_seen(const struct mapped_file *file)
+{
+	return is_settled(file) && clock_wall_ns() - file->looked_ns < LOOK_NS;
 }
 
 static bool is_final(const struct mapped_file *file)
@@ -512,7 +516,7 @@ struct mapped_file *files_resolve(struct files *f, struct mapped_file *file, pid
 
 	if (file_is_pending(file))
 		file = take_newest(f, file);
-	if (is_final(file) || is_settled(file) ||
+	if (is_final(file) || was_just_seen(file) ||
 	    (file_is_pending(file) && clock_wall_ns() < file->again_ns))
 		return file;
 	if (is_as_read(file)) {
@@ -549,7 +553,8 @@ struct mapped_file *files_resolve(struct files *f, struct mapped_file *file, pid
 struct mapped_file *files_meet(struct files *f, struct mapped_file *file, pid_t pid, uint64_t start,
 			       uint64_t end, uint64_t born_ns)
 {
-	if (file->state == FILE_UNRESOLVED || file->name.build_id_size == 0)
+	/* One that is known and settled will be there when a sample falls into it, if any does. */
+	if (file->state == FILE_UNRESOLVED || (file->name.build_id_size == 0 && !is_settled(file)))
 		return files_resolve(f, file, pid, start, end, born_ns);
 	return file;
 }

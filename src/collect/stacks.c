@@ -20,9 +20,13 @@
 
 #define LOOKS_A_DRAIN 64
 /* Longer than any tick of the session, which drains too: so this wakes nobody. */
-#define DRAIN_NS     600000000ull
-#define DISTINCT_MAX 16384 /* stacks between two drains */
-#define EARLY_MAX    64
+#define DRAIN_NS 600000000ull
+/* Stacks between two drains: at least, at most, and for each CPU. Each drain looks at all the
+ * places of so many. */
+#define DISTINCT_LEAST 4096
+#define DISTINCT_MOST  16384
+#define DISTINCT_A_CPU 256
+#define EARLY_MAX      64
 /* The rings: at least, and for each CPU. */
 #define RING_BYTES	   (512u << 10)
 #define SNAPSHOT_BYTES	   (1u << 20)
@@ -86,16 +90,21 @@ static int give_slot(void *arg, const struct mapping *m, pid_t pid, uint32_t *re
 	return stack_files_give(s->files, m, pid, ret);
 }
 
-/* A power of two, as a ring is. */
-static uint32_t ring_bytes(uint32_t least, uint32_t each)
+/* A power of two, as rings and tables are. */
+static uint32_t for_cpus(uint32_t least, uint32_t each, uint32_t most)
 {
 	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
 	uint64_t wanted = (uint64_t)(cpus > 0 ? cpus : 1) * each;
-	uint32_t bytes = least;
+	uint32_t size = least;
 
-	while (bytes < wanted && bytes < RING_BYTES_MAX)
-		bytes *= 2;
-	return bytes;
+	while (size < wanted && size < most)
+		size *= 2;
+	return size;
+}
+
+static uint32_t ring_bytes(uint32_t least, uint32_t each)
+{
+	return for_cpus(least, each, RING_BYTES_MAX);
 }
 
 static stack_waiting_go_on go_on;
@@ -108,7 +117,7 @@ static int open_kernel(struct stacks *s, struct diag *diag)
 	struct unwinder_config config = {
 		.files = FILE_SLOTS_MAX,
 		.rows = (uint32_t)((bytes + chunk - 1) / chunk * WIRE_UNWIND_CHUNK_ROWS),
-		.stacks = DISTINCT_MAX,
+		.stacks = for_cpus(DISTINCT_LEAST, DISTINCT_A_CPU, DISTINCT_MOST),
 		.ring_bytes = ring_bytes(RING_BYTES, RING_CPU_BYTES),
 		.snapshot_bytes = ring_bytes(SNAPSHOT_BYTES, SNAPSHOT_CPU_BYTES),
 		.codes = CODES_MAX,
@@ -123,7 +132,7 @@ static int open_kernel(struct stacks *s, struct diag *diag)
 	if (r)
 		return r;
 	files.kernel = s->kernel;
-	s->counts = stack_counts_new(2 * DISTINCT_MAX);
+	s->counts = stack_counts_new(2 * (size_t)config.stacks);
 	s->scripts = scripts_new();
 	s->codes = s->scripts ? python_codes_new(s->scripts) : NULL;
 	s->waiting = stack_waiting_new(WAITING_BYTES, go_on, is_pending, s);
