@@ -86,8 +86,8 @@ bool file_is_other(const struct mapped_file *file, uint32_t kernel_device, uint6
 /* Whether it may be known what it is when files_resolve is called once more. */
 bool file_is_pending(const struct mapped_file *file);
 /* The same for a mapping that was just made, if its file was never seen before, or is not named by
- * its content and was changed lately: it may be gone, or another, when the first sample is resolved.
- * Keeps it open if it is of a kind that does not last. */
+ * its content and was changed lately: it may be gone, or another, when the first sample is
+ * resolved. Keeps it open if it is of a kind that does not last. */
 struct mapped_file *files_meet(struct files *f, struct mapped_file *file, pid_t pid, uint64_t start,
 			       uint64_t end, uint64_t born_ns);
 /* The offset in the image of a file offset. False when no segment has it. */
