@@ -308,6 +308,18 @@ static int add_stack(void *arg, const char *epoch, const struct db_stack_item *s
 	return r == -ENOSPC ? -E2BIG : r;
 }
 
+static int show_raw(void *arg, const char *epoch, const struct db_raw_item *r)
+{
+	const struct db_profile p = {
+		.image = r->image, .image_path = r->path.data, .image_path_size = r->path.size};
+	struct query *q = arg;
+
+	if (!match_event(q, r->event) || !match_image(q, &p) ||
+	    !match_subject(q, r->subject.data, r->subject.size))
+		return 0;
+	return q->raw(q->raw_arg, epoch, r);
+}
+
 /* Sums up by name; past the last place, under the last name. */
 static int add_counter(struct query *q, struct query_counter *list, size_t room, size_t *count,
 		       const char *name, uint64_t value)
@@ -427,6 +439,7 @@ struct db_visitor query_visitor(struct query *q)
 		.want = want_profile,
 		.rows = add_rows,
 		.stack = q->stack ? add_stack : NULL,
+		.raw = q->raw ? show_raw : NULL,
 		.counter = take_counter,
 		.fact = take_fact,
 		.damage = take_damage,

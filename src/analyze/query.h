@@ -123,6 +123,9 @@ struct query {
 	/* To be set before query_read by whoever wants stacks. 0, or a negative errno to end it. */
 	int (*stack)(void *arg, const struct query_stack *s);
 	void *stack_arg;
+	/* The same for raw records, of which only those that are selected are shown. */
+	int (*raw)(void *arg, const char *epoch, const struct db_raw_item *r);
+	void *raw_arg;
 
 	/* Its own business. */
 	const struct query_selection *selection;

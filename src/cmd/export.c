@@ -12,6 +12,7 @@ enum {
 	OPTION_CODE = INSIGHTS_OPTION_END,
 	OPTION_STACKS = OPTION_CODE + EXPORT_CODES,
 	OPTION_XML = OPTION_STACKS + EXPORT_STACKS,
+	OPTION_RAW,
 };
 
 static const struct cmd_option options[] = {
@@ -22,6 +23,7 @@ static const struct cmd_option options[] = {
 	{"callgrind", OPTION_STACKS + EXPORT_CALLGRIND, "FILE",
 	 "stacks, for callgrind_annotate and KCachegrind"},
 	{"xml", OPTION_XML, "FILE", "samples by load module, file, function and line"},
+	{"raw", OPTION_RAW, "FILE", "what the processor said of single samples, as JSON lines"},
 	{"counts", OPTION_CODE + EXPORT_COUNTS, "FILE", "executions of an image's basic blocks"},
 	{"bolt-fdata", OPTION_CODE + EXPORT_FDATA, "FILE", "for llvm-bolt -data; needs symbols"},
 	{"bolt-preaggregated", OPTION_CODE + EXPORT_PREAGGREGATED, "FILE", "for perf2bolt -pa"},
@@ -43,7 +45,7 @@ const struct cmd_spec cmd_export_spec = {
 
 struct export_options {
 	struct insights_session session;
-	const char *code[EXPORT_CODES], *stacks[EXPORT_STACKS], *xml;
+	const char *code[EXPORT_CODES], *stacks[EXPORT_STACKS], *xml, *raw;
 	bool any_code, any_stacks;
 };
 
@@ -55,6 +57,8 @@ static int take_option(void *arg, int value, const char *text, struct diag *diag
 		return diag_fail(diag, EINVAL, "an export has a form of its own");
 	if (value == OPTION_XML) {
 		o->xml = text;
+	} else if (value == OPTION_RAW) {
+		o->raw = text;
 	} else if (value >= OPTION_STACKS && value < OPTION_XML) {
 		o->stacks[value - OPTION_STACKS] = text;
 		o->any_stacks = true;
@@ -114,7 +118,7 @@ static int check(const struct export_options *o, struct diag *diag)
 {
 	const struct report_options *report = &o->session.report;
 
-	if (!o->any_code && !o->any_stacks && !o->xml)
+	if (!o->any_code && !o->any_stacks && !o->xml && !o->raw)
 		return diag_fail(diag, EINVAL, "export what?");
 	if (o->any_code && report->function)
 		return diag_fail(diag, EINVAL, "an export for optimisers is of a whole image");
@@ -122,6 +126,9 @@ static int check(const struct export_options *o, struct diag *diag)
 		return diag_fail(diag, EINVAL,
 				 "stacks are exported whole: --function and --image are not for "
 				 "them");
+	if (o->raw && report->function)
+		return diag_fail(diag, EINVAL,
+				 "raw records are selected by --image, not by --function");
 	return 0;
 }
 
@@ -134,6 +141,8 @@ static int run(struct export_options *o, struct diag *diag)
 		r = export_stacks(report, o->stacks, diag);
 	if (!r && o->xml)
 		r = export_xml(report, o->xml, diag);
+	if (!r && o->raw)
+		r = export_raw(report, o->raw, diag);
 	if (!r && o->any_code)
 		r = export_code(&o->session, o->code, diag);
 	return r;

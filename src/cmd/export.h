@@ -5,7 +5,7 @@
 #include "cmd/insights.h"
 #include "util/buf.h"
 
-/* The three kinds of what `culprit export` writes, each to a file ("-": stdout); NULL: not asked.
+/* The kinds of what `culprit export` writes, each to a file ("-": stdout); NULL: not asked.
  */
 
 enum export_code {
@@ -31,6 +31,9 @@ int export_stacks(struct report_options *report, const char *const files[EXPORT_
 		  struct diag *diag);
 /* Of samples by line. */
 int export_xml(struct report_options *report, const char *file, struct diag *diag);
+
+/* Raw records of single samples. */
+int export_raw(struct report_options *report, const char *file, struct diag *diag);
 
 #define EXPORT_MAX_BYTES ((size_t)2 << 30)
 

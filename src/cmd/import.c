@@ -169,6 +169,9 @@ static void tell(const struct importing *i, const struct import_result *r)
 			"culprit: %llu stacks were unwound from copies, %llu of them to their "
 			"thread's start\n",
 			(unsigned long long)r->copies, (unsigned long long)r->copies_whole);
+	if (r->raws)
+		fprintf(stderr, "culprit: %llu raw records of single samples\n",
+			(unsigned long long)r->raws);
 	if (r->not_kept[0]) {
 		text_escape(kept, sizeof(kept), r->not_kept, strlen(r->not_kept));
 		fprintf(stderr, "culprit: not kept: %s\n", kept);

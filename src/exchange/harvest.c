@@ -14,6 +14,7 @@
 #define PLACES_MAX     (1u << 27)
 #define NAME_MAX_      1024
 #define PATH_MAX_      4096
+#define RAW_BYTES_MAX  ((size_t)1 << 30)
 #define NAME_BYTES_MAX 16384 /* of a function; DB names are no longer */
 
 struct event {
@@ -34,6 +35,8 @@ struct harvest {
 	struct map64 *lined;	 /* places that have lines */
 	struct tuples *counts;	 /* event, name; count */
 	struct tuples *fact_set; /* name, text */
+	struct buf raws;	 /* as they are saved */
+	uint32_t raw_count;
 	uint64_t start_ns, end_ns, duration_ns;
 };
 
@@ -65,6 +68,7 @@ struct harvest *harvest_new(void)
 	h->lined = map64_new(PLACES_MAX);
 	h->counts = tuples_new(NAMES_MAX);
 	h->fact_set = tuples_new(EVENTS_MAX);
+	buf_init(&h->raws, RAW_BYTES_MAX);
 	if (h->events && h->images && h->subjects && h->names && h->chains && h->places &&
 	    h->frames && h->samples && h->stacks && h->edges && h->symbols && h->lines &&
 	    h->lined && h->counts && h->fact_set)
@@ -92,6 +96,7 @@ void harvest_free(struct harvest *h)
 	map64_free(h->lined);
 	tuples_free(h->counts);
 	tuples_free(h->fact_set);
+	buf_free(&h->raws);
 	free(h);
 }
 
@@ -234,6 +239,32 @@ int harvest_edge(struct harvest *h, uint32_t event, uint32_t from, uint32_t to, 
 	return tuples_add(h->edges, event, pack(from, to), count, NULL);
 }
 
+/* They are nearly all different, so nothing is added up here. */
+int harvest_raw(struct harvest *h, const struct harvest_raw *raw)
+{
+	struct buf *b = &h->raws;
+	size_t before = b->size;
+
+	if (h->raw_count == HARVEST_RAWS_MAX)
+		return -E2BIG;
+	buf_append_varint(b, raw->event);
+	buf_append_varint(b, raw->subject);
+	buf_append_varint(b, raw->place);
+	buf_append_varint(b, (uint32_t)(raw->target + 1));
+	buf_append_varint(b, raw->form.kind);
+	buf_append_varint(b, raw->form.caps);
+	buf_append_varint(b, raw->form.mask);
+	for (unsigned i = 0; i < db_raw_values(&raw->form); i++)
+		buf_append_varint(b, raw->values[i]);
+	if (b->error == -EFBIG) { /* full: as if there were no more */
+		b->error = 0;
+		b->size = before;
+		return -E2BIG;
+	}
+	h->raw_count += !b->error;
+	return b->error;
+}
+
 int harvest_count(struct harvest *h, uint32_t event, const char *name, uint64_t value)
 {
 	uint32_t text;
@@ -342,4 +373,6 @@ void harvest_save(const struct harvest *h, struct buf *out)
 	save_tuples(h->samples, true, out);
 	save_tuples(h->stacks, true, out);
 	save_tuples(h->edges, true, out);
+	buf_append_varint(out, h->raw_count);
+	buf_append(out, h->raws.data, h->raws.size);
 }

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include "db/batch.h"
 #include "util/buf.h"
 #include "util/identity.h"
 
@@ -76,6 +77,14 @@ int harvest_stack(struct harvest *h, uint32_t event, uint32_t subject, uint32_t 
 		  uint64_t count);
 /* Control went so often from one place to another. */
 int harvest_edge(struct harvest *h, uint32_t event, uint32_t from, uint32_t to, uint64_t count);
+struct harvest_raw {
+	uint32_t event, subject, place, target; /* target: HARVEST_NONE where there is none */
+	struct db_raw_form form;
+	uint64_t values[DB_RAW_VALUES_MAX];
+};
+#define HARVEST_RAWS_MAX (1u << 22)
+/* Adds a record of one sample: see db_batch_raw. -E2BIG past HARVEST_RAWS_MAX, -ENOMEM. */
+int harvest_raw(struct harvest *h, const struct harvest_raw *raw);
 /* Adds to a counter of an event or, with HARVEST_NONE, of the whole. */
 int harvest_count(struct harvest *h, uint32_t event, const char *name, uint64_t value);
 int harvest_fact(struct harvest *h, const char *name, const char *value, size_t size);

@@ -59,7 +59,7 @@ struct import_target {
 
 struct import_result {
 	char epoch[64], machine[256];
-	uint64_t samples, stacks, edges, lost, unknown;
+	uint64_t samples, stacks, edges, raws, lost, unknown;
 	uint64_t copies, copies_whole; /* copied stacks; unwound to their thread's start */
 	char not_kept[512]; /* what the file holds that a database has no place for, or "" */
 	uint32_t images, images_found; /* with samples; of these, whose file is at hand */

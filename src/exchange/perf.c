@@ -35,6 +35,9 @@ static void tell_event(struct perf *p, struct perf_attr *a)
 	harvest_count(p->harvest, a->event, "unknown.guest", a->guest);
 	harvest_count(p->harvest, a->event, "weights", a->weights);
 	harvest_count(p->harvest, a->event, "weights.sum", a->weight_sum);
+	harvest_count(p->harvest, a->event, "raw.records", a->raws);
+	harvest_count(p->harvest, a->event, "raw.physical_left_out", a->raw_physical);
+	harvest_count(p->harvest, a->event, "raw.elsewhere", a->raw_elsewhere);
 }
 
 /* What is lost, then what was odd, then what has no place in a database. */
@@ -66,7 +69,10 @@ static void tell_counters(struct perf *p)
 	count(p, "branches.taken", c->branches);
 	count(p, "branches.unplaced", c->branches_unplaced);
 	count(p, "not_kept.aux_bytes", c->aux_bytes);
-	count(p, "not_kept.raw", c->raw);
+	count(p, "not_kept.raw_of_other_events", c->raw_other_event);
+	count(p, "not_kept.raw_of_unknown_pmu", c->raw_unknown_pmu);
+	count(p, "not_kept.raw_malformed", c->raw_malformed);
+	count(p, "not_kept.raw_too_many", c->raw_too_many);
 	count(p, "not_kept.raw_bytes", c->raw_bytes);
 	count(p, "not_kept.data_addresses", c->addresses);
 	count(p, "not_kept.physical_addresses", c->phys_addresses);

@@ -22,6 +22,7 @@
  *   perf_order.c	records in order of time
  *   perf_world.c	processes and what is mapped where: from an address to a place
  *   perf_sample.c	a sample, taken apart and counted
+ *   perf_raw.c		what the processor itself wrote about a sample
  *   perf_stack.c	the way out of a stack whose copy came with a sample
  *   perf_record.c	every other record
  */
@@ -60,6 +61,9 @@ struct perf_attr {
 	uint64_t samples, units;
 	uint64_t unknown_process, unknown_mapping, unknown_kernel, guest;
 	uint64_t weights, weight_sum;
+	uint64_t raws;		/* raw records that are kept... */
+	uint64_t raw_physical;	/* ...of which the physical address is left out */
+	uint64_t raw_elsewhere; /* ...which name another place than their sample's */
 };
 
 /* Memory that records stand in until they have had their turn. */
@@ -88,8 +92,9 @@ struct perf_world;
 /* What the file has that the database has no place for, and what went wrong. */
 struct perf_counters {
 	uint64_t records, late, unordered, malformed, unknown_id;
-	uint64_t lost, lost_samples, lost_malformed, throttled, aux_bytes, raw, raw_bytes,
-		addresses, reads;
+	uint64_t lost, lost_samples, lost_malformed, throttled, aux_bytes, addresses, reads;
+	/* Raw data that is not kept, by the reason, and its bytes. */
+	uint64_t raw_other_event, raw_unknown_pmu, raw_malformed, raw_too_many, raw_bytes;
 	uint64_t copies, copies_not_unwound, copies_cut, copies_no_file, ends[WIRE_STACK_ENDS];
 	uint64_t stacks_cut, transactions, phys_addresses, unknown_records;
 	uint64_t branch_stacks, branches, branches_unplaced, text_pokes;
@@ -113,6 +118,8 @@ struct perf {
 	uint64_t kernel_link;	    /* where the linker puts the kernel's _text */
 	uint64_t file_key;	    /* tells this recording from another */
 	bool is_other_arch;	    /* than x86-64 */
+	bool pmus_known;	    /* the file says which PMU has which type */
+	uint32_t ibs_type[DB_RAW_IBS_FETCH + 1]; /* by kind of record; 0: there is none */
 	const struct reading *in;
 	struct perf_code *code; /* by the number of an image: what stacks are followed by */
 	size_t code_count;
@@ -161,6 +168,18 @@ void perf_record_take(struct perf *p, const uint8_t *record, size_t size);
 void perf_sample_take(struct perf *p, const uint8_t *record, size_t size);
 /* It, or another record, will be taken soon. */
 void perf_sample_expect(struct perf *p, const uint8_t *record, size_t size);
+
+/* perf_raw.c */
+struct perf_raw { /* of a sample that is counted */
+	const uint8_t *at;
+	size_t size;
+	uint64_t address;
+	uint32_t pid, subject, place;
+};
+/* Keeps it, or counts why not. 0 or an error of the harvest. */
+int perf_raw_take(struct perf *p, struct perf_attr *a, const struct perf_raw *raw);
+/* The file's table of PMUs has this one. */
+void perf_raw_pmu(struct perf *p, uint32_t type, const char *name, size_t size);
 
 /* perf_stack.c */
 struct perf_copy { /* of the registers and the stack of a process */

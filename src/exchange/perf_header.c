@@ -26,6 +26,7 @@ enum feature {
 	FEATURE_CPUID,
 	FEATURE_CMDLINE = 11,
 	FEATURE_EVENT_DESC,
+	FEATURE_PMU_MAPPINGS = 16,
 	FEATURE_CLOCK_DATA = 29,
 };
 
@@ -289,6 +290,20 @@ static void take_names(struct perf *p, struct cursor *c)
 	}
 }
 
+static void take_pmus(struct perf *p, struct cursor *c)
+{
+	uint32_t pmus = cursor_u32(c);
+
+	for (uint32_t i = 0; i < pmus && !c->error; i++) {
+		uint32_t type = cursor_u32(c);
+		size_t size;
+		const char *name = take_string(c, &size);
+
+		if (!c->error)
+			perf_raw_pmu(p, type, name, size);
+	}
+}
+
 static void take_build_ids(struct perf *p, const uint8_t *data, size_t size)
 {
 	for (size_t at = 0; at + 8 <= size;) {
@@ -392,6 +407,9 @@ void perf_header_feature(struct perf *p, unsigned feature, const uint8_t *data, 
 		break;
 	case FEATURE_EVENT_DESC:
 		take_names(p, &c);
+		break;
+	case FEATURE_PMU_MAPPINGS:
+		take_pmus(p, &c);
 		break;
 	case FEATURE_CLOCK_DATA:
 		cursor_u64(&c); /* version and number of the clock */

@@ -24,6 +24,8 @@ struct sample {
 	uint64_t chain_count, branch_count;
 	struct perf_copy copy;
 	enum perf_mode mode;
+	const uint8_t *raw; /* only of events that have it */
+	uint32_t raw_size;
 };
 
 /* Bytes of the counts that come with PERF_SAMPLE_READ. */
@@ -144,11 +146,8 @@ static int take_more(struct perf *p, struct cursor *c, const struct perf_attr *a
 		s->chain = take_list(c, 8, s->chain_count);
 	}
 	if (t & PERF_SAMPLE_RAW) {
-		uint32_t size = cursor_u32(c);
-
-		p->counters.raw++;
-		p->counters.raw_bytes += size;
-		take_list(c, 1, size);
+		s->raw_size = cursor_u32(c);
+		s->raw = take_list(c, 1, s->raw_size);
 	}
 	if (t & PERF_SAMPLE_BRANCH_STACK)
 		take_branches(c, a, s);
@@ -334,6 +333,19 @@ static int add_branches(struct perf *p, const struct perf_attr *a, const struct 
 	return r ? r : harvest_edge(p->harvest, a->event, place, HARVEST_NONE, 1);
 }
 
+static int add_raw(struct perf *p, struct perf_attr *a, const struct sample *s, uint32_t subject,
+		   uint32_t place)
+{
+	const struct perf_raw raw = {.at = s->raw,
+				     .size = s->raw_size,
+				     .address = s->ip,
+				     .pid = s->pid,
+				     .subject = subject,
+				     .place = place};
+
+	return s->raw_size ? perf_raw_take(p, a, &raw) : 0;
+}
+
 static int add_sample(struct perf *p, struct perf_attr *a, const struct sample *s)
 {
 	struct perf_sampled sampled = {.pid = s->pid, .mode = s->mode, .address = s->ip};
@@ -362,6 +374,8 @@ static int add_sample(struct perf *p, struct perf_attr *a, const struct sample *
 		r = add_branches(p, a, s, place);
 	if (!r && a->sample_type & (PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_STACK_USER))
 		r = add_stack(p, a, s, subject, place);
+	if (!r && a->sample_type & PERF_SAMPLE_RAW)
+		r = add_raw(p, a, s, subject, place);
 	return r;
 }
 

@@ -110,13 +110,17 @@ static int batch_place(struct filling *f, uint32_t place, struct db_frame *ret, 
 	return r;
 }
 
-static int add_sample(struct filling *f, const struct store_count *c)
+static int add_sample(struct filling *f, size_t number)
 {
+	const struct store_count *c = &f->s->samples.at[number];
 	uint32_t event, subject, profile;
 	struct db_frame at;
 	bool outside;
-	int r = batch_event(f, c->event, &event);
+	int r;
 
+	if (!c->count)
+		return 0;
+	r = batch_event(f, c->event, &event);
 	if (!r)
 		r = batch_subject(f, c->second, &subject);
 	if (!r)
@@ -134,12 +138,16 @@ static int add_sample(struct filling *f, const struct store_count *c)
 	return r;
 }
 
-static int add_stack(struct filling *f, const struct store_count *c)
+static int add_stack(struct filling *f, size_t number)
 {
+	const struct store_count *c = &f->s->stacks.at[number];
 	struct db_frame frames[DB_STACK_MAX];
 	uint32_t event, subject, count = 0, at;
-	int r = batch_event(f, c->event, &event);
+	int r;
 
+	if (!c->count)
+		return 0;
+	r = batch_event(f, c->event, &event);
 	if (!r)
 		r = batch_subject(f, c->second, &subject);
 	for (at = c->third; at != HARVEST_NONE && count < DB_STACK_MAX; count++)
@@ -157,14 +165,18 @@ static int add_stack(struct filling *f, const struct store_count *c)
 	return r;
 }
 
-static int add_edge(struct filling *f, const struct store_count *c)
+static int add_edge(struct filling *f, size_t number)
 {
+	const struct store_count *c = &f->s->edges.at[number];
 	struct db_frame from = {.offset = DB_EDGE_START}, to = {.offset = DB_EDGE_END};
 	struct db_edge edge;
 	uint32_t event;
 	bool outside = false, also = false;
-	int r = batch_event(f, c->event, &event);
+	int r;
 
+	if (!c->count)
+		return 0;
+	r = batch_event(f, c->event, &event);
 	if (!r && c->second != HARVEST_NONE)
 		r = batch_place(f, c->second, &from, &outside);
 	if (!r && c->third != HARVEST_NONE)
@@ -184,23 +196,49 @@ static int add_edge(struct filling *f, const struct store_count *c)
 	return r;
 }
 
-static int add_list(struct filling *f, const struct store_list *list,
-		    int (*add)(struct filling *f, const struct store_count *c), struct diag *diag)
+static int add_raw(struct filling *f, size_t number)
 {
-	for (size_t i = 0; i < list->count; i++) {
+	const struct harvest_raw *h = &f->s->raws[number];
+	struct db_raw raw = {.target_image = DB_RAW_NO_TARGET, .form = h->form};
+	struct db_frame at, to;
+	int r = batch_event(f, h->event, &raw.event);
+
+	if (!r)
+		r = batch_subject(f, h->subject, &raw.subject);
+	if (!r)
+		r = batch_place(f, h->place, &at, NULL);
+	if (!r && h->target != HARVEST_NONE) {
+		r = batch_place(f, h->target, &to, NULL);
+		raw.target_image = to.image;
+		raw.target = to.offset;
+	}
+	if (r)
+		return r;
+	raw.image = at.image;
+	raw.offset = at.offset;
+	memcpy(raw.values, h->values, sizeof(raw.values));
+	r = db_batch_raw(f->batch, &raw, 1);
+	f->result->raws += r == 0;
+	return r;
+}
+
+/* Adds count entries of a list; when the batch is full it is written, and the entry added anew. */
+static int add_list(struct filling *f, size_t count, int (*add)(struct filling *f, size_t number),
+		    struct diag *diag)
+{
+	for (size_t i = 0; i < count; i++) {
 		int r = 0;
 
 		if (i % TELL_EACH == 0)
-			r = store_tell(f->target, "storing", i, list->count);
+			r = store_tell(f->target, "storing", i, count);
 		if (r)
 			return r;
-		r = list->at[i].count ? add(f, &list->at[i]) : 0;
-
+		r = add(f, i);
 		if (r == -ENOSPC) {
 			r = flush(f, diag);
 			if (r)
 				return r;
-			r = add(f, &list->at[i]);
+			r = add(f, i);
 		}
 		if (r)
 			return diag_fail(diag, -r, "cannot take the profile: %s", strerror(-r));
@@ -256,12 +294,14 @@ static int add_counters(struct filling *f)
 
 static int fill(struct filling *f, struct diag *diag)
 {
-	int r = add_list(f, &f->s->samples, add_sample, diag);
+	int r = add_list(f, f->s->samples.count, add_sample, diag);
 
 	if (!r)
-		r = add_list(f, &f->s->stacks, add_stack, diag);
+		r = add_list(f, f->s->stacks.count, add_stack, diag);
 	if (!r)
-		r = add_list(f, &f->s->edges, add_edge, diag);
+		r = add_list(f, f->s->edges.count, add_edge, diag);
+	if (!r)
+		r = add_list(f, f->s->raw_count, add_raw, diag);
 	if (r)
 		return r;
 	r = add_counters(f);

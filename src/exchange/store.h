@@ -94,8 +94,9 @@ struct store {
 	struct store_place *places;
 	struct store_lines *lines;
 	struct store_frame *frames;
+	struct harvest_raw *raws;
 	size_t string_count, event_count, subject_count, image_count, symbol_count, counter_count,
-		fact_count, place_count, line_count, frame_count;
+		fact_count, place_count, line_count, frame_count, raw_count;
 	struct store_list samples, stacks, edges;
 };
 

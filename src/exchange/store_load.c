@@ -216,6 +216,34 @@ static void take_edges(struct store *s, struct cursor *c)
 	}
 }
 
+/* A number of 32 bits. */
+static uint32_t take_u32(struct cursor *c)
+{
+	return take_index(c, (size_t)UINT32_MAX + 1);
+}
+
+static void take_raws(struct store *s, struct cursor *c)
+{
+	s->raws = take_list(s, c, 7, sizeof(*s->raws), &s->raw_count);
+	for (size_t i = 0; i < s->raw_count && !c->error; i++) {
+		struct harvest_raw *r = &s->raws[i];
+
+		r->event = take_index(c, s->event_count);
+		r->subject = take_index(c, s->subject_count);
+		r->place = take_index(c, s->place_count);
+		r->target = take_index(c, s->place_count + 1) - 1;
+		r->form.kind = take_u32(c);
+		r->form.caps = take_u32(c);
+		r->form.mask = take_u32(c);
+		if (db_raw_values(&r->form) > DB_RAW_VALUES_MAX) {
+			c->error = -EBADMSG;
+			return;
+		}
+		for (unsigned k = 0; k < db_raw_values(&r->form); k++)
+			r->values[k] = cursor_varint(c);
+	}
+}
+
 int store_load(struct store *s, const void *data, size_t size, struct diag *diag)
 {
 	struct cursor c = cursor_over(data, size);
@@ -234,6 +262,7 @@ int store_load(struct store *s, const void *data, size_t size, struct diag *diag
 	take_counts(s, &c, s->place_count, &s->samples);
 	take_counts(s, &c, s->frame_count, &s->stacks);
 	take_edges(s, &c);
+	take_raws(s, &c);
 	if (c.error == -ENOMEM)
 		return diag_fail(diag, ENOMEM, "out of memory");
 	return c.error || cursor_left(&c) ? refuse(diag) : 0;

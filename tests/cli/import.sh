@@ -55,7 +55,7 @@ same "has the same samples, too" "/none/first 12 0
 make_perf hardware hardware.data
 check_status "branch records, memory samples, raw data" 0 import hardware.data
 check_match "stacks and branches are counted" err ' 12 stacks, 24 branches;'
-check_match "what is not kept is said" err 'not kept: aux_bytes 1000, raw 12, raw_bytes 144, data_addresses 10'
+check_match "what is not kept is said" err 'not kept: aux_bytes 1000, raw_of_other_events 12, raw_bytes 336, data_addresses 10'
 check_match "the mean period is the event's" err 'cycles:pp: 8 samples, one in 6[0-9][0-9] on average'
 "$culprit" prof -i p.db >table.txt
 check_match "where memory accesses were served" table.txt 'mem-loads/: memory accesses, .*: l1 2, l2 1, ram_local 1$'

@@ -36,9 +36,10 @@ class Recording:
     def __init__(self, names, sample_type, period=1000):
         self.names, self.type, self.period = names, sample_type | IDENTIFIER | TIME | TID | IP, period
         self.records, self.registers = [], 0
+        self.types, self.pmus = {}, None  # by number of an event; names of PMUs by type
 
     def attr(self, number):
-        head = struct.pack("<IIQQQQQ", 0, 128, number, self.period, self.type, 0, 1 << 18)
+        head = struct.pack("<IIQQQQQ", self.types.get(number, 0), 128, number, self.period, self.type, 0, 1 << 18)
         return (head.ljust(80, b"\0") + struct.pack("<Q", self.registers)).ljust(128, b"\0")
 
     @staticmethod
@@ -83,7 +84,8 @@ class Recording:
             chain = more.get("chain", [])
             body += struct.pack(f"<Q{len(chain)}Q", len(chain), *chain)
         if self.type & RAW:
-            body += struct.pack("<I12s", 12, b"raw of an IB")
+            raw = more.get("raw", b"no data of IBS, or anybody's")
+            body += struct.pack("<I", more.get("raw_size", len(raw))) + raw
         if self.type & BRANCHES:
             branches = more.get("branches", [])
             body += struct.pack("<Q", len(branches))
@@ -130,6 +132,13 @@ class Recording:
             out += struct.pack("<Q", self.ident(number))
         return out
 
+    def mappings(self):
+        """Which PMU has which type (HEADER_PMU_MAPPINGS)."""
+        out = struct.pack("<I", len(self.pmus))
+        for kind, name in self.pmus.items():
+            out += struct.pack("<I", kind) + feature_text(name)
+        return out
+
     def file(self):
         """The form with a header that says where everything is."""
         ids = b"".join(struct.pack("<Q", self.ident(n)) for n in range(len(self.names)))
@@ -139,6 +148,8 @@ class Recording:
         data = b"".join(self.records)
         data_at = attrs_at + len(attrs)
         features = {3: feature_text("elsewhere"), 12: self.description()}
+        if self.pmus is not None:
+            features[16] = self.mappings()
         table, at = b"", data_at + len(data) + 16 * len(features)
         for number in sorted(features):
             table += struct.pack("<QQ", at, len(features[number]))
@@ -158,8 +169,12 @@ class Recording:
             out.append(struct.pack("<IHH", ATTR, 0, 8 + len(body)) + body)
             body = struct.pack("<QQ", 2, self.ident(number)) + text(name)
             out.append(struct.pack("<IHH", EVENT_UPDATE, 0, 8 + len(body)) + body)
-        body = struct.pack("<Q", 3) + feature_text("elsewhere")
-        out.append(struct.pack("<IHH", FEATURE, 0, 8 + len(body)) + body)
+        features = {3: feature_text("elsewhere")}
+        if self.pmus is not None:
+            features[16] = self.mappings()
+        for number, text_of in features.items():
+            body = struct.pack("<Q", number) + text_of
+            out.append(struct.pack("<IHH", FEATURE, 0, 8 + len(body)) + body)
         return b"".join(out + self.records)
 
 
@@ -208,6 +223,72 @@ def hardware():
              chain=[CONTEXT_KERNEL, TEXT + 0x1234, TEXT + 0x2000, CONTEXT_USER, 0x500500])
     r.aux(b"x" * 1000)
     r.sample(20, 0x500600, 301, chain=[])
+    return r
+
+
+# What AMD's processors say of a sample: capabilities, then registers, as Linux hands them out. No
+# such processor was at hand: the values are made up by the documents.
+ZEN4 = 0xfff
+RETIRED, TAKEN, MISPREDICTED, RIP_INVALID = 1 << 37, 1 << 35, 1 << 36, 1 << 38
+LOAD, STORE, MISS, LINEAR, PHYSICAL = 1, 2, 1 << 7, 1 << 17, 1 << 18
+
+
+def ibs_op(rip, caps=ZEN4, data=0, data2=0, data3=0, linear=0, physical=0, target=0, data4=0,
+           tag=40, done=10, count=None):
+    values = [0x3d09 | 0xe << 16 | 5 << 32, rip, done | tag << 16 | data, data2, data3, linear,
+              physical]
+    values += [target] if caps & 1 << 5 else []
+    values += [data4] if caps & 1 << 10 else []
+    values = (values + [0] * 8)[:count or len(values)]
+    return struct.pack(f"<I{len(values)}Q", caps, *values)
+
+
+def ibs_fetch(address, caps=ZEN4, latency=7, physical=0, extended=None, more=()):
+    control = 0x1000 | latency << 32 | 1 << 49 | 1 << 50 | (1 << 52 if physical else 0)
+    values = [control, address, physical, *([] if extended is None else [extended]), *more]
+    return struct.pack(f"<I{len(values)}Q", caps, *values)
+
+
+def instructions(mapped=True, names=("ibs_op//", "ibs_fetch//", "syscalls:sys_enter_read")):
+    """Samples of instructions one by one, and raw data of a tracepoint."""
+    r = Recording(list(names), RAW)
+    r.types = {0: 9, 1: 8, 2: 2}
+    if mapped:
+        r.pmus = {4: "cpu", 9: "ibs_op", 8: "ibs_fetch", 2: "tracepoint"}
+    program, at = 0x500000, 0x500100
+    r.kernel()
+    r.comm(20, "worker", 1)
+    r.mmap(20, program, 0x10000, 0x1000, "/none/program", 2, build_id=BUILD_ID)
+    r.sample(20, at, 100, raw=ibs_op(at, data3=LOAD | MISS | LINEAR | PHYSICAL | 3 << 22 | 321 << 32,
+                                     data2=2, linear=0x7ffd00001040, physical=0x12345040))
+    r.sample(20, at, 101, raw=ibs_op(at, data3=LOAD | LINEAR, linear=0x7ffd00001048, tag=700))
+    for time in 102, 103:  # equal; what is not valid is of other samples
+        r.sample(20, at + 4, time, raw=ibs_op(at + 4, data=RETIRED | TAKEN | MISPREDICTED,
+                                              target=program + 0x80, linear=0xbad, physical=0xbad))
+    r.sample(20, at + 8, 104, raw=ibs_op(at + 8, target=0xbad, data4=1))
+    r.sample(20, at + 12, 105, raw=ibs_op(0xbad, data=RIP_INVALID))
+    r.sample(20, at + 16, 106, raw=ibs_op(0x666, data=RETIRED, target=TEXT + 0x40))
+    r.sample(20, at + 20, 107, raw=ibs_op(at + 20, count=7))  # of a kernel that reads no more
+    r.sample(20, TEXT + 0x1234, 108, misc=KERNEL, raw=ibs_op(TEXT + 0x1234, data3=STORE))
+    r.sample(20, at, 200, event=1, raw=ibs_fetch(at, extended=77, physical=0x777100))
+    r.sample(20, at, 201, event=1, raw=ibs_fetch(at))
+    r.sample(20, at, 202, event=1, raw=ibs_fetch(at, caps=0x7ff, more=(1, 2)))  # before 5.12
+    r.sample(20, at, 300, event=2, raw=b"a system call's 20 b")
+    return r
+
+
+def liars():
+    """Raw data of IBS that is none: each costs itself alone."""
+    r = instructions()
+    at = 0x500200
+    whole = ibs_op(at)
+    for raw in (whole[:4], whole[:-1], whole + b"1234", whole + b"12345678", whole[:4 + 6 * 8],
+                ibs_op(at, caps=1, count=8), ibs_fetch(at, caps=1, extended=1)):
+        r.sample(20, at, 400, event=1 if raw[:4] == whole[:4] and len(raw) == 60 else 0, raw=raw)
+    r.sample(20, at, 401, raw=b"")
+    r.sample(20, at, 402, raw=whole, raw_size=len(whole) + 8)  # past the record's end
+    r.sample(20, at, 403, raw=whole, raw_size=2 ** 32 - 1)
+    r.sample(20, at, 404, raw=whole)
     return r
 
 
@@ -269,7 +350,10 @@ def copied(registers, program="/none/copied", leaf=0x401010, middle=0x401020, st
 
 def main():
     kind, path = sys.argv[1:3]  # NAME[-packed][-pipe]
-    makers = {"ordered": ordered, "hardware": hardware, "copied": lambda *a: copied(ALL, *a),
+    makers = {"instructions": instructions, "liars": liars,
+              "unmapped": lambda: instructions(False),
+              "unnamed": lambda: instructions(False, ("load", "fetch", "sys")),
+              "ordered": ordered, "hardware": hardware, "copied": lambda *a: copied(ALL, *a),
               "few": lambda *a: copied(1 << SP | 1 << PC, *a),
               "wide": lambda *a: copied(ALL | 1 << 40, *a),
               "blind": lambda *a: copied(1 << BP, *a),

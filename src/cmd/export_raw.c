@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "cmd/export.h"
+#include "cmd/output.h"
+#include "exchange/ibs.h"
+#include "image/symbols.h"
+#include "report/json_writer.h"
+
+/* culprit export --raw: the raw records of single samples, each a line of JSON. */
+
+#define LINE_MAX_BYTES	((size_t)64 << 10) /* names have limits, registers are few */
+#define WRITE_EACH	((size_t)1 << 20)
+#define SUBJECT_TEXT	(SUBJECT_MAX_BYTES + 2)
+#define REGISTER_NUMBER 16
+
+struct writing {
+	struct json_writer json;
+	struct image_finder *finder;
+	FILE *to;	      /* NULL: stdout */
+	struct image_id last; /* of the last record, whose symbols these are */
+	char *path;
+	const struct image_symbols *symbols; /* NULL: none are known */
+	uint64_t records;
+	int write_error; /* a negative errno; of stdout, which speaks for itself, CMD_FAILURE */
+};
+
+static void put_hex(struct json_writer *w, const char *key, uint64_t value)
+{
+	json_writer_key(w, key);
+	json_writer_address(w, value);
+}
+
+static void put_text(struct json_writer *w, const char *key, const char *text)
+{
+	json_writer_key(w, key);
+	json_writer_text(w, text);
+}
+
+/* An image and an address in it, of a path that is not terminated. */
+static int put_place(struct json_writer *w, const struct image_id *id, const struct db_bytes *path,
+		     uint64_t offset)
+{
+	char text[IMAGE_ID_TEXT_MAX], *name = strndup(path->size ? path->data : "", path->size);
+
+	if (!name)
+		return -ENOMEM;
+	image_id_format(id, text);
+	put_text(w, "image", name);
+	put_text(w, "build_id", text);
+	put_hex(w, "address", offset);
+	free(name);
+	return 0;
+}
+
+static void put_subject(struct json_writer *w, const struct db_bytes *subject)
+{
+	struct subject_pair pair;
+	char text[SUBJECT_TEXT];
+	size_t at = 0;
+
+	json_writer_key(w, "subject");
+	json_writer_open(w, '[');
+	while (subject_next(subject->data, subject->size, &at, &pair)) {
+		snprintf(text, sizeof(text), "%.*s=%.*s", (int)pair.key_size, pair.key,
+			 (int)pair.value_size, pair.value);
+		json_writer_text(w, text);
+	}
+	json_writer_close(w, ']');
+}
+
+/* Records come by image. */
+static const char *find_function(struct writing *o, const struct db_raw_item *r)
+{
+	const struct image_function *f;
+
+	if (!o->path || memcmp(&o->last, r->image, sizeof(o->last)) != 0) {
+		free(o->path);
+		o->path = strndup(r->path.size ? r->path.data : "", r->path.size);
+		o->last = *r->image;
+		if (!o->path || image_find_symbols(o->finder, r->image, o->path, &o->symbols, NULL))
+			o->symbols = NULL;
+	}
+	f = o->symbols ? image_symbols_find(o->symbols, r->offset) : NULL;
+	return f ? f->name : NULL;
+}
+
+static void put_registers(struct json_writer *w, const struct db_raw_item *r)
+{
+	unsigned at = 0;
+
+	json_writer_key(w, "registers");
+	json_writer_open(w, '{');
+	for (unsigned number = 0; number < 32; number++) {
+		const char *name = ibs_register_name(r->form.kind, number);
+		char unnamed[REGISTER_NUMBER];
+
+		if (!(r->form.mask >> number & 1))
+			continue;
+		snprintf(unnamed, sizeof(unnamed), "%u", number);
+		put_hex(w, name ? name : unnamed, r->values[at++]);
+	}
+	json_writer_close(w, '}');
+}
+
+/* What the registers mean, but for what is 0. */
+static void put_fields(struct json_writer *w, const struct db_raw_item *r)
+{
+	const struct ibs_field *fields;
+	uint64_t value;
+	size_t count;
+
+	fields = ibs_fields(r->form.kind, &count);
+	json_writer_key(w, "fields");
+	json_writer_open(w, '{');
+	for (size_t i = 0; i < count; i++)
+		if (ibs_field_get(&fields[i], &r->form, r->values, &value) && value) {
+			json_writer_key(w, fields[i].name);
+			json_writer_count(w, value);
+		}
+	json_writer_close(w, '}');
+}
+
+static void put_kind(struct json_writer *w, const struct db_raw_form *form)
+{
+	const char *kind = ibs_kind_name(form->kind);
+
+	json_writer_key(w, "kind");
+	if (kind)
+		json_writer_text(w, kind);
+	else
+		json_writer_count(w, form->kind);
+	put_hex(w, "caps", form->caps);
+}
+
+static int write_out(struct writing *o)
+{
+	struct buf *b = &o->json.buf;
+	int r = b->error;
+
+	errno = 0;
+	if (!r && !o->to)
+		r = cmd_write(b->data, b->size);
+	else if (!r && b->size && fwrite(b->data, b->size, 1, o->to) != 1)
+		r = errno ? -errno : -EIO;
+	buf_clear(b);
+	return o->write_error = r;
+}
+
+static int put_record(void *arg, const char *epoch, const struct db_raw_item *r)
+{
+	struct writing *o = arg;
+	struct json_writer *w = &o->json;
+	int error;
+
+	w->more = false;
+	json_writer_open(w, '{');
+	put_text(w, "epoch", epoch);
+	put_text(w, "event", r->event->name);
+	error = put_place(w, r->image, &r->path, r->offset);
+	put_text(w, "function", find_function(o, r));
+	put_subject(w, &r->subject);
+	json_writer_key(w, "count");
+	json_writer_count(w, r->count);
+	put_kind(w, &r->form);
+	if (r->target_image && !error) {
+		json_writer_key(w, "target");
+		json_writer_open(w, '{');
+		error = put_place(w, r->target_image, &r->target_path, r->target);
+		json_writer_close(w, '}');
+	}
+	put_registers(w, r);
+	put_fields(w, r);
+	json_writer_close(w, '}');
+	buf_append_u8(&w->buf, '\n');
+	o->records++;
+	if (!error && (w->buf.error || w->buf.size >= WRITE_EACH))
+		error = write_out(o);
+	return error;
+}
+
+static int read_records(struct export_source *s, struct writing *o, struct diag *diag)
+{
+	int r;
+
+	s->query->raw = put_record;
+	s->query->raw_arg = o;
+	r = query_read(s->query, s->reader, diag);
+	if (!r)
+		r = write_out(o);
+	if (!r && !o->records)
+		r = diag_fail(diag, ENODATA,
+			      "the selection has no raw records: culprit import keeps those of "
+			      "AMD's IBS (perf record --raw-samples -e ibs_op//)");
+	return r;
+}
+
+static int write_records(struct export_source *s, struct writing *o, const char *file,
+			 struct diag *diag)
+{
+	struct diag unsaid;
+	int r;
+
+	if (!strcmp(file, "-")) {
+		r = read_records(s, o, diag);
+		return o->write_error ? o->write_error : r;
+	}
+	o->to = output_open(file, diag);
+	if (!o->to)
+		return -EIO;
+	r = read_records(s, o, diag);
+	/* What else failed is in diag already. */
+	return output_close(o->to, file, r, r && !o->write_error ? &unsaid : diag);
+}
+
+int export_raw(struct report_options *report, const char *file, struct diag *diag)
+{
+	struct export_source s = {0};
+	struct writing o = {0};
+	int r = export_open(&s, report, QUERY_WHOLE, diag);
+
+	json_writer_init(&o.json, WRITE_EACH + LINE_MAX_BYTES);
+	o.finder = s.finder;
+	if (!r)
+		r = write_records(&s, &o, file, diag);
+	buf_free(&o.json.buf);
+	free(o.path);
+	export_close(&s);
+	return r;
+}

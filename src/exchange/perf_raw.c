@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#include "exchange/perf.h"
+
+#include <errno.h>
+#include <string.h>
+#include <linux/perf_event.h>
+#include "exchange/ibs.h"
+
+static const struct {
+	enum db_raw_kind kind;
+	const char *pmu;
+} pmus[] = {{DB_RAW_IBS_OP, "ibs_op"}, {DB_RAW_IBS_FETCH, "ibs_fetch"}};
+
+void perf_raw_pmu(struct perf *p, uint32_t type, const char *name, size_t size)
+{
+	p->pmus_known = true;
+	for (size_t i = 0; i < sizeof(pmus) / sizeof(*pmus); i++)
+		if (size == strlen(pmus[i].pmu) && !memcmp(name, pmus[i].pmu, size))
+			p->ibs_type[pmus[i].kind] = type;
+}
+
+/* Without the table of PMUs an event's name says whose it is, as perf writes it: "ibs_op/.../". */
+static bool is_named(const struct perf_attr *a, const char *pmu)
+{
+	size_t size = strlen(pmu);
+
+	return !strncmp(a->name, pmu, size) && a->name[size] == '/';
+}
+
+/* Whose raw data an event has. 0: of nothing that has a place in the database, and why is counted.
+ */
+static enum db_raw_kind kind_of(struct perf *p, const struct perf_attr *a)
+{
+	bool is_dynamic = a->type >= PERF_TYPE_MAX;
+
+	for (size_t i = 0; i < sizeof(pmus) / sizeof(*pmus) && is_dynamic; i++)
+		if (p->pmus_known ? p->ibs_type[pmus[i].kind] == a->type : is_named(a, pmus[i].pmu))
+			return pmus[i].kind;
+	if (is_dynamic && !p->pmus_known)
+		p->counters.raw_unknown_pmu++;
+	else
+		p->counters.raw_other_event++;
+	return 0;
+}
+
+static int add(struct perf *p, struct perf_attr *a, const struct perf_raw *raw,
+	       const struct ibs_record *record)
+{
+	struct harvest_raw out = {.event = a->event,
+				  .subject = raw->subject,
+				  .place = raw->place,
+				  .target = HARVEST_NONE,
+				  .form = record->form};
+	enum perf_mode mode = record->target >> 63 ? PERF_KERNEL : PERF_USER;
+	enum perf_found found;
+	int r = 0;
+
+	memcpy(out.values, record->values, sizeof(out.values));
+	if (record->target)
+		r = perf_world_place(p, raw->pid, mode, record->target, &out.target, &found);
+	if (!r)
+		r = harvest_raw(p->harvest, &out);
+	/* Of too many the rest is left out; the samples themselves are not. */
+	if (r == -E2BIG) {
+		p->counters.raw_too_many++;
+		p->counters.raw_bytes += raw->size;
+		return 0;
+	}
+	a->raws += r == 0;
+	a->raw_elsewhere += record->place && record->place != raw->address;
+	a->raw_physical += record->had_physical;
+	return r;
+}
+
+int perf_raw_take(struct perf *p, struct perf_attr *a, const struct perf_raw *raw)
+{
+	enum db_raw_kind kind = kind_of(p, a);
+	struct ibs_record record;
+
+	if (kind && !ibs_take(kind, raw->at, raw->size, &record))
+		return add(p, a, raw, &record);
+	p->counters.raw_malformed += kind != 0;
+	p->counters.raw_bytes += raw->size;
+	return 0;
+}

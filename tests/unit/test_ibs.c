@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+/* Raw data of AMD's IBS: which registers there are by size and capabilities, and what is kept. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+#include "exchange/ibs.h"
+
+#define BRNTRGT	     (1u << 5)
+#define RIPINVALID   (1u << 7)
+#define FETCHCTLEXTD (1u << 9)
+#define OPDATA4	     (1u << 10)
+
+/* Capabilities and registers that say their own number, but for those given. */
+struct raw {
+	uint32_t caps;
+	uint64_t registers[12];
+} __attribute__((packed));
+
+static struct raw make_raw(uint32_t caps)
+{
+	struct raw r = {.caps = caps};
+
+	for (uint64_t i = 0; i < 12; i++)
+		r.registers[i] = 0x100 + i;
+	return r;
+}
+
+static size_t bytes_of(size_t registers)
+{
+	return 4 + 8 * registers;
+}
+
+static uint64_t value_of(const struct ibs_record *r, unsigned number)
+{
+	unsigned below = (unsigned)__builtin_popcount(r->form.mask & ((1u << number) - 1));
+
+	assert_true(r->form.mask >> number & 1);
+	return r->values[below];
+}
+
+/* Which of 0 to 12 registers are taken, as bits. */
+static unsigned sizes_taken(enum db_raw_kind kind, uint32_t caps)
+{
+	struct raw raw = make_raw(caps);
+	struct ibs_record r;
+	unsigned taken = 0;
+
+	for (size_t i = 0; i <= sizeof(raw); i++) {
+		/* Of just that size, so that reading on is seen. */
+		void *copy = malloc(i + !i);
+		int error;
+
+		memcpy(copy, &raw, i);
+		error = ibs_take(kind, copy, i, &r);
+		free(copy);
+		assert_true(error == 0 || error == -EBADMSG);
+		if (error)
+			continue;
+		assert_int_equal((i - 4) % 8, 0);
+		taken |= 1u << (i - 4) / 8;
+		assert_true(db_raw_values(&r.form) <= DB_RAW_VALUES_MAX);
+		assert_int_equal(r.form.caps, caps);
+		assert_int_equal(r.form.kind, kind);
+	}
+	return taken;
+}
+
+static void sizes_go_by_capabilities(void **state)
+{
+	(void)state;
+	assert_int_equal(sizes_taken(DB_RAW_IBS_OP, 1), 1 << 7);
+	assert_int_equal(sizes_taken(DB_RAW_IBS_OP, 1 | BRNTRGT), 1 << 7 | 1 << 8);
+	assert_int_equal(sizes_taken(DB_RAW_IBS_OP, 1 | OPDATA4), 1 << 7 | 1 << 8);
+	assert_int_equal(sizes_taken(DB_RAW_IBS_OP, 1 | BRNTRGT | OPDATA4),
+			 1 << 7 | 1 << 8 | 1 << 9);
+	assert_int_equal(sizes_taken(DB_RAW_IBS_FETCH, 1), 1 << 3);
+	assert_int_equal(sizes_taken(DB_RAW_IBS_FETCH, 1 | FETCHCTLEXTD), 1 << 3 | 1 << 4);
+	assert_int_equal(sizes_taken(DB_RAW_IBS_FETCH, 1 | FETCHCTLEXTD | BRNTRGT | OPDATA4),
+			 1 << 3 | 1 << 4 | 1 << 5);
+}
+
+static void an_operation_keeps_what_it_means(void **state)
+{
+	struct raw raw = make_raw(1 | BRNTRGT | OPDATA4 | RIPINVALID);
+	struct ibs_record r;
+
+	(void)state;
+	raw.registers[IBS_OP_DATA] = 1ull << 37 | 700u << 16 | 12;
+	raw.registers[IBS_OP_DATA3] = 1ull << 17 | 1ull << 18 | 321ull << 32;
+	assert_int_equal(ibs_take(DB_RAW_IBS_OP, &raw, bytes_of(9), &r), 0);
+	assert_int_equal(r.form.mask, 1 << IBS_OP_CTL | 1 << IBS_OP_DATA | 1 << IBS_OP_DATA2 |
+					      1 << IBS_OP_DATA3 | 1 << IBS_OP_LINEAR |
+					      1 << IBS_OP_DATA4);
+	assert_true(value_of(&r, IBS_OP_CTL) == 0x100);
+	assert_true(value_of(&r, IBS_OP_DATA2) == 0x103);
+	assert_true(value_of(&r, IBS_OP_LINEAR) == 0x105);
+	assert_true(value_of(&r, IBS_OP_DATA4) == 0x108);
+	assert_true(r.place == 0x101 && r.target == 0x107 && r.had_physical);
+	/* Without the bits that say so these are of another sample. */
+	raw.registers[IBS_OP_DATA] = 1ull << 38;
+	raw.registers[IBS_OP_DATA3] = 0;
+	assert_int_equal(ibs_take(DB_RAW_IBS_OP, &raw, bytes_of(9), &r), 0);
+	assert_true(value_of(&r, IBS_OP_LINEAR) == 0);
+	assert_true(r.place == 0 && r.target == 0 && !r.had_physical);
+	/* A processor that cannot tell never says so. */
+	raw.caps &= ~RIPINVALID;
+	assert_int_equal(ibs_take(DB_RAW_IBS_OP, &raw, bytes_of(9), &r), 0);
+	assert_true(r.place == 0x101);
+	/* The first of two that may be there, of a kernel that reads but one. */
+	raw.registers[IBS_OP_DATA] = 1ull << 37;
+	assert_int_equal(ibs_take(DB_RAW_IBS_OP, &raw, bytes_of(8), &r), 0);
+	assert_true(r.target == 0x107 && !(r.form.mask >> IBS_OP_DATA4 & 1));
+	raw.caps &= ~BRNTRGT;
+	assert_int_equal(ibs_take(DB_RAW_IBS_OP, &raw, bytes_of(8), &r), 0);
+	assert_true(r.target == 0 && value_of(&r, IBS_OP_DATA4) == 0x107);
+}
+
+static void a_fetch_keeps_what_it_means(void **state)
+{
+	struct raw raw = make_raw(1 | FETCHCTLEXTD | BRNTRGT | OPDATA4);
+	struct ibs_record r;
+
+	(void)state;
+	raw.registers[IBS_FETCH_CTL] = 1ull << 52;
+	assert_int_equal(ibs_take(DB_RAW_IBS_FETCH, &raw, bytes_of(4), &r), 0);
+	assert_int_equal(r.form.mask, 1 << IBS_FETCH_CTL | 1 << IBS_FETCH_EXTENDED);
+	assert_true(value_of(&r, IBS_FETCH_EXTENDED) == 0x103);
+	assert_true(r.place == 0x101 && r.target == 0 && r.had_physical);
+	raw.registers[IBS_FETCH_CTL] = 0;
+	assert_int_equal(ibs_take(DB_RAW_IBS_FETCH, &raw, bytes_of(5), &r), 0);
+	assert_int_equal(r.form.mask, 1 << IBS_FETCH_CTL); /* the others are no fetch's */
+	assert_true(!r.had_physical);
+}
+
+/* Each field within its register, named once, and read from where the document has it. */
+static void fields_are_parts_of_registers(void **state)
+{
+	struct db_raw_form form = {DB_RAW_IBS_OP, 0, 1 << IBS_OP_CTL | 1 << IBS_OP_DATA3};
+	uint64_t values[] = {5ull << 32, 321ull << 32 | 1 << 7}, value;
+	const struct ibs_field *fields;
+	size_t count, seen = 0;
+
+	(void)state;
+	for (uint32_t kind = DB_RAW_IBS_OP; kind <= DB_RAW_IBS_FETCH; kind++) {
+		fields = ibs_fields(kind, &count);
+		assert_true(count > 10 && ibs_kind_name(kind));
+		for (size_t i = 0; i < count; i++) {
+			assert_non_null(ibs_register_name(kind, fields[i].number));
+			assert_true(fields[i].low + fields[i].bits <= 64 && fields[i].bits < 64);
+			for (size_t k = 0; k < i; k++)
+				assert_string_not_equal(fields[i].name, fields[k].name);
+		}
+	}
+	fields = ibs_fields(DB_RAW_IBS_OP, &count);
+	for (size_t i = 0; i < count; i++) {
+		bool there = ibs_field_get(&fields[i], &form, values, &value);
+
+		assert_int_equal(there, !fields[i].caps && (fields[i].number == IBS_OP_CTL ||
+							    fields[i].number == IBS_OP_DATA3));
+		if (there && value)
+			seen += (!strcmp(fields[i].name, "opcurcnt") && value == 5) ||
+				(!strcmp(fields[i].name, "dc_miss_lat") && value == 321) ||
+				(!strcmp(fields[i].name, "dc_miss") && value == 1);
+	}
+	assert_int_equal(seen, 3);
+	ibs_fields(77, &count);
+	assert_int_equal(count, 0);
+	assert_null(ibs_kind_name(77));
+	assert_null(ibs_kind_name(0));
+	assert_null(ibs_register_name(77, 0));
+	assert_null(ibs_register_name(DB_RAW_IBS_FETCH, 31));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(sizes_go_by_capabilities),
+		cmocka_unit_test(an_operation_keeps_what_it_means),
+		cmocka_unit_test(a_fetch_keeps_what_it_means),
+		cmocka_unit_test(fields_are_parts_of_registers),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
