@@ -148,10 +148,11 @@ static int add_slot(struct stack_files *f, const struct stack_file *like, uint32
 	memcpy(file->segments, like->segments, like->segment_count * sizeof(*file->segments));
 	file->segment_count = like->segment_count;
 	*ret = ++f->count;
-	want_table(f, *ret);
 	return 0;
 }
 
+/* Its table is made when a stack meets it: a thread that began now would keep rights that are given
+ * up after this. */
 static void add_vdso(struct stack_files *f)
 {
 	struct stack_file file = {
@@ -230,6 +231,7 @@ int stack_files_give(struct stack_files *f, const struct mapping *m, pid_t pid, 
 		.segment_count = file->segment_count,
 		.number = file->number,
 	};
+	int r;
 
 	*ret = file->state == FILE_VDSO ? f->vdso : 0;
 	if (file->state != FILE_ELF)
@@ -240,7 +242,10 @@ int stack_files_give(struct stack_files *f, const struct mapping *m, pid_t pid, 
 			return 0;
 		}
 	like.fd = files_open(file, pid, m->start, m->end);
-	return add_slot(f, &like, ret);
+	r = add_slot(f, &like, ret);
+	if (!r)
+		want_table(f, *ret);
+	return r;
 }
 
 void stack_files_load(struct stack_files *f, uint32_t slot)
