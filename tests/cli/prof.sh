@@ -225,7 +225,10 @@ check_status "a database without epochs" 1 "$culprit" prof -i empty.db
 check "in one line" test "$(wc -l <err)" = 1
 check_status "a selection of nothing is no failure" 0 "$culprit" prof -i a.db --image nothing
 check_match "but told, with where to look" out '^note: nothing matches the selection .*prof --by image'
-printf 'epoch\t1700000000\t1700000060\ncounter\tcycles\t1000\tsamples\t0\n' | "$mkdb" none.db m1 || fail "mkdb"
+{
+	printf 'epoch\t1700000000\t1700000060\ncounter\tcycles\t1000\tsamples\t0\n'
+	printf 'edge\t1\tabcd\t/x\twindows\t16\t32\t1\t1\n'
+} | "$mkdb" none.db m1 || fail "mkdb"
 check_status "no samples at all are no failure" 0 "$culprit" prof -i none.db
 check_match "but told, with what to do" out '^note: there are no samples of cycles: record for longer'
 tap_end
