@@ -113,14 +113,17 @@ static int put_autofdo(const struct export *e, struct buf *b, struct diag *diag)
 	const struct query_image *image = &e->session->query->images[e->part->image];
 	struct image_lines *lines = NULL;
 	uint64_t *addresses = NULL;
+	struct diag why = {""};
 	size_t count;
 	int r = autofdo_addresses(&e->counts->image, &addresses, &count);
 
 	if (r)
 		return diag_fail(diag, ENOMEM, "out of memory");
 	r = image_find_lines(e->session->finder, &image->id, image->path, addresses, count, &lines,
-			     diag);
-	if (!r)
+			     &why);
+	if (r)
+		diag_fail(diag, -r, "no lines of %s: %s", image->path, why.text);
+	else
 		b->error = autofdo_write(&e->counts->image, lines, b);
 	if (!r && !b->error && !b->size)
 		r = diag_fail(diag, ENOENT,

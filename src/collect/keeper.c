@@ -443,36 +443,63 @@ static void hold_jit(struct process *life)
 		life->dump_fd = keep_open(open_of_process(life->pid, life->jitdump));
 }
 
-void keeper_want_image(struct keeper *k, const struct image_id *id, const char *path,
-		       struct process *life, const struct mapping *m)
+/* NULL: there is nothing to keep, or no room, or it was asked for. */
+static struct job *new_image_job(struct keeper *k, const struct image_id *id, const char *path)
 {
 	uint32_t index;
 	struct job *job;
 
-	if (id->kind == IMAGE_JIT)
-		hold_jit(life);
 	if (id->kind == IMAGE_JIT || id->kind == IMAGE_UNKNOWN || id->kind == IMAGE_FILE_OFFSET)
-		return;
-	if (intern_find(k->asked, id, sizeof(*id), &index) == 0)
-		return;
-	if (is_full(k))
-		return;
+		return NULL;
+	if (intern_find(k->asked, id, sizeof(*id), &index) == 0 || is_full(k))
+		return NULL;
 	job = new_job(id);
 	if (!job)
-		return;
+		return NULL;
 	job->path = strdup(path);
-	if (!job->path) {
+	if (job->path)
+		return job;
+	free_job(job);
+	return NULL;
+}
+
+/* What is refused now is asked for again. */
+static void queue_image(struct keeper *k, struct job *job)
+{
+	struct image_id id = job->id;
+	uint32_t index;
+
+	if (queue_job(k, job))
+		intern_add(k->asked, &id, sizeof(id), &index);
+	else
 		free_job(job);
+}
+
+void keeper_want_image(struct keeper *k, const struct image_id *id, const char *path,
+		       struct process *life, const struct mapping *m)
+{
+	struct job *job;
+
+	if (id->kind == IMAGE_JIT)
+		hold_jit(life);
+	job = new_image_job(k, id, path);
+	if (!job)
 		return;
-	}
 	job->code = m && m->file->gone;
 	if (m)
 		job->fd = files_open(m->file, life->pid, m->start, m->end);
-	/* What is refused now is asked for again. */
-	if (queue_job(k, job))
-		intern_add(k->asked, id, sizeof(*id), &index);
-	else
-		free_job(job);
+	queue_image(k, job);
+}
+
+void keeper_want_file(struct keeper *k, const struct image_id *id, const char *path, int fd)
+{
+	struct job *job = new_image_job(k, id, path);
+
+	if (!job)
+		return;
+	if (fd >= 0)
+		job->fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	queue_image(k, job);
 }
 
 static int open_or_held(pid_t pid, const char *path, int held)

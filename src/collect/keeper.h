@@ -26,6 +26,9 @@ void keeper_free(struct keeper *k); /* does not wait for what is still queued */
  * file. Cheap when it is known already. */
 void keeper_want_image(struct keeper *k, const struct image_id *id, const char *path,
 		       struct process *life, const struct mapping *m);
+/* An image that stacks go through, which need not have samples; fd: of its file, stays the
+ * caller's; -1: none. */
+void keeper_want_file(struct keeper *k, const struct image_id *id, const char *path, int fd);
 /* Code that a process made at run time: its perf map or jitdump file is read now, and again when
  * asked again. They are held open from the first sample on, as long as the life is known. */
 void keeper_want_jit(struct keeper *k, const struct image_id *id, const struct process *life);

@@ -19,6 +19,8 @@ static int slot_frame(struct stack_store *s, uint64_t frame, struct db_frame *re
 		if (r)
 			return r;
 		f->batch_number = s->batch_number + 1;
+		if (s->keeper)
+			keeper_want_file(s->keeper, &f->id, f->path, f->fd);
 	}
 	stack_files_use(s->files, slot);
 	for (uint32_t i = 0; i < f->segment_count; i++) {

@@ -4,6 +4,7 @@
 
 #include <stdint.h>
 #include "bpf/wire_stacks.h"
+#include "collect/keeper.h"
 #include "collect/python_codes.h"
 #include "collect/resolve.h"
 #include "collect/scripts.h"
@@ -19,6 +20,7 @@ struct stack_store {
 	struct db_batch *batch;
 	struct scripts *scripts;
 	struct python_codes *codes;
+	struct keeper *keeper; /* of symbols; NULL: none */
 	uint32_t batch_number; /* to be raised after each db_batch_clear */
 };
 

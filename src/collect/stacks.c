@@ -194,6 +194,7 @@ int stacks_start(struct stacks *s, struct resolver *resolver, double hz)
 	};
 
 	s->store = (struct stack_store){.resolver = resolver,
+					.keeper = s->config.keeper,
 					.files = s->files,
 					.batch = s->config.batch,
 					.scripts = s->scripts,

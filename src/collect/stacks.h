@@ -31,7 +31,7 @@ struct stacks_config {
 	struct sampler *sampler;
 	struct image_worker *worker;
 	struct db_batch *batch;
-	struct keeper *keeper;	     /* of names of Python functions */
+	struct keeper *keeper;	     /* of symbols, and of names of Python functions */
 	int (*make_room)(void *arg); /* as in struct resolver_config; calls stacks_begin_batch */
 	void *arg;
 	uint64_t memory_bytes; /* of tables; 0: the default */

@@ -44,6 +44,39 @@ record deleted -F 1000 -- bash -c './doomed 1500000 & rm doomed; wait'
 expect 'a program that is deleted while it runs' deleted.db '
 assert p.function("one_first") > 50, p.top()
 '
+# One that has no samples of its own, as it only calls, has names too when it is gone.
+cat >hot.c <<'C'
+int hot(long n)
+{
+	volatile long i;
+	for (i = 0; i < n; i++)
+		;
+	return (int)i;
+}
+C
+cat >thin.c <<'C'
+int hot(long n);
+__attribute__((noinline)) int thin_outer(void)
+{
+	return hot(1000000000) + 1;
+}
+int main(void)
+{
+	return thin_outer() == 0;
+}
+C
+gcc -O1 -shared -fPIC hot.c -o libhot.so && gcc -O1 thin.c -o thin -L. -lhot -Wl,-rpath,"$PWD" || fail "gcc"
+record thin -F 500 --stacks -- bash -c './thin; mv thin gone'
+mv gone thin.was
+expect 'a caller without samples of its own that is gone has its names' thin.db '
+import json, subprocess
+tree = json.loads(subprocess.check_output([p.culprit, "calls", "-i", p.db, "--json", "--callers", "hot"]))
+def names(rows):
+    return [n for r in rows for n in [r.get("function"), *names(r.get("children", []))]]
+assert p.function("hot") > 50, p.top()
+assert p.count(image=".*/thin") < 5, p.images(".*")
+assert "thin_outer" in names(tree["rows"]), names(tree["rows"])
+'
 cp "$programs/spots-one" program
 cp "$programs/spots-two" next
 record replaced -F 1000 -- bash -c './program 1500000 & sleep 0.2; mv next program; ./program 1500000; wait'
