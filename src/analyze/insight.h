@@ -10,6 +10,7 @@
 #include "analyze/query.h"
 #include "db/reader.h"
 #include "image/find.h"
+#include "machine/cost.h"
 #include "util/diag.h"
 
 /*
@@ -51,6 +52,8 @@ struct insights_basis {
 	struct diag code_reason; /* of the first of them */
 };
 const struct insights_basis *insights_basis(const struct insights *all);
+/* What the model of the core was asked for until now, and what it lacks. */
+void insights_count_forms(const struct insights *all, struct machine_counters *ret);
 
 struct insight_instruction {
 	uint64_t address;

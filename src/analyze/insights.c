@@ -416,6 +416,11 @@ const struct insights_basis *insights_basis(const struct insights *all)
 	return &all->basis;
 }
 
+void insights_count_forms(const struct insights *all, struct machine_counters *ret)
+{
+	machine_read_counters(all->model, ret);
+}
+
 const struct insights_function *insights_functions(struct insights *all, size_t *ret_count)
 {
 	*ret_count = all->function_count;

@@ -44,8 +44,8 @@ int loop_tally_add(struct loop_tally *t, uint64_t address, size_t event, uint64_
  * or -ENOMEM. */
 int loop_tally_nest(struct loop_tally *t, uint64_t address, struct arena *memory,
 		    const struct loop_nest **ret);
-/* The loops that have samples, those of a function together, outer loops before inner ones. 0, or
- * -ENOMEM. Owned by the tally. */
+/* Once, when all is counted: the loops that have samples, those of a function together, outer loops
+ * before inner ones. 0, or -ENOMEM. Owned by the tally. */
 int loop_tally_sums(struct loop_tally *t, const struct loop_sum **ret, size_t *ret_count);
 /* Functions with samples whose graph misses edges, so that loops may be missing too. */
 size_t loop_tally_incomplete(const struct loop_tally *t);

@@ -165,14 +165,8 @@ static int read_stacks(struct calls *c, struct diag *diag)
 
 static int describe(struct calls *c, struct report_header *h)
 {
-	const struct db_epoch *const *epochs;
-	size_t count;
-	int r;
+	int r = report_describe(h, c->reader, c->query, c->finder);
 
-	epochs = db_reader_selected(c->reader, &count);
-	r = report_describe_epochs(h, epochs, count);
-	if (!r)
-		r = report_describe_query(h, c->query);
 	if (r)
 		return r;
 	calls_describe(c->made, h);

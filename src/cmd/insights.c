@@ -178,6 +178,25 @@ static bool selects_nothing(const struct query *q)
 	return true;
 }
 
+/* What the costs lack, so that best cases are those of other instructions. */
+static void describe_model(const struct insights_session *s, struct report_header *h)
+{
+	struct machine_counters c;
+
+	insights_count_forms(s->all, &c);
+	if (c.forms_unknown + c.forms_refused)
+		report_header_note(
+			h, "costs of %llu of %llu forms of instruction are those of their kind",
+			(unsigned long long)(c.forms_unknown + c.forms_refused),
+			(unsigned long long)(c.forms + c.forms_refused));
+	if (c.registers_left_out + c.uses_left_out)
+		report_header_note(h,
+				   "of instructions with many %llu registers and %llu uses of "
+				   "ports are left out",
+				   (unsigned long long)c.registers_left_out,
+				   (unsigned long long)c.uses_left_out);
+}
+
 static void describe_basis(const struct insights_session *s, struct report_header *h)
 {
 	const struct insights_basis *b = insights_basis(s->all);
@@ -209,6 +228,7 @@ static void describe_basis(const struct insights_session *s, struct report_heade
 		report_header_note(h, "about %.3g instructions in all (%.3g to %.3g, %s)",
 				   b->instructions.value, b->instructions.low, b->instructions.high,
 				   insights_confidence(b->instructions.confidence));
+	describe_model(s, h);
 	if (s->idle)
 		report_header_note(h, "idle functions are left out: %llu samples",
 				   (unsigned long long)s->idle);
@@ -223,12 +243,7 @@ static void describe_basis(const struct insights_session *s, struct report_heade
 
 int insights_describe(struct insights_session *s, struct report_header *h)
 {
-	const struct db_epoch *const *epochs;
-	size_t count;
-	epochs = db_reader_selected(s->reader, &count);
-	int err = report_describe_epochs(h, epochs, count);
-	if (!err)
-		err = report_describe_query(h, s->query);
+	int err = report_describe(h, s->reader, s->query, s->finder);
 	if (!err)
 		describe_basis(s, h);
 	return err;

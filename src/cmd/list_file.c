@@ -111,16 +111,10 @@ static int read_samples(struct report_options *o, struct listing_of_file *f, str
 
 static int describe(const struct listing_of_file *f, struct report_header *h)
 {
-	const struct db_epoch *const *epochs;
 	uint64_t samples = 0;
 	const char *problem;
-	size_t count;
-	int r;
+	int r = report_describe(h, f->reader, f->query, f->finder);
 
-	epochs = db_reader_selected(f->reader, &count);
-	r = report_describe_epochs(h, epochs, count);
-	if (!r)
-		r = report_describe_query(h, f->query);
 	if (r)
 		return r;
 	report_describe_rank(h, f->query, f->rank, false);

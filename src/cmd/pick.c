@@ -32,13 +32,7 @@ int pick_operand(const struct report_options *o, int argc, char **argv, int oper
 
 int pick_describe(const struct pick *p, struct report_header *h)
 {
-	const struct db_epoch *const *epochs;
-	size_t count;
-	int r;
-
-	epochs = db_reader_selected(p->reader, &count);
-	r = report_describe_epochs(h, epochs, count);
-	return r ? r : report_describe_query(h, p->query);
+	return report_describe(h, p->reader, p->query, p->finder);
 }
 
 static int find_functions(struct pick *p, const char *what, struct diag *diag)

@@ -93,14 +93,8 @@ static int check_processes(const struct query *q, struct diag *diag)
 static int describe(struct prof *p, const struct query *q, const struct rank *k,
 		    struct report_header *h)
 {
-	const struct db_epoch *const *epochs;
-	size_t count;
-	int r;
+	int r = report_describe(h, p->reader, q, p->finder);
 
-	epochs = db_reader_selected(p->reader, &count);
-	r = report_describe_epochs(h, epochs, count);
-	if (!r)
-		r = report_describe_query(h, q);
 	if (r)
 		return r;
 	report_describe_rank(h, q, k, p->rank.idle);

@@ -236,6 +236,14 @@ static void describe_troubles(struct report_header *h, const struct query *q)
 		 "processes are charged without their cgroup: its name is too long"},
 		{"symbols.refused",
 		 "times the symbols of an image could not be kept: too many wait"},
+		{"kernel.refused", "modules or programs of the kernel were not known: too many"},
+		{"edges.lost", "windows of branch outcomes were taken and lost"},
+		{"edges.damaged",
+		 "passes of branches were lost: their part of the database is damaged"},
+		{"stacks.damaged", "stacks were lost: their part of the database is damaged"},
+		{"edges.refused", "windows of branch outcomes made no sense"},
+		{"stacks.python.refused",
+		 "functions of Python were not known: they made no sense, or were too many"},
 		{"notices.lost", "moves between cgroups were missed"},
 		{"cpus.missed_s", "seconds of CPUs that came online later were not sampled"},
 	};
@@ -305,6 +313,34 @@ void report_nothing_matches(struct report_header *h)
 {
 	report_header_note(h, "nothing matches the selection (culprit prof --by image shows what "
 			      "there is)");
+}
+
+static void describe_finder(struct report_header *h, const struct image_finder *f)
+{
+	struct image_finder_counts c = image_finder_counts(f);
+
+	if (c.damaged)
+		report_header_note(h,
+				   "%llu times kept symbols, lines or code of an image could not "
+				   "be read, and were made anew or left out (see: culprit db "
+				   "verify)",
+				   (unsigned long long)c.damaged);
+}
+
+int report_describe(struct report_header *h, struct db_reader *reader, const struct query *q,
+		    const struct image_finder *finder)
+{
+	const struct db_epoch *const *epochs;
+	size_t count;
+	int r;
+
+	epochs = db_reader_selected(reader, &count);
+	r = report_describe_epochs(h, epochs, count);
+	if (!r)
+		r = report_describe_query(h, q);
+	if (!r)
+		describe_finder(h, finder);
+	return r;
 }
 
 void report_describe_rank(struct report_header *h, const struct query *q, const struct rank *k,

@@ -67,7 +67,11 @@ int report_open(const struct report_options *o, const char **ret_path, struct db
 /* Symbols and lines through the finder, as a ranking wants them. */
 struct rank_source report_source(struct image_finder *finder);
 
-/* Fills the header with what a query and its reader say: events, losses, epochs, damage. */
+/* Fills the header with what a query, its reader and its finder say: events, losses, epochs,
+ * damage. -ENOMEM. */
+int report_describe(struct report_header *h, struct db_reader *reader, const struct query *q,
+		    const struct image_finder *finder);
+/* Parts of that. */
 int report_describe_epochs(struct report_header *h, const struct db_epoch *const *epochs,
 			   size_t count);
 int report_describe_query(struct report_header *h, const struct query *q);

@@ -269,7 +269,8 @@ static int write_batch(struct session *s, struct diag *diag)
 					      .sideband = s->sideband,
 					      .processes = s->processes,
 					      .files = s->files,
-					      .keeper = s->keeper};
+					      .keeper = s->keeper,
+					      .kernel = s->kernel};
 	tally_flush(&s->tally, s->batch, &sources);
 	if (s->edges)
 		edges_flush(s->edges);
@@ -456,6 +457,8 @@ void session_read_status(const struct session *s, struct session_status *ret)
 		.edges_why = s->edges ? "" : s->edges_why.text,
 		.stacks_why = s->stacks ? "" : s->stacks_why.text,
 	};
+	if (s->kernel)
+		ret->kernel = image_kernel_counts(s->kernel);
 	if (s->edges)
 		edges_read_status(s->edges, &ret->edges);
 	if (s->stacks)

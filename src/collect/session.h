@@ -10,6 +10,7 @@
 #include "collect/edges.h"
 #include "collect/stacks.h"
 #include "collect/event.h"
+#include "image/kernel.h"
 #include "util/diag.h"
 
 /*
@@ -89,11 +90,12 @@ struct session_status {
 	uint64_t processes, files, processes_refused, files_refused, mappings_refused;
 	uint64_t files_unreadable, records_lost;
 	uint64_t symbols_kept, symbols_failed, symbols_refused; /* of images, for reports to come */
-	unsigned cpus, cpus_missed; /* missed: came online later, not sampled */
-	const char *epoch;	    /* valid until the next call on the session */
-	const char *edges_why;	    /* why samples are not followed, "" if they are */
-	struct edges_status edges;  /* all 0 if they are not */
-	const char *stacks_why;	    /* why no stacks are taken, "" if they are */
+	struct image_kernel_counts kernel; /* all 0 where its addresses are hidden */
+	unsigned cpus, cpus_missed;	   /* missed: came online later, not sampled */
+	const char *epoch;		   /* valid until the next call on the session */
+	const char *edges_why;		   /* why samples are not followed, "" if they are */
+	struct edges_status edges;	   /* all 0 if they are not */
+	const char *stacks_why;		   /* why no stacks are taken, "" if they are */
 	struct stacks_status stacks;
 };
 void session_read_status(const struct session *s, struct session_status *ret);

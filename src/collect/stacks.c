@@ -440,11 +440,13 @@ uint64_t stacks_next_ns(const struct stacks *s)
 
 void stacks_read_status(const struct stacks *s, struct stacks_status *ret)
 {
+	struct python_codes_counters codes;
 	struct stack_files_counters files;
 	struct wire_stack_counters c;
 
 	unwinder_count(s->kernel, &c);
 	stack_files_count(s->files, &files);
+	python_codes_count(s->codes, &codes);
 	*ret = (struct stacks_status){
 		.stacks = c.stacks,
 		.frames = c.frames,
@@ -456,6 +458,7 @@ void stacks_read_status(const struct stacks *s, struct stacks_status *ret)
 		.python_unnamed = c.python_unnamed,
 		.python_strangers = c.python_strangers,
 		.python_broken = c.python_broken,
+		.python_codes = codes,
 		.spent_ns = c.spent_ns,
 		.tables = files.tables,
 		.table_bytes = files.table_bytes,
@@ -501,6 +504,10 @@ void stacks_flush(struct stacks *s)
 	add(s, "stacks.python.unnamed", now.python_unnamed, &before->python_unnamed);
 	add(s, "stacks.python.strangers", now.python_strangers, &before->python_strangers);
 	add(s, "stacks.python.broken", now.python_broken, &before->python_broken);
+	add(s, "stacks.python.refused", now.python_codes.refused, &before->python_codes.refused);
+	add(s, "stacks.python.unknown", now.python_codes.unknown, &before->python_codes.unknown);
+	add(s, "stacks.python.without_lines", now.python_codes.without_lines,
+	    &before->python_codes.without_lines);
 	add(s, "stacks.tables.evicted", now.evicted, &before->evicted);
 	add(s, "stacks.tables.without", now.without_table, &before->without_table);
 	add(s, "stacks.tables.derived_rows", now.derived_rows, &before->derived_rows);

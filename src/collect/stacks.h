@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include "bpf/wire_stacks.h"
 #include "collect/keeper.h"
+#include "collect/python_codes.h"
 #include "collect/resolve.h"
 #include "collect/sampler.h"
 #include "db/batch.h"
@@ -72,6 +73,7 @@ struct stacks_status {
 	uint64_t stacks, complete, frames, stored, lost;
 	uint64_t ends[WIRE_STACK_ENDS];
 	uint64_t python_frames, python_unnamed, python_strangers, python_broken;
+	struct python_codes_counters python_codes;
 	uint64_t finished; /* in user space, because their tables came too late */
 	uint64_t spent_ns; /* in the kernel */
 	uint64_t tables, table_bytes, memory_bytes, evicted, without_table;

@@ -125,6 +125,9 @@ static void flush_refusals(struct tally *t, struct db_batch *batch,
 	struct files_counters f;
 	struct keeper_counters k;
 
+	if (from->kernel)
+		add(batch, DB_EVENT_NONE, "kernel.refused",
+		    image_kernel_counts(from->kernel).regions_refused, &t->kernel_refused);
 	files_read_counters(from->files, &f);
 	keeper_read_counters(from->keeper, &k);
 	add(batch, DB_EVENT_NONE, "processes.refused", p->processes_refused, &t->processes_refused);

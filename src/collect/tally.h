@@ -14,6 +14,7 @@
 #include "collect/sideband.h"
 #include "collect/skid.h"
 #include "db/batch.h"
+#include "image/kernel.h"
 
 /*
  * What a flush says beside the counts themselves: how many samples were taken, lost and unknown,
@@ -29,7 +30,7 @@ struct tally {
 	const struct skid_facts *skid; /* of each event; empty where it is not known */
 	uint64_t records_lost, malformed, missed_s;
 	uint64_t processes_refused, files_refused, mappings_refused, symbols_refused;
-	uint64_t cgroups_refused;
+	uint64_t cgroups_refused, kernel_refused;
 };
 
 /* Who counts; all borrowed. */
@@ -40,6 +41,7 @@ struct tally_sources {
 	const struct processes *processes;
 	const struct files *files;
 	struct keeper *keeper;
+	const struct image_kernel *kernel; /* NULL: its addresses are hidden */
 };
 
 /* config, rate and skid are borrowed. */

@@ -140,8 +140,16 @@ int perf_space_add(struct perf_space **s, const struct perf_range *range)
 	return 0;
 }
 
-void perf_space_remove(struct perf_space **s, uint64_t start, uint64_t end)
+int perf_space_remove(struct perf_space **s, uint64_t start, uint64_t end)
 {
-	if (start < end && !prepare(s))
+	int r;
+
+	if (start >= end)
+		return 0;
+	if ((*s)->count == PERF_RANGES_MAX)
+		return -ENOSPC;
+	r = prepare(s);
+	if (!r)
 		clear(*s, start, end);
+	return r;
 }

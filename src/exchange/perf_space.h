@@ -25,7 +25,8 @@ void perf_space_unref(struct perf_space *s);
  * -ENOSPC past PERF_RANGES_MAX, -EINVAL when it is empty. */
 #define PERF_RANGES_MAX 65536
 int perf_space_add(struct perf_space **s, const struct perf_range *range);
-void perf_space_remove(struct perf_space **s, uint64_t start, uint64_t end);
+/* 0, -ENOMEM, -ENOSPC: the rest would be more than PERF_RANGES_MAX. Nothing is removed then. */
+int perf_space_remove(struct perf_space **s, uint64_t start, uint64_t end);
 /* NULL where nothing is mapped. */
 const struct perf_range *perf_space_find(struct perf_space *s, uint64_t address);
 

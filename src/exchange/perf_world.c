@@ -274,10 +274,9 @@ void perf_world_ksymbol(struct perf *p, uint64_t start, uint64_t size, const cha
 	struct harvest_image image = {.kind = HARVEST_BPF, .path = name, .path_size = name_size};
 	struct perf_range range = {start, start + size, 0 - start, 0};
 
-	if (gone)
-		perf_space_remove(&p->world->kernel, start, start + size);
-	else if (harvest_image(p->harvest, &image, &range.image) ||
-		 perf_space_add(&p->world->kernel, &range))
+	if (gone ? perf_space_remove(&p->world->kernel, start, start + size)
+		 : harvest_image(p->harvest, &image, &range.image) ||
+			    perf_space_add(&p->world->kernel, &range))
 		p->world->refused++;
 }
 

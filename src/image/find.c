@@ -96,9 +96,7 @@ void image_finder_idle(struct image_finder *f)
 
 struct image_finder_counts image_finder_counts(const struct image_finder *f)
 {
-	struct image_finder_counts c = f->counts;
-	c.images = f->image_count;
-	return c;
+	return f->counts;
 }
 
 static int image_add(struct image_finder *f, const struct image_id *id, const char *path)
@@ -143,10 +141,8 @@ int finder_image(struct image_finder *f, const struct image_id *id, const char *
 	path = path ? path : "";
 	int err = intern_find(f->ids, id, sizeof(*id), &index);
 	if (err == -ENOENT) {
-		if (f->image_count >= FINDER_IMAGES_MAX) {
-			f->counts.images_refused++;
+		if (f->image_count >= FINDER_IMAGES_MAX)
 			return diag_fail(diag, ENOSPC, "more than %d images", FINDER_IMAGES_MAX);
-		}
 		err = image_add(f, id, path);
 		if (!err && (err = intern_add(f->ids, id, sizeof(*id), &index)) < 0)
 			image_free(f->images[--f->image_count]);

@@ -83,12 +83,9 @@ int image_finder_tell_lines(struct image_finder *f, const struct image_id *id,
 			    const struct image_lines *lines, struct diag *diag);
 
 struct image_finder_counts {
-	uint64_t images;		  /* asked for */
-	uint64_t images_refused;	  /* past 65536 */
 	uint64_t symbols_kept, code_kept; /* blobs written */
 	uint64_t keep_failed;		  /* blobs that could not be written */
-	uint64_t code_refused_bytes;	  /* past the maximum of an image */
-	uint64_t damaged;		  /* blobs that could not be read, and were made anew */
+	uint64_t damaged;		  /* blobs that could not be read: made anew, or left out */
 };
 struct image_finder_counts image_finder_counts(const struct image_finder *f);
 

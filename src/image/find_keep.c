@@ -16,10 +16,14 @@ static void drop_symbols(struct found_image *im)
 static int keep_symbols(struct image_finder *f, struct found_image *im, struct diag *diag)
 {
 	const struct image_symbols *s;
+	uint64_t failed = f->counts.keep_failed;
 	if (im->symbols_tried || finder_has_symbols(f, &im->id))
 		return im->symbols_error;
 	int err = image_find_symbols(f, &im->id, im->path, &s, diag);
 	drop_symbols(im);
+	if (!err && f->counts.keep_failed > failed)
+		return diag_fail(diag, EIO, "%s: its symbols could not be written to the database",
+				 im->path);
 	return err;
 }
 
@@ -68,7 +72,7 @@ static uint64_t run_end(const struct image_symbols *symbols, const uint64_t *sor
 }
 
 /* A function of the image, and those wanted next that adjoin it: asking for each alone takes longer
- * than to read it. -ENOSPC is counted and goes on. */
+ * than to read it. -ENOSPC: the rest may still fit. */
 static int keep_run(struct image_finder *f, struct found_image *im,
 		    const struct image_symbols *symbols, const uint64_t *sorted, size_t count,
 		    struct diag *diag)
@@ -89,9 +93,7 @@ static int keep_run(struct image_finder *f, struct found_image *im,
 	if (err < 0)
 		return err;
 	err = code_cache_add(&im->code, fn->start, code, size);
-	if (err == -ENOSPC)
-		f->counts.code_refused_bytes += size;
-	else if (!err)
+	if (!err)
 		im->code_changed = true;
 	free(code);
 	return err;

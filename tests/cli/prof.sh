@@ -219,6 +219,23 @@ assert len(rows) == 2 and rows[0]["image"].startswith("/tmp/\\x1b[31mred\\n\\xff
 check_status "hostile names --json" 0 "$culprit" prof -i evil.db --json --by subject
 check "are JSON" python 'assert rows[0]["subject"] == "comm=a\nb\x07", rows'
 
+# Limits that were met, and what was lost by the way, are told.
+limits="edges.damaged edges.lost edges.refused kernel.refused stacks.damaged stacks.python.refused"
+{
+	printf 'epoch\t1\t2\n'
+	sample cycles $((hot)) 60 app 7
+	n=100
+	for name in $limits; do printf 'counter\t-\t0\t%s\t%d\n' "$name" $((++n)); done
+} | "$mkdb" limits.db m1
+check_status "a recording that met limits" 0 "$culprit" prof -i limits.db
+n=100
+for name in $limits; do check_match "tells $name" out "^note: $((++n)) [a-z]+ "; done
+mkdir -p limits.db/m1/images
+echo damaged >limits.db/m1/images/"$id".symbols
+check_status "symbols that were kept and are damaged" 0 "$culprit" prof -i limits.db
+check_match "are told" out '^note: 1 times kept symbols, .* could not be read, and were made anew'
+check_match "and read from the file" out '^ +60 .* hot '
+
 : >empty.txt
 "$mkdb" empty.db m1 <empty.txt
 check_status "a database without epochs" 1 "$culprit" prof -i empty.db

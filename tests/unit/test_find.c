@@ -112,6 +112,24 @@ static void test_replaced(void **state)
 	image_finder_free(f);
 }
 
+/* What cannot be written was not kept, which the collector must know to say. */
+static void test_not_kept(void **state)
+{
+	(void)state;
+	struct image_id id = identity("p");
+	struct diag diag = {""};
+	assert_int_equal(workshop_run("mkdir full; touch full/0123456789abcdef0123456789abcdef"),
+			 0);
+	char full[300];
+	snprintf(full, sizeof(full), "%s/full", workshop_dir);
+	struct image_finder *f = finder(full);
+	assert_int_equal(image_finder_keep(f, &id, path, &diag), -EIO);
+	assert_non_null(strstr(diag.text, "could not be written"));
+	assert_true(image_finder_counts(f).keep_failed > 0);
+	assert_int_equal(image_finder_counts(f).symbols_kept, 0);
+	image_finder_free(f);
+}
+
 /* What the collector kept serves when the file is gone. */
 static void test_kept(void **state)
 {
@@ -260,9 +278,10 @@ int main(int argc, char **argv)
 {
 	image_worker_dispatch(argc, argv);
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_plain),  cmocka_unit_test(test_replaced),
-		cmocka_unit_test(test_kept),   cmocka_unit_test(test_debug_files),
-		cmocka_unit_test(test_others), cmocka_unit_test(test_kernel),
+		cmocka_unit_test(test_plain),	    cmocka_unit_test(test_replaced),
+		cmocka_unit_test(test_not_kept),    cmocka_unit_test(test_kept),
+		cmocka_unit_test(test_debug_files), cmocka_unit_test(test_others),
+		cmocka_unit_test(test_kernel),
 	};
 	return cmocka_run_group_tests(tests, workshop_setup, workshop_teardown);
 }
