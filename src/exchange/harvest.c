@@ -14,8 +14,8 @@
 #define PLACES_MAX     (1u << 27)
 #define NAME_MAX_      1024
 #define PATH_MAX_      4096
-#define RAW_BYTES_MAX  ((size_t)1 << 30)
-#define NAME_BYTES_MAX 16384 /* of a function; DB names are no longer */
+#define RAW_BYTES_MAX  ((size_t)HARVEST_RAWS_MAX * 128) /* seven numbers and eight registers */
+#define NAME_BYTES_MAX 16384				/* of a function; DB names are no longer */
 
 struct event {
 	uint64_t period;
@@ -243,7 +243,6 @@ int harvest_edge(struct harvest *h, uint32_t event, uint32_t from, uint32_t to, 
 int harvest_raw(struct harvest *h, const struct harvest_raw *raw)
 {
 	struct buf *b = &h->raws;
-	size_t before = b->size;
 
 	if (h->raw_count == HARVEST_RAWS_MAX)
 		return -E2BIG;
@@ -256,11 +255,6 @@ int harvest_raw(struct harvest *h, const struct harvest_raw *raw)
 	buf_append_varint(b, raw->form.mask);
 	for (unsigned i = 0; i < db_raw_values(&raw->form); i++)
 		buf_append_varint(b, raw->values[i]);
-	if (b->error == -EFBIG) { /* full: as if there were no more */
-		b->error = 0;
-		b->size = before;
-		return -E2BIG;
-	}
 	h->raw_count += !b->error;
 	return b->error;
 }

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <cmocka.h>
 #include "exchange/ibs.h"
+#include "exchange/store.h"
 
 #define BRNTRGT	     (1u << 5)
 #define RIPINVALID   (1u << 7)
@@ -176,6 +177,57 @@ static void fields_are_parts_of_registers(void **state)
 	assert_null(ibs_register_name(DB_RAW_IBS_FETCH, 31));
 }
 
+static struct harvest *make_harvest(struct harvest_raw *raw)
+{
+	struct harvest *h = harvest_new();
+	uint32_t image;
+
+	assert_int_equal(harvest_event(h, "ibs_op//", 8, &raw->event), 0);
+	assert_int_equal(harvest_subject(h, "", 0, &raw->subject), 0);
+	assert_int_equal(harvest_image(h, &(struct harvest_image){.kind = HARVEST_KERNEL}, &image),
+			 0);
+	assert_int_equal(harvest_place(h, image, 7, &raw->place), 0);
+	return h;
+}
+
+/* Numbers as long as they may be. */
+static void records_come_through_a_harvest(void **state)
+{
+	struct harvest_raw raw = {.target = HARVEST_NONE, .form = {UINT32_MAX, UINT32_MAX, 0xff}};
+	struct harvest *h = make_harvest(&raw);
+	struct store s = {0};
+	struct buf bytes;
+
+	(void)state;
+	for (unsigned i = 0; i < DB_RAW_VALUES_MAX; i++)
+		raw.values[i] = UINT64_MAX - i;
+	assert_int_equal(harvest_raw(h, &raw), 0);
+	raw.target = raw.place;
+	assert_int_equal(harvest_raw(h, &raw), 0);
+	buf_init(&bytes, 1 << 20);
+	harvest_save(h, &bytes);
+	harvest_free(h);
+	assert_int_equal(store_load(&s, bytes.data, bytes.size, NULL), 0);
+	assert_int_equal(s.raw_count, 2);
+	assert_memory_equal(&s.raws[1], &raw, sizeof(raw));
+	raw.target = HARVEST_NONE;
+	assert_memory_equal(&s.raws[0], &raw, sizeof(raw));
+	arena_free(s.memory);
+	buf_free(&bytes);
+}
+
+static void an_import_takes_so_many(void **state)
+{
+	struct harvest_raw raw = {.target = HARVEST_NONE, .form = {DB_RAW_IBS_OP, 0, 0}};
+	struct harvest *h = make_harvest(&raw);
+
+	(void)state;
+	for (uint32_t i = 0; i < HARVEST_RAWS_MAX; i++)
+		assert_int_equal(harvest_raw(h, &raw), 0);
+	assert_int_equal(harvest_raw(h, &raw), -E2BIG);
+	harvest_free(h);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -183,6 +235,8 @@ int main(void)
 		cmocka_unit_test(an_operation_keeps_what_it_means),
 		cmocka_unit_test(a_fetch_keeps_what_it_means),
 		cmocka_unit_test(fields_are_parts_of_registers),
+		cmocka_unit_test(records_come_through_a_harvest),
+		cmocka_unit_test(an_import_takes_so_many),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
