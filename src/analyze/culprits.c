@@ -104,12 +104,13 @@ struct culprit_suspect *culprit_suspect(struct culprit_case *c, enum culprit_cau
 			.culprit = {.cause = cause, .reg = ISA_REG_NONE, .blame = blame}};
 	}
 	s->bound += bound;
+	s->likely_most += bound;
 	s->weight = fmax(s->weight, weight);
 	return s;
 }
 
 /*
- * Shares the stall out by weight, no suspect getting more than its bound: what is cut off goes to
+ * Shares the stall out by weight, no suspect getting more than it can have: what is cut off goes to
  * the others. Returns what nobody can explain.
  */
 static double share_out(struct culprit_case *c)
@@ -124,10 +125,10 @@ static double share_out(struct culprit_case *c)
 				weight += c->suspects[i].weight;
 		for (uint32_t i = 0; i < c->count && weight > 0 && !cut; i++) {
 			struct culprit_suspect *s = &c->suspects[i];
-			if (s->culprit.likely > 0 || left * s->weight / weight < s->bound)
+			if (s->culprit.likely > 0 || left * s->weight / weight < s->likely_most)
 				continue;
-			s->culprit.likely = s->bound;
-			left -= s->bound;
+			s->culprit.likely = s->likely_most;
+			left -= s->likely_most;
 			cut = true;
 		}
 	}
@@ -153,6 +154,7 @@ static void set_ranges(struct culprit_case *c)
 	for (uint32_t i = 0; i < c->count; i++) {
 		struct culprit *k = &c->suspects[i].culprit;
 		k->low = fmin(k->high, fmax(0, c->cycles - (sum - k->high)));
+		c->suspects[i].likely_most = fmax(c->suspects[i].likely_most, k->low);
 	}
 }
 

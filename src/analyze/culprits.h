@@ -80,6 +80,7 @@ struct culprit_events {
 struct culprit_footprint {
 	double code_lines, code_pages; /* of 64 bytes, of 4096; that make up 99% of execution */
 	bool known;
+	double life; /* of a line in the instruction cache: see line_life.h. 0: none stays */
 };
 
 /* Penalties and sizes that bound the dynamic causes, in cycles; culprit_limits_of() a core. */

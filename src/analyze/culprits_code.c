@@ -16,6 +16,10 @@ static double overflow(double used, double size)
 
 #define LOOP_BLOCKS_MAX 64 /* of a loop that is taken to stay in the caches */
 
+#define GONE_LEAST  1e-4
+#define FETCH_DOUBT 3  /* times what a fetch should cost that it may be said to have */
+#define FETCH_FIRST 10 /* its weight, beside others whose cost nothing tells */
+
 #define COLD_SHARE 0.02 /* of misses that code may have that fits: others ran in between */
 
 /*
@@ -55,6 +59,37 @@ static double first_rounds(const struct culprit_view *v, uint32_t edge)
 	return rounds > 0 ? fmin(1, entries / rounds) : 1;
 }
 
+/* What a line that is gone costs: by which caches hold the code in use. */
+static double fetch_cycles(const struct culprit_limits *l, double lines)
+{
+	return l->l2 + overflow(lines, l->cache_lines[1]) * (l->l3 - l->l2) +
+	       overflow(lines, l->cache_lines[2]) * (l->memory / 4 - l->l3);
+}
+
+/*
+ * A line of code that has to come, from far at the most; how often it is gone tells what is likely:
+ * a few times that cost, for a busy machine's caches, and before anything else.
+ */
+static void suspect_fetch(struct culprit_case *c, double bound, double gone, double weight)
+{
+	const struct culprit_view *v = c->view;
+	const double cost = gone * fetch_cycles(&v->limits, v->footprint.code_lines);
+	struct culprit_suspect *s = culprit_suspect(c, CULPRIT_ICACHE, bound,
+						    weight * (v->footprint.known ? FETCH_FIRST : 1),
+						    v->function->instructions[c->at].address);
+	if (s && v->footprint.known)
+		s->likely_most -= bound - fmin(bound, FETCH_DOUBT * cost);
+}
+
+/* Of executions of an instruction: in how many its line is gone. */
+static double line_gone(const struct culprit_case *c)
+{
+	const struct culprit_view *v = c->view;
+	const double life = v->footprint.life;
+	const double count = v->block_count[culprit_block_of(v, c->at)];
+	return fmax(isinf(life) ? 0 : exp(-count * life), GONE_LEAST);
+}
+
 /* Adds the caches of code for a way into an instruction. share: of its executions. */
 static void suspect_code(struct culprit_case *c, uint64_t from, double share, double weight)
 {
@@ -76,10 +111,10 @@ static void suspect_code(struct culprit_case *c, uint64_t from, double share, do
 	/* The pressure on each of the two tells which of them comes first. */
 	double line_pressure = v->footprint.code_lines / l->icache_lines;
 	double page_pressure = v->footprint.code_pages / l->itlb_pages;
-	double page_weight = pages > 0 && page_pressure > line_pressure ? 2 : 0.25;
+	double page_weight = pages > 0 && page_pressure > line_pressure ? 2 * FETCH_FIRST : 0.25;
 	if ((uint64_t)(from / (uint64_t)l->line_bytes) != last / (uint64_t)l->line_bytes)
-		culprit_suspect(c, CULPRIT_ICACHE, icache * l->memory, weight * fmax(lines, 0.02),
-				in->address);
+		suspect_fetch(c, icache * l->memory, share * line_gone(c),
+			      weight * fmax(lines, 0.02));
 	if ((uint64_t)(from / (uint64_t)l->page_bytes) != last / (uint64_t)l->page_bytes)
 		culprit_suspect(c, CULPRIT_ITLB, itlb * l->page_walk,
 				weight * page_weight * fmax(pages, 0.02), in->address);

@@ -15,6 +15,7 @@
 struct culprit_suspect {
 	struct culprit culprit; /* low, high and likely are not set yet */
 	double bound, weight;	/* cycles an execution; relative */
+	double likely_most; /* the bound, or less where more is known of what it usually costs */
 };
 
 /* Cycles of one instruction that await their explanation. */

@@ -7,6 +7,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include "analyze/insight_state.h"
+#include "analyze/line_life.h"
 #include "util/array.h"
 
 #define USED_SHARE   0.99
@@ -14,7 +15,7 @@
 
 struct visit {
 	uint64_t place;
-	double count;
+	double count, most; /* executions of its blocks: all, and of the one with the most */
 };
 
 struct visits {
@@ -26,7 +27,7 @@ static int add_visit(struct visits *v, uint64_t place, double count)
 {
 	if (array_grow(&v->list, v->count, &v->room, sizeof(*v->list), 1024))
 		return -ENOMEM;
-	v->list[v->count++] = (struct visit){place, count};
+	v->list[v->count++] = (struct visit){place, count, count};
 	return 0;
 }
 
@@ -50,10 +51,12 @@ static void join(struct visits *v, unsigned shift)
 		v->list[i].place >>= shift;
 	qsort(v->list, v->count, sizeof(*v->list), by_place);
 	for (size_t i = 0; i < v->count; i++) {
-		if (n > 0 && v->list[n - 1].place == v->list[i].place)
+		if (n > 0 && v->list[n - 1].place == v->list[i].place) {
 			v->list[n - 1].count += v->list[i].count;
-		else
+			v->list[n - 1].most = fmax(v->list[n - 1].most, v->list[i].most);
+		} else {
 			v->list[n++] = v->list[i];
+		}
 	}
 	v->count = n;
 }
@@ -108,11 +111,39 @@ static double unseen(const struct insight_image *image, unsigned shift)
 	return seen + once * (once - 1) / (2 * (twice + 1));
 }
 
+/* Of all images: executions of each line; and how many are in use, with those that were not seen.
+ */
+struct lines {
+	double *count;
+	size_t number, room;
+	double used;
+};
+
+static int add_lines(struct lines *l, const struct visits *v, double used_lines)
+{
+	for (size_t i = 0; i < v->count; i++) {
+		if (array_grow(&l->count, l->number, &l->room, sizeof(*l->count), 1024))
+			return -ENOMEM;
+		l->count[l->number++] = v->list[i].most;
+	}
+	l->used += fmax((double)v->count, used_lines);
+	return 0;
+}
+
+/* The life is of the program: its images take each other's room. */
+static void set_life(struct insights *all, const struct lines *l)
+{
+	double life = line_life(l->count, l->number, l->used, all->limits.icache_lines);
+	for (size_t i = 0; i < all->image_count; i++)
+		all->images[i].footprint.life = life;
+}
+
 int insight_footprints(struct insights *all)
 {
 	size_t count;
 	const struct frequency_function *list = frequency_functions(all->frequency, &count);
 	struct visits v = {NULL};
+	struct lines lines = {NULL};
 	int err = 0;
 	for (size_t i = 0; i < count && !err;) {
 		uint32_t number = list[i].image;
@@ -128,6 +159,7 @@ int insight_footprints(struct insights *all)
 		}
 		join(&v, 6);
 		image->footprint.code_lines = fmax(used(&v, scratch), unseen(image, 6));
+		err = add_lines(&lines, &v, unseen(image, 6));
 		join(&v, 6);
 		image->footprint.code_pages = fmax(used(&v, scratch), unseen(image, 12));
 		image->footprint.known = v.count > 0;
@@ -136,6 +168,8 @@ int insight_footprints(struct insights *all)
 		all->basis.footprint.code_pages += image->footprint.code_pages;
 	}
 	all->basis.footprint.known = count > 0;
+	set_life(all, &lines);
+	free(lines.count);
 	free(v.list);
 	return err;
 }

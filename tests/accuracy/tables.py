@@ -160,7 +160,7 @@ def print_known(rows):
 def print_misses(rows, points):
     print("### Figure 10: blamed cycles against simulated misses, by procedure\n")
     print(table(["culprit", "simulated", "procedures", "r, low end", "r, high end", "r, likeliest",
-                 "rank correlation, likeliest"], rows))
+                 "rank correlation, likeliest", "r, likeliest, mean of programs"], rows))
     print(f"{points} procedures in all: those that hold 99.9% of the samples of their program.\n")
 
 

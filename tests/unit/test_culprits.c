@@ -310,6 +310,35 @@ static void test_footprint_of_data(void **state)
 	}
 }
 
+static double likely_of(const struct culprit_list *list, enum culprit_cause cause)
+{
+	double likely = 0;
+	for (uint32_t k = 0; k < list->count; k++)
+		likely += list->list[k].cause == cause ? list->list[k].likely : 0;
+	return likely;
+}
+
+/* Of two lines in a program too large for the cache, the one that runs all the time is there. */
+static void test_lines_that_stay(void **state)
+{
+	(void)state;
+	const double lives[] = {0, 1e-7, 1e-5, INFINITY};
+	double likely[4];
+	for (size_t i = 0; i < 4; i++) {
+		struct lab l;
+		lab_open(&l, piece_line, piece_line_end);
+		l.footprint = (struct culprit_footprint){8000, 60, true, lives[i]};
+		l.samples[3] = 10000;
+		lab_run(&l, 4 * 1e6 / 10000); /* not more than the decoders may be said to take */
+		likely[i] = likely_of(&l.lists[2], CULPRIT_ICACHE);
+		lab_close(&l);
+	}
+	assert_true(likely[0] > 2);
+	assert_true(likely[1] > 2);
+	assert_true(likely[2] < 0.5);
+	assert_true(likely[3] <= likely[2]);
+}
+
 /* Ranges: every low is at most its likely, that at most its high, and the likely ones add up. */
 static void test_ranges(void **state)
 {
@@ -317,6 +346,7 @@ static void test_ranges(void **state)
 	for (size_t i = 0; i < sizeof(questions) / sizeof(questions[0]); i++) {
 		struct lab l;
 		lab_open(&l, questions[i].code, questions[i].end);
+		l.footprint = (struct culprit_footprint){8000, 60, i % 3 > 0, i % 3 * 1e-3};
 		for (uint32_t k = 0; k < l.f->instruction_count; k++)
 			l.samples[k] = (k * 7919 + i * 104729) % 1000;
 		lab_run(&l, 1e4);
@@ -387,6 +417,7 @@ int main(void)
 		cmocka_unit_test(test_first_named),
 		cmocka_unit_test(test_counters_do_not_wait),
 		cmocka_unit_test(test_footprint_of_data),
+		cmocka_unit_test(test_lines_that_stay),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
