@@ -52,9 +52,11 @@ static int compare_subjects(const struct db_batch *b, uint32_t x, uint32_t y)
 {
 	struct db_bytes s, t;
 
+	if (x == y)
+		return 0;
 	s.data = intern_get(b->subjects, x, &s.size);
 	t.data = intern_get(b->subjects, y, &t.size);
-	return x == y ? 0 : db_bytes_compare(&s, &t);
+	return db_bytes_compare(&s, &t);
 }
 
 static int compare_targets(const struct db_batch *b, const struct raw_key *x,

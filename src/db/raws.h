@@ -48,7 +48,7 @@ int raws_builder_finish(struct raws_builder *b, int zstd_level, struct buf *out,
 			struct chunk_header *ret);
 
 struct raws_group {
-	uint32_t image, event, row_count;
+	uint32_t image, event, row_count, value_count;
 	struct db_raw_form form;
 };
 

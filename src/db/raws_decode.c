@@ -25,6 +25,7 @@ static void group_decode(struct cursor *c, const struct raws_chunk *t, struct ra
 		c->error = -EBADMSG;
 	*g = (struct raws_group){(uint32_t)image, (uint32_t)event, (uint32_t)rows,
 				 .form = {(uint32_t)kind, (uint32_t)caps, (uint32_t)mask}};
+	g->value_count = db_raw_values(&g->form);
 }
 
 static void groups_decode(struct cursor *c, struct arena *a, struct raws_chunk *t)
@@ -40,7 +41,7 @@ static void groups_decode(struct cursor *c, struct arena *a, struct raws_chunk *
 		rows += g->row_count;
 		if (rows > t->row_count)
 			c->error = -EBADMSG;
-		for (unsigned k = 0; k < db_raw_values(&g->form) && !c->error; k++)
+		for (unsigned k = 0; k < g->value_count && !c->error; k++)
 			t->value_counts[k] += g->row_count;
 	}
 	if (!c->error && (cursor_left(c) || rows != t->row_count))
@@ -109,7 +110,9 @@ static void target_decode(struct raws_cursor *c, const struct raws_group *g, str
 
 static void values_decode(struct raws_cursor *c, struct db_raw_item *to)
 {
-	for (unsigned i = 0; i < db_raw_values(&to->form); i++) {
+	unsigned count = c->chunk->groups[c->group - 1].value_count;
+
+	for (unsigned i = 0; i < count; i++) {
 		const uint8_t *bytes = c->chunk->streams[RAWS_VALUES + i].data;
 		uint32_t at = c->values_seen[i]++, step = c->chunk->value_counts[i];
 

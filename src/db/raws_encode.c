@@ -11,6 +11,7 @@
 struct build_raw {
 	uint32_t image, event, subject, target_image; /* numbers of names; or NO_IMAGE */
 	struct db_raw_form form;
+	unsigned value_count;
 	uint64_t offset, target, values[DB_RAW_VALUES_MAX], count;
 };
 
@@ -105,6 +106,7 @@ int raws_builder_add(struct raws_builder *b, const struct db_raw_item *r)
 	if (error)
 		return error;
 	at->form = r->form;
+	at->value_count = db_raw_values(&r->form);
 	at->offset = r->offset;
 	at->target = r->target;
 	at->count = r->count;
@@ -188,7 +190,7 @@ static void values_encode(const struct raws_builder *b, unsigned place, struct b
 
 	for (unsigned byte = 0; to && byte < 8; byte++)
 		for (uint32_t i = 0; i < b->raw_count; i++)
-			if (place < db_raw_values(&b->raws[i].form))
+			if (place < b->raws[i].value_count)
 				*to++ = (uint8_t)(b->raws[i].values[place] >> 8 * byte);
 	if (to)
 		out->size = (size_t)(to - out->data);
