@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "cmd/output.h"
+#include "util/text.h"
 
 /* culprit export: profiles for other programs. */
 
@@ -107,8 +108,24 @@ int export_open(struct export_source *s, struct report_options *report, enum que
 	return r ? diag_fail(diag, -r, "cannot look for symbols: %s", strerror(-r)) : 0;
 }
 
+/* No form that is exported has a place for it. */
+static void tell_damage(const struct query *q)
+{
+	char text[2048];
+
+	for (size_t i = 0; i < q->damage_count && i < QUERY_DAMAGES_MAX; i++) {
+		text_escape(text, sizeof(text), q->damages[i], strlen(q->damages[i]));
+		fprintf(stderr, "culprit: damaged: %s\n", text);
+	}
+	if (q->damage_count > QUERY_DAMAGES_MAX)
+		fprintf(stderr, "culprit: damaged: %zu more places (see: culprit db verify)\n",
+			q->damage_count - QUERY_DAMAGES_MAX);
+}
+
 void export_close(struct export_source *s)
 {
+	if (s->query)
+		tell_damage(s->query);
 	query_free(s->query);
 	image_finder_free(s->finder);
 	db_reader_free(s->reader);

@@ -49,6 +49,7 @@ struct export_source {
 /* Opens the database and a way to symbols; the query is made, not read. */
 int export_open(struct export_source *s, struct report_options *report, enum query_group group,
 		struct diag *diag);
+/* Tells on stderr what of the database was damaged. */
 void export_close(struct export_source *s);
 
 #endif

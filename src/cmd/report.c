@@ -241,6 +241,7 @@ static void describe_troubles(struct report_header *h, const struct query *q)
 		{"edges.damaged",
 		 "passes of branches were lost: their part of the database is damaged"},
 		{"stacks.damaged", "stacks were lost: their part of the database is damaged"},
+		{"raw.damaged", "raw records were lost: their part of the database is damaged"},
 		{"edges.refused", "windows of branch outcomes made no sense"},
 		{"stacks.python.refused",
 		 "functions of Python were not known: they made no sense, or were too many"},

@@ -62,6 +62,21 @@ check_status "not by function" 2 "$culprit" export -i p.db --raw - --function ma
 check_match "says how" err '[-][-]image'
 same "the check of the database counts them" 11 "$(verified raw_records)"
 
+# A damaged chunk of them costs just these, and is told.
+cp -r p.db damaged.db
+python3 - damaged.db/*/2*/seg-* <<'E2'
+import struct, sys
+with open(sys.argv[1], "r+b") as f:
+    data = f.read()
+    at = data.index(b"\x89CHUNK\r\n" + struct.pack("<I", 6)) + 48
+    f.seek(at)
+    f.write(bytes([data[at] ^ 1]))
+E2
+check_status "an export of a damaged part" 1 "$culprit" export -i damaged.db --raw -
+check_match "says what is lost" err 'damaged: .*lost: 12 samples with 11 raw records of .*program'
+check_status "all else is there" 0 "$culprit" export -i damaged.db --xml -
+check_match "... and the damage is told too" <("$culprit" db verify damaged.db 2>&1) ' 13 samples, .* 1 damaged'
+
 # What a database of two imports says is what both say, and merging changes nothing.
 "$culprit" import i.data -q -o p.db --label again=yes
 same "records of two epochs" 22 "$(show 'r["kind"]' --epoch all | wc -l)"
