@@ -93,8 +93,11 @@ const struct evidence_function *evidence_find_entry(const struct evidence *e, ui
 	return bsearch(&key, e->functions, e->function_count, sizeof(key), function_compare);
 }
 
-/* Takes note of the function that has an address. Only lack of memory is an error. */
-static int discover(struct evidence *e, uint32_t image, uint64_t address)
+/*
+ * Takes note of the function that has an address. Only lack of memory is an error. roughly: code
+ * that the one before jumps into counts as its own, which is quick.
+ */
+static int discover(struct evidence *e, uint32_t image, uint64_t address, bool roughly)
 {
 	const struct cfg_function *f;
 	const struct evidence_function *last =
@@ -104,7 +107,7 @@ static int discover(struct evidence *e, uint32_t image, uint64_t address)
 
 	if (image >= e->image_count || !e->images[image].cfg)
 		return 0;
-	if (last && last->image == image &&
+	if (roughly && last && last->image == image &&
 	    cfg_function_block_at(last->function, address) != CFG_OUTSIDE)
 		return 0;
 	error = cfg_image_function(e->images[image].cfg, address, &f);
@@ -131,14 +134,14 @@ static int discover_all(struct evidence *e)
 		const struct evidence_image *m = &e->images[i];
 
 		for (size_t k = 0; k < m->sample_count && !error; k++)
-			error = discover(e, i, m->samples[k].offset);
+			error = discover(e, i, m->samples[k].offset, false);
 		for (size_t k = 0; k < m->executed_count && !error; k++)
-			error = discover(e, i, m->executed[k].offset);
+			error = discover(e, i, m->executed[k].offset, true);
 		for (size_t k = 0; k < m->edge_count && !error; k++) {
 			if (m->edges[k].from != EVIDENCE_START)
-				error = discover(e, i, m->edges[k].from);
+				error = discover(e, i, m->edges[k].from, true);
 			if (!error && m->edges[k].to != EVIDENCE_END)
-				error = discover(e, m->edges[k].to_image, m->edges[k].to);
+				error = discover(e, m->edges[k].to_image, m->edges[k].to, true);
 		}
 	}
 	return error;

@@ -73,7 +73,8 @@ static void place_samples(struct evidence *e, uint32_t image)
 		if (!m->samples[i].count)
 			continue;
 		e->totals.samples += m->samples[i].count;
-		if (!find_place(e, image, m->samples[i].offset, p.function, &p))
+		/* Without a hint: of several that jump to it, it is that one's that has it. */
+		if (!find_place(e, image, m->samples[i].offset, UINT32_MAX, &p))
 			continue;
 		e->totals.samples_placed += m->samples[i].count;
 		block = block_of(e, &p);

@@ -87,6 +87,13 @@ static void decode(struct work *w)
 	}
 }
 
+/* Code that several functions jump into is in the graph of each, but its samples are of one. */
+static bool is_own(const struct work *w, uint64_t address)
+{
+	const struct cfg_function *owner;
+	return cfg_image_function(w->image->cfg, address, &owner) || owner == w->f;
+}
+
 /* Samples that are at none of the function's instructions are counted, and left out. */
 static void place_samples(struct work *w)
 {
@@ -96,6 +103,8 @@ static void place_samples(struct work *w)
 		for (size_t i = insight_first_sample(image, w->f->ranges[r].start);
 		     i < image->sample_count && image->samples[i].offset < end; i++) {
 			uint32_t at = cfg_function_instruction_at(w->f, image->samples[i].offset);
+			if (!is_own(w, image->samples[i].offset))
+				continue;
 			w->result->samples += image->samples[i].count;
 			if (at == CFG_OUTSIDE)
 				w->result->samples_outside += image->samples[i].count;

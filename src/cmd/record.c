@@ -33,7 +33,7 @@
 
 struct recording {
 	struct sampling_options sampling;
-	bool all, quiet;
+	bool all, quiet, announced;
 	struct pids pids;
 	uint64_t duration_ns;				      /* 0: until the end */
 	uint64_t repeat;				      /* runs of the command; 0 is 1 */
@@ -306,7 +306,10 @@ static int record(struct recording *r, const char *words, struct diag *diag)
 		session_free(s);
 		return err;
 	}
-	sampling_announce(&r->sampling, s);
+	/* Of several runs the first says how they are sampled. */
+	if (!r->announced)
+		sampling_announce(&r->sampling, s);
+	r->announced = true;
 	err = run(r, s, diag);
 	progress_clear();
 	if (!r->stopped)

@@ -278,6 +278,11 @@ static int rank_one(struct sets *s, struct set *one, const struct rank_options *
 		r = report_open(&one->report, &one->path, &one->reader, &why);
 	if (!r)
 		r = query_read(one->query, one->reader, &why);
+	if (r && !one->report.db && !one->reader && r == -ENOENT)
+		return diag_fail(
+			diag, ENOENT,
+			"set '%s' is no database that exists; as an epoch or labels of one: %s",
+			one->name, why.text);
 	if (r)
 		return diag_fail(diag, -r, "set '%s': %s", one->name, why.text);
 	epochs = db_reader_selected(one->reader, &count);

@@ -47,6 +47,48 @@ load='mov +[(]%r..[)],%r'
 } >samples
 check "make a database" bash -c "'$build/tests/cli/mkdb' db $machine <samples"
 
+# Code that two functions share is in both graphs, its samples in one of them.
+cat >shared.s <<'S'
+	.globl small, big, main
+	.type small, @function
+small:
+	xor %eax, %eax
+	mov $7, %edi
+	jmp .Linside
+	.size small, .-small
+	.type big, @function
+big:
+	mov %rdi, %rax
+.Linside:
+	add $1, %rax
+	dec %rdi
+	jnz .Linside
+	ret
+	.size big, .-big
+	.type main, @function
+main:
+	call small
+	call big
+	ret
+	.size main, .-main
+S
+check "assemble" gcc -Wl,--build-id shared.s -o shared
+symbol() { nm shared | awk -v name="$1" '$3 == name { print "0x" $1 }'; }
+{
+	printf 'epoch\t100\t200\n'
+	for place in "small 0 1" "big 3 400" "big 7 300" "big 10 300"; do
+		read -r name offset count <<<"$place"
+		printf 'sample\t1\t%s\t%s\tcpu-clock\t1000000\t%d\t%d\tcomm=p\n' "$(build_id shared)" \
+			"$PWD/shared" "$(($(symbol "$name") + offset))" "$count"
+	done
+} >shared.samples
+check "make its database" bash -c "'$build/tests/cli/mkdb' shared.db $machine <shared.samples"
+check_status "calc of shared code" 0 "$culprit" calc -i shared.db --json --cutoff 100
+check "counts a sample once" json "{f['name']: f['samples'] for f in d['functions']} == {'big': 1000, 'small': 1}"
+check_status "summary of shared code" 0 "$culprit" summary -i shared.db --cutoff 100 --json
+check "has all samples and no more" json "abs(sum(r['samples'] for r in d['rows']) - 1001) < 0.01"
+check_match "and says so" out '2 functions with 100.00% of the samples'
+
 check_status "calc" 0 "$culprit" calc -i db chase
 check_match "says which core's model" out '^note: core: .*costs from '
 check_match "and that there are no edges" out 'from samples alone'

@@ -175,6 +175,9 @@ refuse() { check_refused "$1" "$2" "$3" "$culprit" diff "${@:4}"; }
 refuse "one set" 2 'two sets' a.db
 refuse "three sets" 2 'two sets' a.db b.db a.db
 refuse "no such database" 1 'no such database' a.db ./none.db
+export CULPRIT_DB=nowhere
+refuse "neither a database nor an epoch of one" 1 "'none.db' is no database that exists; as an epoch.* no database nowhere" a.db none.db
+unset CULPRIT_DB
 refuse "bad --by" 2 "'process'" --by process a.db b.db
 refuse "bad --sort" 2 "'taste'" --sort taste a.db b.db
 refuse "bad --min" 2 "'-1'" --min -1 a.db b.db

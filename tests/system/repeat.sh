@@ -13,6 +13,7 @@ while [ $i -lt 20000 ]; do i=$((i + 1)); done
 [ "$n" != 1 ] || exit 7
 S
 check_status "three runs, of which the second fails" 7 "$culprit" record --repeat 3 -F 2000 -o r.db -- sh run.sh
+check "how they are sampled is said once" test "$(grep -c "cpu-clock every\|cycles every" err)" = 1
 check_match "the table is that of stats" out '^range% +sum +sum% +N +mean'
 check_match "with the sets" out '^set 3: '
 check_match "and the run times" out '^note: run time: mean '
