@@ -166,7 +166,8 @@ static __always_inline void push(struct unwind *u, __u64 frame)
 static __always_inline void find_special(struct mm_struct *mm, struct mapping *m)
 {
 	m->is_known = 1;
-	if (!bpf_core_field_exists(mm->context.vdso) || (__u64)mm->context.vdso != m->begin)
+	if (!bpf_core_field_exists(mm->context.vdso) ||
+	    (__u64)BPF_CORE_READ(mm, context.vdso) != m->begin)
 		return;
 	m->slot = vdso_slot;
 	m->shift = -m->begin;
@@ -181,7 +182,8 @@ static __always_inline void find_special(struct mm_struct *mm, struct mapping *m
 /* The executable mapping at an address, and its file. 0: there is none. */
 __noinline int look_up_mapping(struct unwind *u, __u64 address)
 {
-	struct mm_struct *mm = ((struct task_struct *)bpf_get_current_task_btf())->mm;
+	struct task_struct *task = (void *)bpf_get_current_task_btf();
+	struct mm_struct *mm = BPF_CORE_READ(task, mm);
 	struct vm_area_struct *area;
 	struct wire_file file;
 	struct mapping *m;
@@ -410,8 +412,9 @@ static __always_inline void keep_mappings(struct unwind *u, struct mm_struct *mm
 
 static __always_inline void begin(struct unwind *u, struct task_struct *task, __u32 event)
 {
-	u->stack.process = wire_process((__u32)task->tgid, task->group_leader->start_boottime,
-					task->self_exec_id);
+	__u64 start = BPF_CORE_READ(task, group_leader, start_boottime);
+
+	u->stack.process = wire_process((__u32)task->tgid, start, task->self_exec_id);
 	u->stack.event = event;
 	u->stack.kernel_count = 0;
 	u->followed = 0;
@@ -531,7 +534,7 @@ static __always_inline __u32 take(struct unwind *u, struct bpf_perf_event_data *
 		cs = regs->cs;
 		take_kernel(u, ctx);
 	}
-	if (!task->mm)
+	if (!u->mm)
 		return WIRE_STACK_NO_USER;
 	if ((cs & 0xffff) != USER_CODE_64)
 		return WIRE_STACK_32_BIT;

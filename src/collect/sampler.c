@@ -48,6 +48,18 @@ static int explain_load_failure(int err, struct diag *diag)
 			 libbpf_said);
 }
 
+/* Programs that nothing is attached to would cost their verification all the same. */
+static void choose_programs(struct sampler *s, const struct sampler_config *config)
+{
+	bool traced = false;
+
+	for (size_t i = 0; i < config->event_count; i++)
+		traced |= event_is_tracepoint(&config->events[i]);
+	bpf_program__set_autoload(s->bpf->progs.sample, !config->scoped);
+	bpf_program__set_autoload(s->bpf->progs.sample_scoped, config->scoped);
+	bpf_program__set_autoload(s->bpf->progs.sample_tracepoint, traced);
+}
+
 static int load_program(struct sampler *s, const struct sampler_config *config, struct diag *diag)
 {
 	int possible, r;
@@ -66,8 +78,7 @@ static int load_program(struct sampler *s, const struct sampler_config *config, 
 	bpf_map__set_max_entries(s->bpf->maps.cpus, (uint32_t)possible);
 	bpf_map__set_max_entries(s->bpf->maps.tables, 2 * s->cpus.count);
 	bpf_map__set_max_entries(s->bpf->maps.scope, config->scoped ? SCOPE_MAX : 1);
-	bpf_program__set_autoload(s->bpf->progs.sample, !config->scoped);
-	bpf_program__set_autoload(s->bpf->progs.sample_scoped, config->scoped);
+	choose_programs(s, config);
 	r = sample_bpf__load(s->bpf);
 	if (r)
 		return explain_load_failure(r, diag);
