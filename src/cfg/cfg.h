@@ -135,8 +135,6 @@ int cfg_image_function(struct cfg_image *image, uint64_t address, const struct c
  */
 size_t cfg_image_count(struct cfg_image *image);
 uint64_t cfg_image_entry(struct cfg_image *image, size_t index);
-/* Forgets all built functions, to give memory back in a walk over a whole image. */
-void cfg_image_forget(struct cfg_image *image);
 
 /* Index of the block whose instructions include the one at the address (exact start), or
  * CFG_OUTSIDE; the same for instructions. */

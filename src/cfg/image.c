@@ -186,15 +186,6 @@ int cfg_image_new(const struct cfg_source *source, struct cfg_image **ret, struc
 	return 0;
 }
 
-void cfg_image_forget(struct cfg_image *image)
-{
-	for (size_t i = 0; i < image->built_count; i++) {
-		map64_remove(image->functions, image->built[i]->entry);
-		free(image->built[i]);
-	}
-	image->built_count = 0;
-}
-
 void cfg_image_free(struct cfg_image *image)
 {
 	if (!image)

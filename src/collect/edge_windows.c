@@ -76,58 +76,62 @@ static int find_spot(struct edge_windows *w, struct wire_place place, struct spo
 	return 0;
 }
 
-/* The places of a row; NULL: it is a window's start, or its end. */
-struct row {
-	const struct wire_place *from, *to;
-	uint64_t count;
-	const struct wire_touch *touch; /* instead: that */
-	uint32_t process;		/* whose memory it is */
-};
-
-static int add_touch(struct edge_windows *w, const struct row *row)
+/* from NULL: to is a window's start; to NULL: from is its end. */
+static int add_edge(struct edge_windows *w, const struct wire_place *from,
+		    const struct wire_place *to, uint64_t count)
 {
-	uint64_t line = row->touch->line, page = line / DB_TOUCH_PAGE_LINES;
+	struct db_edge e = {.event = w->event, .from = DB_EDGE_START, .to = DB_EDGE_END};
+	struct spot source, target;
+	int r;
+
+	r = find_spot(w, from ? *from : *to, &source);
+	if (!r)
+		r = find_spot(w, to ? *to : *from, &target);
+	if (r)
+		return r;
+	e.image = source.image;
+	e.to_image = target.image;
+	if (from)
+		e.from = source.offset;
+	if (to)
+		e.to = target.offset;
+	return db_batch_edge(w->config.batch, &e, count, 1);
+}
+
+static int add_touch(struct edge_windows *w, const struct wire_touch *touch, uint32_t process)
+{
+	uint64_t line = touch->line, page = line / DB_TOUCH_PAGE_LINES;
 	struct db_edge e = {.event = w->touch_event};
 	struct spot at;
-	int r = find_spot(w, row->touch->at, &at);
+	int r = find_spot(w, touch->at, &at);
 
 	if (r)
 		return r == -ENOENT ? 0 : r; /* in code that has no file: nobody could be told */
 	e.image = e.to_image = at.image;
 	e.from = at.offset;
-	e.to = db_touch_place(hash_u64(hash_u64(page ^ w->key) ^ row->process), line);
+	e.to = db_touch_place(hash_u64(hash_u64(page ^ w->key) ^ process), line);
 	return db_batch_edge(w->config.batch, &e, 1, 1);
 }
 
-static int add_row(struct edge_windows *w, const struct row *row)
+/* Whether what failed may be tried again: in a new batch, which has other numbers. */
+static bool has_new_room(struct edge_windows *w, int error)
 {
-	struct db_edge e = {.event = w->event, .from = DB_EDGE_START, .to = DB_EDGE_END};
-	struct spot from, to;
-	int r;
-
-	if (row->touch)
-		return add_touch(w, row);
-	r = find_spot(w, row->from ? *row->from : *row->to, &from);
-	if (!r)
-		r = find_spot(w, row->to ? *row->to : *row->from, &to);
-	if (r)
-		return r;
-	e.image = from.image;
-	e.to_image = to.image;
-	if (row->from)
-		e.from = from.offset;
-	if (row->to)
-		e.to = to.offset;
-	return db_batch_edge(w->config.batch, &e, row->count, 1);
+	return error == -ENOSPC && w->config.make_room(w->config.arg) == 0;
 }
 
-static int store_row(struct edge_windows *w, const struct row *row)
+static int store_edge(struct edge_windows *w, const struct wire_place *from,
+		      const struct wire_place *to, uint64_t count)
 {
-	int r = add_row(w, row);
+	int r = add_edge(w, from, to, count);
 
-	if (r == -ENOSPC && w->config.make_room(w->config.arg) == 0)
-		r = add_row(w, row);
-	return r;
+	return has_new_room(w, r) ? add_edge(w, from, to, count) : r;
+}
+
+static int store_touch(struct edge_windows *w, const struct wire_touch *touch, uint32_t process)
+{
+	int r = add_touch(w, touch, process);
+
+	return has_new_room(w, r) ? add_touch(w, touch, process) : r;
 }
 
 static bool same_edge(const struct wire_edge *a, const struct wire_edge *b)
@@ -163,32 +167,28 @@ static int store_touches(struct edge_windows *w, const struct wire_window *windo
 	int r = 0;
 
 	for (uint32_t i = 0, k; i < window->touch_count && !r; i++) {
-		struct row row = {.touch = &t[i], .process = window->process};
-
 		for (k = 0; !is_same_page(&t[k], &t[i]);)
 			k++;
 		if (k == i)
-			r = store_row(w, &row);
+			r = store_touch(w, &t[i], window->process);
 	}
 	return r;
 }
 
 static int store(struct edge_windows *w, const struct wire_window *window)
 {
-	struct row start = {.to = &window->start, .count = 1};
-	struct row end = {.from = &window->end, .count = 1};
-	int r = store_row(w, &start);
+	int r = store_edge(w, NULL, &window->start, 1);
 
 	for (unsigned i = 0; i < window->edge_count && !r; i++) {
 		const struct wire_edge *e = &window->edge[i];
 		struct wire_place from = {e->from_slot, e->from}, to = {e->to_slot, e->to};
-		struct row row = {.from = &from, .to = &to, .count = count_passes(window, i)};
+		uint64_t count = count_passes(window, i);
 
-		if (row.count)
-			r = store_row(w, &row);
+		if (count)
+			r = store_edge(w, &from, &to, count);
 	}
 	if (!r)
-		r = store_row(w, &end);
+		r = store_edge(w, &window->end, NULL, 1);
 	return r ? r : store_touches(w, window);
 }
 

@@ -267,15 +267,3 @@ int image_facts_read(int fd, struct image_facts *ret, struct diag *diag)
 	*ret = f;
 	return 0;
 }
-
-int image_facts_address(const struct image_facts *f, uint64_t file_offset, uint64_t *ret)
-{
-	for (uint32_t i = 0; i < f->segment_count && i < IMAGE_SEGMENTS_MAX; i++) {
-		const struct image_segment *s = &f->segments[i];
-		if (file_offset < s->file_offset || file_offset - s->file_offset >= s->file_size)
-			continue;
-		*ret = s->address + (file_offset - s->file_offset);
-		return 0;
-	}
-	return -ERANGE;
-}

@@ -30,7 +30,4 @@ struct image_facts {
  */
 int image_facts_read(int fd, struct image_facts *ret, struct diag *diag);
 
-/* The ELF virtual address of a file offset. 0, or -ERANGE when no executable segment has it. */
-int image_facts_address(const struct image_facts *f, uint64_t file_offset, uint64_t *ret);
-
 #endif

@@ -25,13 +25,6 @@ static const struct {
 
 #define IMAGE_KIND_COUNT (sizeof(image_kinds) / sizeof(image_kinds[0]))
 
-const char *image_kind_name(enum image_kind kind)
-{
-	if (!kind || kind >= IMAGE_KIND_COUNT)
-		return "other";
-	return image_kinds[kind].name;
-}
-
 void image_id_format(const struct image_id *id, char out[IMAGE_ID_TEXT_MAX])
 {
 	size_t size = id->size < IMAGE_ID_MAX ? id->size : IMAGE_ID_MAX, n;

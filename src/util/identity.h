@@ -39,7 +39,6 @@ struct image_id {
 #define IMAGE_ID_TEXT_MAX (16 + 2 * IMAGE_ID_MAX)
 void image_id_format(const struct image_id *id, char out[IMAGE_ID_TEXT_MAX]);
 int image_id_parse(const char *text, struct image_id *ret); /* 0 or -EINVAL */
-const char *image_kind_name(enum image_kind kind);
 
 /*
  * A subject: what a sample is charged to besides its image, as a canonical string of key-value

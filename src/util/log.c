@@ -11,13 +11,6 @@
 #include <unistd.h>
 #include "util/text.h"
 
-static enum log_level log_level = LOG_LEVEL_NOTICE;
-
-void log_set_level(enum log_level level)
-{
-	log_level = level;
-}
-
 /* systemd.exec(5): JOURNAL_STREAM names the device and inode of the stream to the journal. */
 bool log_goes_to_journal(void)
 {
@@ -38,14 +31,11 @@ void log_write(enum log_level level, const char *format, ...)
 		[LOG_LEVEL_ERROR] = {LOG_ERR, "error: "},
 		[LOG_LEVEL_WARNING] = {LOG_WARNING, "warning: "},
 		[LOG_LEVEL_NOTICE] = {LOG_NOTICE, ""},
-		[LOG_LEVEL_DEBUG] = {LOG_DEBUG, "debug: "},
 	};
 	char raw[2048], line[4096];
 	va_list args;
 	size_t n;
 
-	if (level > log_level)
-		return;
 	va_start(args, format);
 	vsnprintf(raw, sizeof(raw), format, args);
 	va_end(args);

@@ -8,16 +8,14 @@
  * Messages of the long-running commands to stderr, one line each, with systemd's <N> priority
  * prefix when stderr is the journal. Libraries do not log; collect/session and cmd/ do.
  */
-enum log_level { LOG_LEVEL_ERROR, LOG_LEVEL_WARNING, LOG_LEVEL_NOTICE, LOG_LEVEL_DEBUG };
+enum log_level { LOG_LEVEL_ERROR, LOG_LEVEL_WARNING, LOG_LEVEL_NOTICE };
 
 /* Stderr is the journal's: lines begin with their priority, <N>. */
 bool log_goes_to_journal(void);
-void log_set_level(enum log_level level); /* default: notice */
 void log_write(enum log_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 #define log_error(...)	 log_write(LOG_LEVEL_ERROR, __VA_ARGS__)
 #define log_warning(...) log_write(LOG_LEVEL_WARNING, __VA_ARGS__)
 #define log_notice(...)	 log_write(LOG_LEVEL_NOTICE, __VA_ARGS__)
-#define log_debug(...)	 log_write(LOG_LEVEL_DEBUG, __VA_ARGS__)
 
 #endif

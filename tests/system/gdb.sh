@@ -5,6 +5,7 @@
 # same instruction. At most one in 200 may be otherwise, and one in 10 end where there is no table but
 # gdb guesses (just after a thread was made). STACKS=100 compares more.
 . "$(dirname "$0")/../sampling.sh"
+. "$root/tests/native.sh"
 need_sampling
 native=$programs/native-gdb
 n=${STACKS:-20}
@@ -16,17 +17,9 @@ elif ! gdb -nx -batch -ex 'python print(1)' >/dev/null 2>&1; then
 	tap_end
 fi
 
-# same NAME COMMAND...: a case. The command must be long enough, and have threads.
-same() {
-	local name=$1
-	shift
-	if ! command -v "$1" >/dev/null; then
-		skip "$name" "there is no $1"
-		return
-	fi
-	if timeout 100 "$native" "$n" "$@" >out 2>err </dev/null; then pass "$name"; else fail "$name" "$(tail -40 err)"; fi
-	sed -n 's/^native-gdb: /# /p' err
-}
+limit_s=100
+tell() { sed -n 's/^native-gdb: /# /p' err; }
+# The commands must have threads.
 head -c 40000000 /dev/urandom | base64 >text
 same 'calls through an inlined function, and by recursion' "$programs/callers" 100
 same 'xz' xz -T3 -k -c text

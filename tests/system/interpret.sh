@@ -5,6 +5,7 @@
 # instructions with random operands. INTERPRET_INSTRUCTIONS=60000 compares 300,000.
 . "$(dirname "$0")/../tap.sh"
 . "$root/tests/large_source.sh"
+. "$root/tests/native.sh"
 native=$build/tests/system/native-path
 n=${INTERPRET_INSTRUCTIONS:-8000}
 
@@ -13,17 +14,8 @@ if ! [ -x "$native" ]; then
 	tap_end
 fi
 
-# same NAME COMMAND...: a case. The command must be long enough.
-same() {
-	local name=$1
-	shift
-	if ! command -v "$1" >/dev/null; then
-		skip "$name" "there is no $1"
-		return
-	fi
-	if "$native" "$n" "$@" >out 2>err </dev/null; then pass "$name"; else fail "$name" "$(cat err)"; fi
-	grep -a -A10 -E '^native-path: |^# ' err | head -40 | sed 's/^\(# \)*/# /'
-}
+limit_s=0
+tell() { grep -a -A10 -E '^native-path: |^# ' err | head -40 | sed 's/^\(# \)*/# /'; }
 
 large_source >large.c
 cat large.c large.c large.c large.c large.c large.c "$build/culprit" >large

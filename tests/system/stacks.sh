@@ -8,6 +8,7 @@
 # a case. STACKS=2000 compares more.
 . "$(dirname "$0")/../sampling.sh"
 . "$root/tests/large_source.sh"
+. "$root/tests/native.sh"
 need_sampling
 native=$programs/native-stack
 n=${STACKS:-100}
@@ -17,15 +18,10 @@ if ! [ -x "$native" ]; then
 fi
 total=0
 
-# same NAME COMMAND...: a case. The command must be long enough.
-same() {
-	local name=$1 few
-	shift
-	if ! command -v "$1" >/dev/null; then
-		skip "$name" "there is no $1"
-		return
-	fi
-	if timeout 60 "$native" "$n" "$@" >out 2>err </dev/null; then pass "$name"; else fail "$name" "$(tail -40 err)"; fi
+limit_s=60
+tell() {
+	local few
+
 	sed -n 's/^native-stack: [^:]*: /# /p' err
 	few=$(sed -n 's/^native-stack: [^:]*: \([0-9]*\) stacks.*/\1/p' err)
 	total=$((total + ${few:-0}))

@@ -204,7 +204,6 @@ static void test_walk(void **state)
 		own += f->entry == entry;
 	}
 	assert_int_equal(own, WANTED_COUNT);
-	cfg_image_forget(fixture->image);
 	const struct cfg_function *f;
 	assert_int_equal(cfg_image_function(fixture->image, address(shape_diamond), &f), 0);
 	assert_int_equal(f->block_count, 4);
