@@ -28,6 +28,10 @@ accuracy: deps all
 	@tests/accuracy/deps
 	@tests/accuracy/run $(BUILD) $(ACCURACY)
 
+# SUITES=unit,cli,crash: what runs.
+coverage: deps
+	@dev/coverage $(BUILD) $(SUITES)
+
 install: all
 	@meson install -C $(BUILD) --no-rebuild
 
@@ -46,8 +50,9 @@ help:
 	@echo 'make check    install what is missing, build, run every test'
 	@echo 'make bench    speed, as ratios against perf and against the floor (BENCH=--quick: in 2 minutes)'
 	@echo 'make accuracy how right the analysis is, against exact counts (ACCURACY=--quick: in 3 minutes)'
+	@echo 'make coverage which code the tests run (wants gcovr)'
 	@echo 'make install  install (DESTDIR is honoured)'
 	@echo 'make deb      a Debian package, in $(BUILD)/deb'
 	@echo 'make format   clang-format everything'
 
-.PHONY: all deps try check bench accuracy install deb format clean help
+.PHONY: all deps try check bench accuracy coverage install deb format clean help
