@@ -425,18 +425,20 @@ static int fill(struct making *m)
 	return r;
 }
 
-static void note_rest(struct report_header *h, const struct rank *k, enum rank_by by, size_t limit)
+static void note_rest(struct report_header *h, const struct making *m, bool inclusive)
 {
+	const struct rank *k = m->rank;
+	size_t limit = m->limit;
 	uint64_t rest = 0;
 
 	for (size_t i = limit; i < k->row_count; i++)
 		rest += k->rows[i].counts[0];
-	if (limit < k->row_count && by == RANK_LOOP)
+	if (limit < k->row_count && m->by == RANK_LOOP)
 		report_header_note(h, "%zu more rows are not shown", k->row_count - limit);
 	else if (limit < k->row_count)
-		report_header_note(h, "%zu more rows, with %llu samples (%.2f%%), are not shown",
+		report_header_note(h, "%zu more rows, with %llu samples%s (%.2f%%), are not shown",
 				   k->row_count - limit, (unsigned long long)rest,
-				   share(rest, k->totals[0]));
+				   inclusive ? " of their own" : "", share(rest, k->totals[0]));
 }
 
 static const char *const by_names[] = {
@@ -473,7 +475,7 @@ static int make(const struct prof_table *p, struct making *m, struct report_head
 	metrics_add_columns(&m->metrics, m->table, "metrics", "");
 	prof_balance_add_columns(m->balance, m->table);
 	add_name_columns(m->table, m->by, &m->columns);
-	note_rest(h, m->rank, m->by, m->limit);
+	note_rest(h, m, p->inclusive);
 	r = fill(m);
 	if (!r)
 		r = metrics_describe(&m->metrics, NULL, h);

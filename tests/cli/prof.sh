@@ -135,6 +135,7 @@ inclusive "--inclusive by image" 'assert [(r["image"].split("/")[-1], r["total"]
 inclusive "--inclusive by line" 'f = {r["line"]: (r["total"], r["samples"]) for r in rows if r["file"]}
 assert f[9] == (90, 20) and sorted(f.values()) == [(70, 70), (90, 20)], f' --by line
 inclusive "--inclusive by samples" 'assert [r["samples"] for r in rows] == [70, 20, 10]' --sort cycles
+inclusive "--inclusive of the first" 'assert any("2 more rows, with 80 samples of their own" in n for n in j["notes"]), j["notes"]' --limit 1
 inclusive "--inclusive of one function" 'assert [(r["function"], r["total"]) for r in rows] == [("main", 90)]' --function main
 inclusive "--inclusive of one image" 'assert [(r["function"], r["total"]) for r in rows] == [("[no symbol]", 10)]' --image lib
 inclusive "--inclusive, the first rows" 'assert len(rows) == 1 and any("2 more rows" in n for n in j["notes"])' -n 1
