@@ -5,6 +5,7 @@
 #include <setjmp.h>
 #include <cmocka.h>
 #include <string.h>
+#include "cfg/dominators.h"
 #include "cfg/loops.h"
 #include "random_graph.h"
 
@@ -140,6 +141,46 @@ static void random_graphs_agree_with_the_definition(void **state)
 	cfg_loops_free(NULL);
 }
 
+/* What the textbook says: a header dominates the sources of its back edges and all of its loop. */
+static void reducible_loops_are_natural(void **state)
+{
+	uint32_t reducible = 0;
+
+	(void)state;
+	for (uint64_t seed = 1; seed < 4000; seed += 2) {
+		struct cfg_graph *g = random_graph(seed, 30);
+		struct cfg_dominators *d = NULL;
+		struct cfg_loops *l = NULL;
+
+		assert_int_equal(cfg_loops_new(g, &l), 0);
+		assert_int_equal(cfg_dominators_new(g, CFG_FORWARD, &d), 0);
+		for (uint32_t e = 0; e < g->edge_count; e++) {
+			uint32_t loop = l->innermost[g->to[e]];
+
+			if (!cfg_dominates(d, g->to[e], g->from[e]))
+				continue;
+			assert_true(loop != CFG_LOOP_NONE);
+			assert_int_equal(l->loops[loop].header, g->to[e]);
+			assert_true(cfg_loop_has(l, loop, g->from[e]));
+		}
+		for (uint32_t i = 0; i < l->loop_count; i++) {
+			uint32_t header = l->loops[i].header;
+
+			if (l->loops[i].irreducible || d->first[header] == CFG_NODE_NONE)
+				continue;
+			reducible++;
+			for (uint32_t n = 0; n < g->node_count; n++) {
+				if (d->first[n] != CFG_NODE_NONE && cfg_loop_has(l, i, n))
+					assert_true(cfg_dominates(d, header, n));
+			}
+		}
+		cfg_dominators_free(d);
+		cfg_loops_free(l);
+		cfg_graph_free(g);
+	}
+	assert_true(reducible > 1000);
+}
+
 static void deep_nests_need_no_stack(void **state)
 {
 	struct cfg_graph *g = long_graph(200000, 1);
@@ -162,6 +203,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(random_graphs_agree_with_the_definition),
+		cmocka_unit_test(reducible_loops_are_natural),
 		cmocka_unit_test(deep_nests_need_no_stack),
 	};
 	cmocka_set_message_output(CM_OUTPUT_TAP);
