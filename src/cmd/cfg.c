@@ -79,7 +79,9 @@ static void note_function(const struct cfg_view *v, struct report_header *h)
 /* Without an event that tells time there are no insights to describe. */
 static int describe(struct cfg *c, struct report_header *h)
 {
-	const struct pick p = {.query = c->session.query, .reader = c->session.reader};
+	const struct pick p = {.query = c->session.query,
+			       .reader = c->session.reader,
+			       .finder = c->session.finder};
 
 	return c->session.all ? insights_describe(&c->session, h) : pick_describe(&p, h);
 }

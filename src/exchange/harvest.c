@@ -111,8 +111,10 @@ int harvest_image(struct harvest *h, const struct harvest_image *image, uint32_t
 	key.key = image->key;
 	key.kind = (uint8_t)image->kind;
 	key.build_id_size = image->build_id_size;
-	memcpy(key.build_id, image->build_id, image->build_id_size);
-	memcpy(key.path, image->path, image->path_size);
+	if (image->build_id_size)
+		memcpy(key.build_id, image->build_id, image->build_id_size);
+	if (image->path_size)
+		memcpy(key.path, image->path, image->path_size);
 	return intern_add(h->images, &key, offsetof(struct image_key, path) + image->path_size,
 			  ret);
 }

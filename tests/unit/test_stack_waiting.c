@@ -51,7 +51,8 @@ static uint32_t go_on(void *arg, const struct wire_snapshot *s, bool must_end)
 	assert_true(s->stack.frame[WIRE_STACK_PLACE(number - 1)] == ~number);
 	assert_int_equal(s->bytes, number % 3 * WIRE_SNAPSHOT_PAGE);
 	for (uint32_t i = 0; i < s->bytes; i++)
-		assert_int_equal(s->page[0][i], (uint8_t)number);
+		assert_int_equal(s->page[i / WIRE_SNAPSHOT_PAGE][i % WIRE_SNAPSHOT_PAGE],
+				 (uint8_t)number);
 	t->tried++;
 	if (slot && !must_end)
 		return slot;
