@@ -218,6 +218,24 @@ out:
 	return r;
 }
 
+/* What others did not live to write of symbols. A report that is at it now can do without. */
+static void settle_images(struct db_writer *w)
+{
+	int fd = layout_open_dir(w->io, w->machine_fd, LAYOUT_IMAGES);
+	char **names;
+	size_t count;
+
+	if (fd < 0)
+		return;
+	if (layout_list(w->io, fd, &names, &count) == 0) {
+		for (size_t i = 0; i < count; i++)
+			if (layout_is_temporary(names[i]))
+				w->io->unlink(w->io->arg, fd, names[i], 0);
+		free(names);
+	}
+	w->io->close(w->io->arg, fd);
+}
+
 static int settle_machine(struct db_writer *w, struct diag *diag)
 {
 	char **names;
@@ -239,6 +257,7 @@ static int settle_machine(struct db_writer *w, struct diag *diag)
 	free(names);
 	if (r < 0)
 		return r;
+	settle_images(w);
 	/* Whatever the predecessor made but did not live to sync. */
 	r = w->io->sync_dir(w->io->arg, w->machine_fd);
 	if (r == 0)

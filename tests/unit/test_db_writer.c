@@ -2,6 +2,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
+#include "db/layout.h"
 #include "db_place.h"
 
 static void what_is_flushed_is_read(void **state)
@@ -105,6 +107,34 @@ static void epochs_are_sealed_and_listed(void **state)
 	assert_int_equal(db_reader_epochs(r, &epochs, &count, NULL), 0);
 	assert_int_equal(count, 2); /* an epoch without data is no epoch */
 	db_reader_free(r);
+}
+
+static int exists(const struct help_place *p, const char *name, bool make)
+{
+	char path[512];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/" TEST_MACHINE "/" LAYOUT_IMAGES "/%s", p->db, name);
+	fd = open(path, make ? O_WRONLY | O_CREAT | O_CLOEXEC : O_RDONLY | O_CLOEXEC, 0600);
+	if (fd >= 0)
+		close(fd);
+	return fd >= 0;
+}
+
+/* Symbols are kept by many processes, any of which may be killed. */
+static void symbols_that_were_not_written_to_the_end_go(void **state)
+{
+	struct help_place *p = *state;
+	char path[512];
+
+	assert_int_equal(db_writer_close(place_open_writer(p), NULL), 0);
+	snprintf(path, sizeof(path), "%s/" TEST_MACHINE "/" LAYOUT_IMAGES, p->db);
+	assert_true(mkdir(path, 0700) == 0 || errno == EEXIST);
+	assert_true(exists(p, "00aa.symbols", true));
+	assert_true(exists(p, "00aa.symbols.0123456789abcdef.tmp", true));
+	assert_int_equal(db_writer_close(place_open_writer(p), NULL), 0);
+	assert_true(exists(p, "00aa.symbols", false));
+	assert_false(exists(p, "00aa.symbols.0123456789abcdef.tmp", false));
 }
 
 static void an_epoch_can_be_abandoned(void **state)
@@ -226,6 +256,7 @@ int main(void)
 		PLACE_TEST(images_may_share_a_path),
 		PLACE_TEST(a_second_writer_is_kept_out),
 		PLACE_TEST(epochs_are_sealed_and_listed),
+		PLACE_TEST(symbols_that_were_not_written_to_the_end_go),
 		PLACE_TEST(an_epoch_can_be_abandoned),
 		PLACE_TEST(expressions_choose_epochs),
 		PLACE_TEST(a_newer_version_is_refused),
