@@ -60,6 +60,11 @@ check_status() {
 	fi
 }
 
+# check_same NAME WANTED GOT: passes when both texts are the same.
+check_same() {
+	if [ "$2" = "$3" ]; then pass "$1"; else fail "$1" "wanted:" "$2" "got:" "$3"; fi
+}
+
 # check_match NAME FILE REGEX: passes when a line of the file matches.
 check_match() {
 	if grep -Eq -- "$3" "$2"; then

@@ -79,11 +79,10 @@ static void note_function(const struct cfg_view *v, struct report_header *h)
 /* Without an event that tells time there are no insights to describe. */
 static int describe(struct cfg *c, struct report_header *h)
 {
-	const struct pick p = {.query = c->session.query,
-			       .reader = c->session.reader,
-			       .finder = c->session.finder};
+	struct insights_session *s = &c->session;
 
-	return c->session.all ? insights_describe(&c->session, h) : pick_describe(&p, h);
+	return s->all ? insights_describe(s, h)
+		      : report_describe(h, s->reader, s->query, s->finder);
 }
 
 static int print_table(struct cfg *c, const struct cfg_view *v, struct diag *diag)

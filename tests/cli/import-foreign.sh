@@ -7,9 +7,6 @@ unset CULPRIT_DB DEBUGINFOD_URLS COLUMNS
 export HOME=$PWD
 make_foreign() { python3 "$root/tests/cli/foreign.py" "$@"; }
 import() { rm -rf ./p.db && "$culprit" import "$@" -o p.db; }
-same() { # NAME WANTED GOT
-	if [ "$2" = "$3" ]; then pass "$1"; else fail "$1" "wanted:" "$2" "got:" "$3"; fi
-}
 # rows BY EVENTS...: "NAME IMAGE SAMPLES..." of prof --by BY, sorted.
 rows() {
 	local by=$1
@@ -28,16 +25,16 @@ make_foreign mapped-gzip mapped.pb.gz
 check_status "pprof: a compressed profile" 0 import mapped.pb.gz
 check_match "its event, and what a sample stands for" err 'cpu-clock: 11 samples, one in 30000000'
 check_match "what no mapping explains is unknown" err '11 stacks, 0 branches; lost 0, unknown 1'
-same "functions are those that it names" "[no symbol] /none/lib.so 1
+check_same "functions are those that it names" "[no symbol] /none/lib.so 1
 [unknown] [unknown] 1
 compute /none/lib.so 2
 work /none/program 7" "$(rows function cpu-clock)"
-same "so are lines, of inlined code too" "None:None 1
+check_same "so are lines, of inlined code too" "None:None 1
 None:None 1
 None:None 2
 work.c:21 3
 work.h:3 4" "$(rows line cpu-clock)"
-same "labels and the command" "comm=program 4
+check_same "labels and the command" "comm=program 4
 comm=worker 4
 comm=worker label.request=a 3" "$(rows subject cpu-clock)"
 check_match "files are known by their build-id" <("$culprit" prof -i p.db --by image --json) \
@@ -46,9 +43,9 @@ check_match "inlined functions are in the tree" <("$culprit" calls -i p.db) 'inl
 make_foreign mapped mapped.pb
 cp -r p.db q.db
 check_status "not compressed" 0 import mapped.pb
-same "gives the same" "$(tree q.db)" "$(tree p.db)"
+check_same "gives the same" "$(tree q.db)" "$(tree p.db)"
 cat mapped.pb.gz | import - >/dev/null 2>&1
-same "also through a pipe" "$(tree q.db)" "$(tree p.db)"
+check_same "also through a pipe" "$(tree q.db)" "$(tree p.db)"
 "$culprit" import -q mapped.pb -o p.db
 check_match "twice in one database, it is twice as much" \
 	<("$culprit" prof -i p.db --epoch all) '^ *14 .* work  '
@@ -56,7 +53,7 @@ check_match "twice in one database, it is twice as much" \
 make_foreign heap heap.pb
 check_status "pprof: values that are no time, without addresses" 0 import heap.pb
 check_match "negative values are counted" err 'not kept: negative_values 1'
-same "each value is an event" "main [no image] 2 40
+check_same "each value is an event" "main [no image] 2 40
 make [no image] 4 3136" "$(rows function alloc_objects alloc_space)"
 check_match "lines tell calls apart" <("$culprit" calls -i p.db --event alloc_objects) 'make *main.x:9 '
 check_match "numbers are labels too" <("$culprit" prof -i p.db --by subject) 'label.bytes=1024'
@@ -71,8 +68,8 @@ for kind in mapped heap; do
 		"$culprit" export -i "$form.db" "--$form" again
 		[ "$form" = pprof ] || check "$kind: the same stacks again" cmp "$kind.$form" again
 	done
-	same "$kind: the same table by way of pprof" "$(table p.db)" "$(table pprof.db)"
-	same "$kind: the same tree" "$(tree p.db)" "$(tree pprof.db)"
+	check_same "$kind: the same table by way of pprof" "$(table p.db)" "$(table pprof.db)"
+	check_same "$kind: the same tree" "$(tree p.db)" "$(tree pprof.db)"
 done
 
 cat >some.folded <<'E2'
@@ -83,14 +80,14 @@ app;main 3
 other one;[unknown] 1
 E2
 check_status "folded stacks" 0 import some.folded
-same "marks of the kernel are its image" "[unknown] [unknown] 1
+check_same "marks of the kernel are its image" "[unknown] [unknown] 1
 main [no image] 3
 read [kernel.kallsyms] 5
 x [no image] 2" "$(rows function samples)"
-same "the first frame is the command" "comm=app 10
+check_same "the first frame is the command" "comm=app 10
 comm=other one 1" "$(rows subject samples)"
 check_status "or all are functions" 0 import some.folded --program /bin/thing
-same "... of the program that is given" "comm=thing 11" "$(rows subject samples)"
+check_same "... of the program that is given" "comm=thing 11" "$(rows subject samples)"
 printf 'a;b 1\na;c x\n' >bad.folded
 check_status "a line without a count" 1 import bad.folded
 check_match "is named" err 'bad.folded: line 2 does not end in a count'
@@ -112,10 +109,10 @@ idle 0 [001] 13.25: 500 instructions:
 E2
 check_status "perf script's text, with chains" 0 import chains.txt
 check_match "the mean period" err 'cycles:u: 2 samples, one in 2000'
-same "functions, in the files that it names" "[no symbol] /none/lib.so 1 0
+check_same "functions, in the files that it names" "[no symbol] /none/lib.so 1 0
 inner /none/a b (deleted) 1 0
 run [module]/some_module 0 1" "$(rows function cycles:u instructions)"
-same "commands with blanks" "comm=idle 0 1
+check_same "commands with blanks" "comm=idle 0 1
 comm=my app 2 0" "$(rows subject cycles:u instructions)"
 check_match "inlined functions" <("$culprit" calls -i p.db) 'small \(inlined\)'
 cat >plain.txt <<'E2'
@@ -126,7 +123,7 @@ this line is of nobody
 E2
 check_status "without chains" 0 import plain.txt
 check_match "it has no stacks" err ' 0 stacks, 0 branches; lost 0, unknown 1'
-same "each line is a sample" "[unknown] [unknown] 1
+check_same "each line is a sample" "[unknown] [unknown] 1
 inner /none/a 2" "$(rows function cpu-clock)"
 
 make_foreign gmon gmon.out
@@ -153,7 +150,7 @@ for file in mapped.pb mapped.pb.gz gmon.out narrow.out; do
 		"$culprit" import bad -o p.db --program /none/x >out 2>err
 		[ $? = 1 ] && [ "$(wc -l <err)" = 1 ] && [ ! -e p.db ] || bad="$bad, $at: $(cat err)"
 	done
-	same "$file, cut off" 0 "$bad"
+	check_same "$file, cut off" 0 "$bad"
 done
 python3 - <<'E2'
 import sys, gzip

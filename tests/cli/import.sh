@@ -17,37 +17,34 @@ for row in json.load(sys.stdin)["rows"]:
     name = row.get(by) or row.get("name")
     print(name, *(row["events"].get(e, 0) for e in sys.argv[2:]))' "$by" "$@" | sort
 }
-same() { # NAME WANTED GOT
-	if [ "$2" = "$3" ]; then pass "$1"; else fail "$1" "wanted:" "$2" "got:" "$3"; fi
-}
 make_perf ordered ordered.data
 check_status "a file of two events" 0 import ordered.data
-same "samples go to what was mapped at their time" "/none/first 12 0
+check_same "samples go to what was mapped at their time" "/none/first 12 0
 /none/second 1 1
 /none/third 0 1
 [unknown] 2 0" "$(rows image cycles cache-misses:u)"
 check_match "says what was lost and what is unknown" err 'lost 7, unknown 2'
 check_match "the machine is the file's" err 'of host-elsewhere in p.db'
-same "threads have their names from then on" "comm=:12 1 0
+check_same "threads have their names from then on" "comm=:12 1 0
 comm=child 1 1
 comm=parent 13 1" "$(rows subject cycles cache-misses:u)"
 
 make_perf ordered-pipe pipe.data
 check_status "the form of a pipe, from a file" 0 import pipe.data
-same "has the same samples" "/none/first 12 0
+check_same "has the same samples" "/none/first 12 0
 /none/second 1 1
 /none/third 0 1
 [unknown] 2 0" "$(rows image cycles cache-misses:u)"
 import - <pipe.data >/dev/null 2>&1
-same "also from standard input" 12 "$(rows image cycles | sed -n 's,/none/first ,,p')"
+check_same "also from standard input" 12 "$(rows image cycles | sed -n 's,/none/first ,,p')"
 cat pipe.data | import - >/dev/null 2>&1
-same "and through a pipe" 12 "$(rows image cycles | sed -n 's,/none/first ,,p')"
+check_same "and through a pipe" 12 "$(rows image cycles | sed -n 's,/none/first ,,p')"
 cat ordered.data | import - >out 2>err
 check_match "the form of a file does not come through a pipe; the remedy" err 'name the file'
 
 make_perf ordered-packed packed.data
 check_status "compressed, records cut where it may be" 0 import packed.data
-same "has the same samples, too" "/none/first 12 0
+check_same "has the same samples, too" "/none/first 12 0
 /none/second 1 1
 /none/third 0 1
 [unknown] 2 0" "$(rows image cycles cache-misses:u)"
@@ -60,17 +57,17 @@ check_match "the mean period is the event's" err 'cycles:pp: 8 samples, one in 6
 "$culprit" prof -i p.db >table.txt
 check_match "where memory accesses were served" table.txt 'mem-loads/: memory accesses, .*: l1 2, l2 1, ram_local 1$'
 check_match "and what they cost" table.txt 'mem-loads/: mean weight 25.0 of 4 samples'
-same "images of other machines have their build-id" 0102030405060708090a0b0c0d0e0f1011121314 \
+check_same "images of other machines have their build-id" 0102030405060708090a0b0c0d0e0f1011121314 \
 	"$("$culprit" prof -i p.db --by image --json | grep -o '0102030405060708090a0b0c0d0e0f1011121314' | head -1)"
 
 head -c 1300 ordered.data >cut.data
 check_status "a file that ends early fails" 1 import cut.data
 check_match "in one line, with what is kept" err 'cut.data: .* samples before that are kept'
-same "the first ones" "/none/first" "$(rows image cycles | head -1 | cut -d' ' -f1)"
+check_same "the first ones" "/none/first" "$(rows image cycles | head -1 | cut -d' ' -f1)"
 for damage in empty:0 header:50 ids:110; do
 	head -c "${damage#*:}" ordered.data >bad.data
 	check_status "no more than the ${damage%:*}: fails" 1 import bad.data
-	same "... in one line" 1 "$(wc -l <err)"
+	check_same "... in one line" 1 "$(wc -l <err)"
 	[ ! -e p.db ] && pass "... and writes nothing" || fail "... and writes nothing"
 done
 printf '2ELIFREP%0100d' 0 >swapped.data
@@ -83,7 +80,7 @@ check_status "a directory" 1 import .
 check_status "two files" 2 import a b
 check_status "an unknown format" 1 import --format xyz ordered.data
 "$culprit" import ordered.data -q -o l.db --label build=one --machine other >out 2>err
-same "labels and the machine can be given" "other" "$(ls l.db)"
+check_same "labels and the machine can be given" "other" "$(ls l.db)"
 check_match "labels are there" <("$culprit" prof -i l.db --by subject) 'build=one'
 
 # Copies of stacks: a program with a table of its own, and copies of every kind.
@@ -125,7 +122,7 @@ becomes() { # KIND WANTED NAME...
 	local kind=$1 wanted=$2
 	shift 2
 	for name; do
-		same "$kind: of '$name' comes ${wanted##*;}" "$wanted" "$(stack "$kind" "$name")"
+		check_same "$kind: of '$name' comes ${wanted##*;}" "$wanted" "$(stack "$kind" "$name")"
 	done
 }
 truncated() { echo "[truncated: $1]"; }
@@ -156,7 +153,7 @@ becomes wide "$(truncated 'the copied stack was not unwound');leaf" whole
 copied blind
 becomes blind "$(truncated 'the copied stack was not unwound');leaf" whole
 copied other
-same "of another build of the program nothing is made" 1 \
+check_same "of another build of the program nothing is made" 1 \
 	"$(grep -c "^whole;$(truncated "the image's file is not at hand" | sed 's/[][]/\\&/g');" other.folded)"
 
 # On a file system that is full sooner or later it is stored whole or not at all.

@@ -6,9 +6,6 @@
 unset CULPRIT_DB DEBUGINFOD_URLS COLUMNS
 make_perf() { python3 "$root/tests/cli/perf_data.py" "$@"; }
 import() { rm -rf ./*.db && "$culprit" import "$@" -o p.db; }
-same() { # NAME WANTED GOT
-	if [ "$2" = "$3" ]; then pass "$1"; else fail "$1" "wanted:" "$2" "got:" "$3"; fi
-}
 # show EXPRESSION [OPTION...]: of each record of export --raw, sorted.
 show() {
 	local what=$1
@@ -37,8 +34,8 @@ records='0x1080 ibs_op 2 op_brn_misp
 0xffffffff81000040 ibs_op 1
 0xffffffff81001234 ibs_op 1'
 whole='r.get("target", r)["address"];r["kind"];r["count"];"op_brn_misp"[:20*f.get("op_brn_misp", 0)]'
-same "each by its place or its target's, equal ones once" "$records" "$(show "$whole" | sed 's/ *$//')"
-same "a load's latencies, source and address" "0 700 10 0 0x7ffd00001048
+check_same "each by its place or its target's, equal ones once" "$records" "$(show "$whole" | sed 's/ *$//')"
+check_same "a load's latencies, source and address" "0 700 10 0 0x7ffd00001048
 321 40 10 2 0x7ffd00001040" \
 	"$(show 'f.get("dc_miss_lat", 0);f["tag_to_ret_ctr"];f["comp_to_ret_ctr"];f.get("data_src_lo", 0);n["IbsDcLinAd"]' \
 		--event 'ibs_op*' --image program | grep 0x7ffd)"
@@ -48,19 +45,19 @@ for secret in IbsDcPhysAd IbsFetchPhysAd IbsOpRip IbsBrTarget 12345040 777100 0x
 	if grep -q "$secret" all.json; then fail "$secret is not kept"; else pass "$secret is not kept"; fi
 done
 check_match "that there were physical addresses is" all.json '"dc_phy_addr_valid":1'
-same "fetches, and what took long" "7 77 2
+check_same "fetches, and what took long" "7 77 2
 7 None 1
 7 None 1" "$(show 'f["fetch_lat"];f.get("itlb_refill_lat");len(n)' --event 'ibs_fetch*')"
-same "registers that an old kernel does not read are not there" 0x1114 \
+check_same "registers that an old kernel does not read are not there" 0x1114 \
 	"$(show 'r["address"] if "IbsOpData4" not in n else ""' --event 'ibs_op*' | grep 0x)"
-same "selected by image" 1 "$(show 'r["kind"]' --image '*kallsyms*' | wc -l)"
-same "by subject" 11 "$(show 'r["subject"]' --subject comm=work* | grep -c "'comm=worker'")"
+check_same "selected by image" 1 "$(show 'r["kind"]' --image '*kallsyms*' | wc -l)"
+check_same "by subject" 11 "$(show 'r["subject"]' --subject comm=work* | grep -c "'comm=worker'")"
 check_status "none of another subject" 1 "$culprit" export -i p.db --raw none.json --subject comm=other
 check_match "says so, and where they come from" err 'no raw records: .*ibs_op'
 [ ! -e none.json ] && pass "... and leaves no file" || fail "... and leaves no file"
 check_status "not by function" 2 "$culprit" export -i p.db --raw - --function main
 check_match "says how" err '[-][-]image'
-same "the check of the database counts them" 11 "$(verified raw_records)"
+check_same "the check of the database counts them" 11 "$(verified raw_records)"
 
 # A damaged chunk of them costs just these, and is told.
 cp -r p.db damaged.db
@@ -79,9 +76,9 @@ check_match "... and the damage is told too" <("$culprit" db verify damaged.db 2
 
 # What a database of two imports says is what both say, and merging changes nothing.
 "$culprit" import i.data -q -o p.db --label again=yes
-same "records of two epochs" 22 "$(show 'r["kind"]' --epoch all | wc -l)"
-same "of one label" 11 "$(show 'r["kind"]' --epoch all --subject label.again=yes | wc -l)"
-same "of one epoch" 11 "$(show 'r["kind"]' --epoch last | wc -l)"
+check_same "records of two epochs" 22 "$(show 'r["kind"]' --epoch all | wc -l)"
+check_same "of one label" 11 "$(show 'r["kind"]' --epoch all --subject label.again=yes | wc -l)"
+check_same "of one epoch" 11 "$(show 'r["kind"]' --epoch last | wc -l)"
 show r --epoch all >before
 "$culprit" db compact p.db
 show r --epoch all >after
@@ -90,12 +87,12 @@ check_status "compaction leaves them as they are" 0 cmp before after
 for form in instructions-pipe instructions-packed unmapped; do
 	make_perf $form f.data
 	check_status "$form" 0 import f.data
-	same "$form: the same records" "$records" "$(show "$whole" | sed 's/ *$//')"
+	check_same "$form: the same records" "$records" "$(show "$whole" | sed 's/ *$//')"
 done
 make_perf unnamed f.data
 check_status "a file that says nowhere whose events they are" 0 import f.data
 check_match "says that" err 'not kept: raw_of_other_events 1, raw_of_unknown_pmu 12, raw_bytes'
-same "and keeps the samples" 13 "$("$culprit" prof -i p.db --json | python3 -c '
+check_same "and keeps the samples" 13 "$("$culprit" prof -i p.db --json | python3 -c '
 import json, sys
 print(sum(sum(r["events"].values()) for r in json.load(sys.stdin)["rows"]))')"
 
@@ -131,6 +128,6 @@ E2
 		if [ -e cut.db ] && ! "$culprit" db verify cut.db >/dev/null; then bad="$bad $at:damaged"; fi
 		before=${kept:-0} pieces=$((pieces + 1))
 	done
-	same "$form: cut at any of $pieces places" "" "$bad"
+	check_same "$form: cut at any of $pieces places" "" "$bad"
 done
 tap_end

@@ -57,6 +57,13 @@ static void write_program(const char *path)
 }
 
 /* As a mapping of this process names it, off by so much in its inode. */
+static void set_up_program(struct bench *b, char path[128])
+{
+	set_up(b, NULL);
+	snprintf(path, 128, "%s/program", b->dir);
+	write_program(path);
+}
+
 static struct mapped_file *take(struct bench *b, const char *path, uint64_t off)
 {
 	struct file_name name = {.path = path, .path_size = strlen(path)};
@@ -86,9 +93,7 @@ static void another_inode_is_another_file(void **state)
 	char path[128];
 
 	(void)state;
-	set_up(&b, NULL);
-	snprintf(path, sizeof(path), "%s/program", b.dir);
-	write_program(path);
+	set_up_program(&b, path);
 	assert_int_equal(state_of(&b, path, 1, getpid(), 0), FILE_OPAQUE);
 	assert_int_equal(state_of(&b, path, 0, getpid(), 0), FILE_ELF);
 	assert_int_equal(unlink(path), 0);
@@ -103,9 +108,7 @@ static void a_file_that_is_as_it_was_read_is_not_opened(void **state)
 	char path[128];
 
 	(void)state;
-	set_up(&b, NULL);
-	snprintf(path, sizeof(path), "%s/program", b.dir);
-	write_program(path);
+	set_up_program(&b, path);
 	file = files_resolve(b.files, take(&b, path, 0), getpid(), 0, 0, 0);
 	assert_int_equal(file->state, FILE_ELF);
 	assert_int_equal(file->attempts, 1);
@@ -135,9 +138,7 @@ static void a_name_leads_to_no_private_file(void **state)
 	char path[128];
 
 	(void)state;
-	set_up(&b, NULL);
-	snprintf(path, sizeof(path), "%s/program", b.dir);
-	write_program(path);
+	set_up_program(&b, path);
 	assert_int_equal(chmod(path, 0700), 0);
 	assert_int_equal(state_of(&b, path, 0, none, 0), FILE_OPAQUE);
 	/* But the very file it may be, and one that its user or everybody may read. */

@@ -44,9 +44,8 @@ static int set_up(void **state)
 	assert_non_null(t);
 	snprintf(t->cache, sizeof(t->cache), "/tmp/culprit-unwind-maker-XXXXXX");
 	assert_non_null(mkdtemp(t->cache));
-	t->fd = open("/lib/x86_64-linux-gnu/libc.so.6", O_RDONLY | O_CLOEXEC);
-	if (t->fd < 0)
-		skip();
+	t->fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	assert_true(t->fd >= 0);
 	*state = t;
 	return 0;
 }
