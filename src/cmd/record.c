@@ -41,6 +41,7 @@ struct recording {
 	char **command;					      /* NULL: none */
 	const char *db;
 	struct child child;
+	struct child_heritage heritage; /* the command's */
 	struct sampling_summary summary; /* of the last run */
 	int signals;			 /* signalfd */
 	int stopped;			 /* by which one, before there was anything to sample */
@@ -301,7 +302,7 @@ static int record(struct recording *r, const char *words, struct diag *diag)
 	sampling_fill_config(&r->sampling, &config);
 	err = session_new(&config, &s, diag);
 	if (!err && r->command)
-		err = child_start(r->command, &r->child, diag);
+		err = child_start(r->command, &r->heritage, &r->child, diag);
 	if (err) {
 		session_free(s);
 		return err;
@@ -335,6 +336,7 @@ static int sample_and_store(struct recording *r, const char *words, struct diag 
 {
 	int err;
 
+	child_note_heritage(&r->heritage);
 	r->signals = signals_take(endings, diag);
 	err = r->signals < 0 ? r->signals : 0;
 	if (!err && r->command)

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -86,10 +85,15 @@ int child_check(const char *name, struct diag *diag)
 	return r ? explain(name, -r, diag) : 0;
 }
 
-/* Never returns. Both pipes close at the exec. */
-static void run_child(char *const argv[], int go, int said)
+void child_note_heritage(struct child_heritage *ret)
 {
-	sigset_t none;
+	sigprocmask(SIG_SETMASK, NULL, &ret->blocked);
+	getrlimit(RLIMIT_NOFILE, &ret->files);
+}
+
+/* Never returns. Both pipes close at the exec. */
+static void run_child(char *const argv[], const struct child_heritage *heritage, int go, int said)
+{
 	char byte;
 	ssize_t n;
 
@@ -97,8 +101,8 @@ static void run_child(char *const argv[], int go, int said)
 		n = read(go, &byte, 1);
 	while (n < 0 && errno == EINTR);
 	if (n == 1) {
-		sigemptyset(&none);
-		sigprocmask(SIG_SETMASK, &none, NULL);
+		setrlimit(RLIMIT_NOFILE, &heritage->files);
+		sigprocmask(SIG_SETMASK, &heritage->blocked, NULL);
 		execvp(argv[0], argv);
 		int err = errno;
 
@@ -107,7 +111,8 @@ static void run_child(char *const argv[], int go, int said)
 	_exit(127);
 }
 
-int child_start(char *const argv[], struct child *ret, struct diag *diag)
+int child_start(char *const argv[], const struct child_heritage *heritage, struct child *ret,
+		struct diag *diag)
 {
 	int go[2], said[2];
 	struct child c;
@@ -122,7 +127,7 @@ int child_start(char *const argv[], struct child *ret, struct diag *diag)
 	c.pid = fork();
 	if (c.pid == 0) {
 		close(go[1]);
-		run_child(argv, go[0], said[1]);
+		run_child(argv, heritage, go[0], said[1]);
 	}
 	close(go[0]);
 	close(said[1]);

@@ -2,6 +2,8 @@
 #ifndef CULPRIT_COLLECT_CHILD_H
 #define CULPRIT_COLLECT_CHILD_H
 
+#include <signal.h>
+#include <sys/resource.h>
 #include <sys/types.h>
 #include "util/diag.h"
 
@@ -15,9 +17,18 @@ struct child {
 	int go, said; /* pipes: to release it, and from it when exec fails */
 };
 
+/* What a command would have of our caller, had we not come between: it is to run as it would without
+ * us. Noted before any of it is changed. */
+struct child_heritage {
+	sigset_t blocked;
+	struct rlimit files; /* RLIMIT_NOFILE, which a sampler raises */
+};
+void child_note_heritage(struct child_heritage *ret);
+
 /* Whether a command can be run, by its name or path, before anything is done for it. */
 int child_check(const char *name, struct diag *diag);
-int child_start(char *const argv[], struct child *ret, struct diag *diag);
+int child_start(char *const argv[], const struct child_heritage *heritage, struct child *ret,
+		struct diag *diag);
 /* Lets it run. When its exec fails: -errno, with the reason in diag; the child is gone then. */
 int child_release(struct child *c, struct diag *diag);
 /* Reaps it, waiting if need be. Its exit status, or 128 + the signal that ended it. */

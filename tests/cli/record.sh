@@ -57,6 +57,16 @@ check_status 'a script whose interpreter is not there' 1 "$culprit" record -o or
 check_match 'is told from a script that is not there' err 'cannot run the command: what its first line'
 check_status 'a command that dies at once' 137 "$culprit" record -q -o dies.db -- sh -c 'kill -9 $$'
 check_status 'without a home' 0 env -i "$culprit" record -q -o home.db -- /bin/true
+# What we change for ourselves is not for the command: the limit of files, the signals that are blocked.
+echo 'ulimit -Sn; grep Sig /proc/self/status' >tell
+as_called() { # COMMAND...
+	(ulimit -Sn 200 && exec python3 -c 'import os, signal, sys
+signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR2])
+os.execv(sys.argv[1], sys.argv[1:])' "$@")
+}
+as_called /bin/sh tell >alone
+as_called "$culprit" record -q -o as_called.db --repeat 2 -- /bin/sh tell >recorded 2>err
+check 'a command has the limits and signals that it has without us' cmp <(cat alone alone) recorded
 if unshare -m true 2>/dev/null; then
 	mkdir readonly
 	# shellcheck disable=SC2016
