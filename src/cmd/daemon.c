@@ -37,7 +37,8 @@ struct daemon {
 	uint64_t flush_ns, epoch_ns, max_age_ns, max_bytes;
 	struct session *session;
 	struct control *control;
-	uint64_t next_flush_ns, next_epoch_ns; /* wall clock */
+	uint64_t next_flush_ns; /* CLOCK_MONOTONIC: whatever becomes of the wall clock */
+	uint64_t next_epoch_ns; /* wall clock */
 	uint64_t failed_flushes;
 	bool stop;
 };
@@ -234,14 +235,20 @@ static void report_trouble(struct daemon *d, const struct diag *diag)
 	log_error("%s", diag->text);
 }
 
+/* Also when the clock was set back: it was never further off than an interval. */
+static bool epoch_is_due(const struct daemon *d, uint64_t wall_ns)
+{
+	return wall_ns >= d->next_epoch_ns || d->next_epoch_ns - wall_ns > d->epoch_ns;
+}
+
 static void keep_house(struct daemon *d)
 {
-	uint64_t now = clock_wall_ns();
+	uint64_t now = clock_monotonic_ns(), wall = clock_wall_ns();
 	struct diag diag;
 	int r = 0;
 
-	if (now >= d->next_epoch_ns) {
-		d->next_epoch_ns = next_multiple(now, d->epoch_ns);
+	if (epoch_is_due(d, wall)) {
+		d->next_epoch_ns = next_multiple(wall, d->epoch_ns);
 		r = session_begin_epoch(d->session, &diag);
 	} else if (now >= d->next_flush_ns) {
 		r = session_flush(d->session, &diag);
@@ -255,15 +262,14 @@ static void keep_house(struct daemon *d)
 		report_trouble(d, &diag);
 }
 
-/* Clients are waited for only so long; else until something is due by the wall clock, which may be
- * set meanwhile. */
+/* Clients are waited for only so long; else until something is due, or the clock may have been set.
+ */
 static int ms_to_wait(const struct daemon *d, bool clients)
 {
-	uint64_t then = d->next_flush_ns < d->next_epoch_ns ? d->next_flush_ns : d->next_epoch_ns;
-	uint64_t now = clock_wall_ns(), left = then > now ? (then - now + 999999) / 1000000 : 0;
-	uint64_t most = clients ? CLIENTS_MS : CLOCK_MS;
+	int most = clock_ms_until(d->next_flush_ns, clock_monotonic_ns(),
+				  clients ? CLIENTS_MS : CLOCK_MS);
 
-	return (int)(left < most ? left : most);
+	return clock_ms_until(d->next_epoch_ns, clock_wall_ns(), most);
 }
 
 static int serve(struct daemon *d, int signals, struct diag *diag)
@@ -312,7 +318,7 @@ static int run(struct daemon *d, struct diag *diag)
 	if (!r) {
 		sampling_announce(&d->sampling, d->session);
 		log_notice("collecting into %s; control at %s", d->db, d->socket);
-		d->next_flush_ns = clock_wall_ns() + d->flush_ns;
+		d->next_flush_ns = clock_monotonic_ns() + d->flush_ns;
 		d->next_epoch_ns = next_multiple(clock_wall_ns(), d->epoch_ns);
 		notify_manager("READY=1");
 		r = serve(d, signals, diag);

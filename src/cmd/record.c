@@ -41,7 +41,7 @@ struct recording {
 	char **command;					      /* NULL: none */
 	const char *db;
 	struct child child;
-	struct child_heritage heritage; /* the command's */
+	struct child_heritage heritage;	 /* the command's */
 	struct sampling_summary summary; /* of the last run */
 	int signals;			 /* signalfd */
 	int stopped;			 /* by which one, before there was anything to sample */
@@ -126,14 +126,13 @@ static void show_progress(const struct session *s, uint64_t lasted_ns)
 }
 
 /* Until the next thing is due that no descriptor tells of. Without any this wakes once a flush. */
-static int ms_to_wait(const struct recording *r, uint64_t now, uint64_t end, uint64_t next_flush)
+static int ms_to_wait(const struct recording *r, uint64_t end, uint64_t next_flush)
 {
 	bool shows_progress = !r->command && !r->quiet;
 	bool watches_pids = r->pids.count && !r->command;
-	uint64_t then = end < next_flush ? end : next_flush;
-	uint64_t left = then > now ? (then - now + 999999) / 1000000 : 0;
 
-	return (int)((shows_progress || watches_pids) && left > LOOK_MS ? LOOK_MS : left);
+	return clock_ms_until(end < next_flush ? end : next_flush, clock_monotonic_ns(),
+			      shows_progress || watches_pids ? LOOK_MS : FLUSH_MS);
 }
 
 /* Samples until the command or the processes have ended, the time is over, or a signal came. */
@@ -145,8 +144,7 @@ static int sample(struct recording *r, struct session *s, struct diag *diag)
 	uint64_t began = clock_monotonic_ns(), next_flush = began + FLUSH_MS * 1000000ull;
 
 	for (;;) {
-		int ready = session_wait(s, fds, 2,
-					 ms_to_wait(r, clock_monotonic_ns(), end, next_flush));
+		int ready = session_wait(s, fds, 2, ms_to_wait(r, end, next_flush));
 
 		/* A command has the terminal for itself. */
 		if (!r->command && !r->quiet)

@@ -17,8 +17,8 @@ struct child {
 	int go, said; /* pipes: to release it, and from it when exec fails */
 };
 
-/* What a command would have of our caller, had we not come between: it is to run as it would without
- * us. Noted before any of it is changed. */
+/* What a command would have of our caller, had we not come between: it is to run as it would
+ * without us. Noted before any of it is changed. */
 struct child_heritage {
 	sigset_t blocked;
 	struct rlimit files; /* RLIMIT_NOFILE, which a sampler raises */

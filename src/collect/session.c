@@ -2,6 +2,7 @@
 #include "collect/session_state.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
@@ -209,11 +210,6 @@ static uint64_t next_wake_ns(const struct session *s, uint64_t now)
 	return work < again ? work : again;
 }
 
-static int ms_until(uint64_t then, uint64_t now)
-{
-	return then <= now ? 0 : (int)((then - now + 999999) / 1000000);
-}
-
 int session_wait(struct session *s, struct pollfd *fds, size_t count, int timeout_ms)
 {
 	uint64_t end = timeout_ms < 0 ? UINT64_MAX
@@ -235,7 +231,7 @@ int session_wait(struct session *s, struct pollfd *fds, size_t count, int timeou
 
 		all[stacks] = (struct pollfd){.fd = s->stacks ? stacks_poll_fd(s->stacks, now) : -1,
 					      .events = POLLIN};
-		ready = poll(all, own + count, ms_until(until, now));
+		ready = poll(all, own + count, clock_ms_until(until, now, INT_MAX));
 		if (ready < 0)
 			return -errno;
 		for (size_t i = 0; i < count; i++) {

@@ -20,3 +20,10 @@ uint64_t clock_wall_ns(void)
 {
 	return read_clock(CLOCK_REALTIME);
 }
+
+int clock_ms_until(uint64_t then_ns, uint64_t now_ns, int most_ms)
+{
+	uint64_t left_ms = then_ns > now_ns ? (then_ns - now_ns - 1) / 1000000 + 1 : 0;
+
+	return left_ms < (uint64_t)most_ms ? (int)left_ms : most_ms;
+}

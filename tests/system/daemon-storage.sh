@@ -95,4 +95,29 @@ stop_daemon
 check "and one file is left" test "$(segments)" = 0
 check "with everything" test "$(samples_of '' '')" -ge "$all"
 check "undamaged" test -z "$("$culprit" prof -i "$db" 2>&1 | grep damaged)"
+
+# The wall clock is set back a day, as where a machine starts with a clock that is wrong.
+compile set_back.so -shared -fPIC <<'C'
+#include <fcntl.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+int clock_gettime(clockid_t id, struct timespec *t)
+{
+	int r = syscall(SYS_clock_gettime, id, t);
+	if (id == CLOCK_REALTIME && !access("was_set_back", F_OK))
+		t->tv_sec -= 100000;
+	return r;
+}
+C
+rm -rf state/db
+start_daemon env LD_PRELOAD="$here/set_back.so" "$culprit" daemon -o "$db" "${plain_socket[@]}" --flush-every 1s
+wait_until 10 at_least 1 field flushes
+before=$(field flushes)
+first=$(field epoch)
+touch was_set_back
+check "when the clock is set back it goes on to write" wait_until 20 at_least $((before + 3)) field flushes
+check "and begins an epoch of the new time" differs
+stop_daemon
+check "all of it is there" test "$(epochs)" = 2
 tap_end
