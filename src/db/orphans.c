@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include "db/dict.h"
 #include "db/epoch.h"
 #include "db/writer_state.h"
 #include "util/hash.h"
@@ -14,27 +15,38 @@
 /* A younger blob may belong to samples that are not flushed yet. */
 #define ORPHAN_AGE_NS (24 * 3600 * 1000000000ull)
 
+/* Every kind of chunk begins with the images that it names: sampled ones, callers, targets. */
 static int collect_chunk(const struct pack *p, const struct catalog_entry *e, struct buf *whole,
 			 struct buf *raw, struct intern *ids)
 {
 	struct db_bytes streams[CHUNK_STREAMS_MAX];
 	char text[IMAGE_ID_TEXT_MAX];
 	struct arena *a = arena_new(ORPHAN_ARENA_MAX);
-	struct rows_chunk t;
+	struct dict_images images = {0};
+	struct cursor c;
 	uint32_t index;
 	int r = a ? pack_read_chunk(p, e, whole, NULL, NULL) : -ENOMEM;
 
 	if (r == 0)
 		r = chunk_open(whole->data + CHUNK_HEADER_SIZE, e->chunk.payload_size, raw,
 			       streams);
-	if (r == 0)
-		r = rows_chunk_open(streams, e->chunk.rows, a, &t);
-	for (uint32_t i = 0; r == 0 && i < t.image_count; i++) {
-		image_id_format(&t.images[i], text);
+	if (r == 0) {
+		c = cursor_over(streams[0].data, streams[0].size);
+		dict_images_decode(&c, a, &images);
+		r = c.error;
+	}
+	for (uint32_t i = 0; r == 0 && i < images.count; i++) {
+		image_id_format(&images.ids[i], text);
 		r = intern_add(ids, text, strlen(text), &index);
 	}
 	arena_free(a);
 	return r == -EBADMSG ? 0 : r; /* what is lost needs no blob */
+}
+
+static bool has_images(uint32_t type)
+{
+	return type == CHUNK_ROWS || type == CHUNK_EDGES || type == CHUNK_STACKS ||
+	       type == CHUNK_RAWS;
 }
 
 static int collect_epoch(struct db_writer *w, const char *name, struct intern *ids,
@@ -54,7 +66,7 @@ static int collect_epoch(struct db_writer *w, const char *name, struct intern *i
 		const struct catalog *c = &e.packs[i]->catalog;
 
 		for (uint32_t n = 0; n < c->entry_count && r == 0; n++)
-			if (c->entries[n].chunk.type == CHUNK_ROWS)
+			if (has_images(c->entries[n].chunk.type))
 				r = collect_chunk(e.packs[i], &c->entries[n], &whole, &raw, ids);
 	}
 	buf_free(&whole);
