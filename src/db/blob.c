@@ -59,16 +59,19 @@ int db_blob_pack(const void *data, size_t size, struct buf *out)
 static int images_make(const struct io *io, const char *db_path, const char *machine,
 		       struct diag *diag)
 {
-	char *own = machine ? NULL : layout_machine_name(), *path = NULL;
-	int fd = -ENOMEM;
+	char *own = machine ? NULL : layout_machine_name();
+	const char *name = machine ? machine : own;
+	int db_fd = name ? layout_open_dir(io, AT_FDCWD, db_path) : -ENOMEM;
+	int machine_fd = db_fd < 0 ? db_fd : layout_enter_dir(io, db_fd, name);
+	int fd = machine_fd < 0 ? machine_fd : layout_make_dir(io, machine_fd, LAYOUT_IMAGES);
 
-	if ((machine || own) &&
-	    asprintf(&path, "%s/%s/" LAYOUT_IMAGES, db_path, machine ? machine : own) >= 0) {
-		fd = layout_make_dir(io, AT_FDCWD, path);
-		if (fd < 0)
-			diag_fail(diag, -fd, "cannot make %s: %s", path, strerror(-fd));
-		free(path);
-	}
+	if (fd < 0)
+		diag_fail(diag, -fd, "cannot make %s/%s/" LAYOUT_IMAGES ": %s", db_path,
+			  name ? name : "", strerror(-fd));
+	if (machine_fd >= 0)
+		io->close(io->arg, machine_fd);
+	if (db_fd >= 0)
+		io->close(io->arg, db_fd);
 	free(own);
 	return fd;
 }
@@ -174,7 +177,7 @@ int db_blob_unpack(const struct io *io, int fd, size_t max_bytes, void **ret_dat
 
 int blob_check(const struct io *io, int images_fd, const char *name, uint64_t *bytes)
 {
-	int fd = io->open(io->arg, images_fd, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK, 0), r;
+	int fd = layout_open_file(io, images_fd, name), r;
 	struct stat st;
 	void *data;
 	size_t size;
@@ -199,7 +202,7 @@ static int blob_read_from(const struct io *io, int db_fd, const char *machine, c
 	if (snprintf(path, sizeof(path), "%s/" LAYOUT_IMAGES "/%s", machine, name) >=
 	    (int)sizeof(path))
 		return -ENAMETOOLONG;
-	fd = io->open(io->arg, db_fd, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK, 0);
+	fd = layout_open_file(io, db_fd, path);
 	if (fd < 0)
 		return fd;
 	r = db_blob_unpack(io, fd, max_bytes, ret_data, ret_size);

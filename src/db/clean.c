@@ -91,7 +91,7 @@ int writer_clean_epoch(struct db_writer *w, int epoch_fd, const char *name, stru
 
 int writer_remove_dir(struct db_writer *w, const char *name, struct diag *diag)
 {
-	int fd = layout_open_dir(w->io, w->machine_fd, name), r;
+	int fd = layout_enter_dir(w->io, w->machine_fd, name), r;
 	char **names;
 	size_t count;
 

@@ -212,7 +212,7 @@ int db_writer_compact(struct db_writer *w, const char *epoch, struct diag *diag)
 		return diag_fail(diag, EINVAL, "no epoch was begun in %s", w->path);
 	if (!layout_is_epoch(name))
 		return diag_fail(diag, EINVAL, "'%s' is not the name of an epoch", name);
-	fd = layout_open_dir(w->io, w->machine_fd, dir);
+	fd = layout_enter_dir(w->io, w->machine_fd, dir);
 	if (fd < 0)
 		return diag_fail(diag, -fd, "cannot open epoch %s of %s: %s", name, w->path,
 				 strerror(-fd));

@@ -322,7 +322,7 @@ int epoch_open(const struct io *io, int machine_fd, const char *name,
 			    .diag = diag};
 	int r = -EAGAIN;
 
-	t.fd = layout_open_dir(io, machine_fd, name);
+	t.fd = layout_enter_dir(io, machine_fd, name);
 	if (t.fd < 0)
 		return diag_fail(diag, -t.fd, "cannot open epoch %s: %s", name, strerror(-t.fd));
 	buf_init(&told.texts, 1u << 20);

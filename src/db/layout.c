@@ -161,9 +161,21 @@ int layout_open_dir(const struct io *io, int dirfd, const char *path)
 	return io->open(io->arg, dirfd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
 }
 
+int layout_enter_dir(const struct io *io, int dirfd, const char *name)
+{
+	return io->open(io->arg, dirfd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC, 0);
+}
+
+int layout_open_file(const struct io *io, int dirfd, const char *path)
+{
+	return io->open(io->arg, dirfd, path, O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC, 0);
+}
+
 int layout_make_dir(const struct io *io, int dirfd, const char *path)
 {
-	int fd = layout_open_dir(io, dirfd, path), parent, r;
+	int (*open_dir)(const struct io *, int, const char *) =
+		dirfd == AT_FDCWD ? layout_open_dir : layout_enter_dir;
+	int fd = open_dir(io, dirfd, path), parent, r;
 	char up[4096];
 	const char *slash;
 
@@ -172,7 +184,7 @@ int layout_make_dir(const struct io *io, int dirfd, const char *path)
 	r = io->mkdir(io->arg, dirfd, path, 0750);
 	if (r < 0 && r != -EEXIST)
 		return r;
-	fd = layout_open_dir(io, dirfd, path);
+	fd = open_dir(io, dirfd, path);
 	if (fd < 0)
 		return fd;
 	/* The parent must know of it for good before anything in it counts. */
@@ -256,7 +268,7 @@ int layout_read_meta(const struct io *io, int machine_fd, const char *machine, s
 	char text[LAYOUT_NAME_MAX + 33] = "", expected[LAYOUT_NAME_MAX + 32];
 	unsigned version = 0;
 	ssize_t size;
-	int fd = io->open(io->arg, machine_fd, LAYOUT_META, O_RDONLY | O_CLOEXEC | O_NONBLOCK, 0);
+	int fd = layout_open_file(io, machine_fd, LAYOUT_META);
 
 	if (fd < 0)
 		return diag_fail(diag, -fd, "cannot open %s/" LAYOUT_META ": %s", machine,

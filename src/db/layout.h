@@ -49,10 +49,18 @@ void layout_base_name(uint32_t generation, uint32_t upto, char out[LAYOUT_NAME_M
 bool layout_parse_segment(const char *name, uint32_t *ret_number);
 bool layout_parse_base(const char *name, uint32_t *ret_generation, uint32_t *ret_upto);
 
-/* Directories. Each returns a descriptor or a negative errno. */
+/*
+ * Directories. Each returns a descriptor or a negative errno. The owner of a database may have put
+ * links anywhere in it, and who writes to it may be root: below its own path, which may be a link,
+ * writers follow none.
+ */
 int layout_open_dir(const struct io *io, int dirfd, const char *path);
-/* Makes it first where it is not, and makes that durable. */
+int layout_enter_dir(const struct io *io, int dirfd, const char *name); /* -ENOTDIR: a link */
+/* Makes it first where it is not, and makes that durable. dirfd AT_FDCWD: path may be a link. */
 int layout_make_dir(const struct io *io, int dirfd, const char *path);
+
+/* A file of a database, to be read: does not wait for the writer of a FIFO, follows no link. */
+int layout_open_file(const struct io *io, int dirfd, const char *path);
 
 /* A directory's names, each of them in names, which together with them is one block to free(). */
 int layout_list(const struct io *io, int fd, char ***ret_names, size_t *ret_count);

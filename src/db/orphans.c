@@ -79,7 +79,7 @@ static int collect_epoch(struct db_writer *w, const char *name, struct intern *i
 
 static bool is_old(const struct io *io, int fd, const char *name, uint64_t now_ns)
 {
-	int file = io->open(io->arg, fd, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK, 0);
+	int file = layout_open_file(io, fd, name);
 	struct stat st;
 	bool old = false;
 
@@ -94,7 +94,7 @@ static bool is_old(const struct io *io, int fd, const char *name, uint64_t now_n
 static int remove_blobs(struct db_writer *w, const struct intern *ids, uint64_t now_ns)
 {
 	const struct io *io = w->io;
-	int fd = layout_open_dir(io, w->machine_fd, LAYOUT_IMAGES), r;
+	int fd = layout_enter_dir(io, w->machine_fd, LAYOUT_IMAGES), r;
 	uint32_t index;
 	char **names;
 	size_t count;

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "db/layout.h"
 #include "util/num.h"
 #include "util/text.h"
 
@@ -375,7 +376,7 @@ int pack_open(const struct io *io, int dirfd, const char *name, const char *labe
 		pack_close(p);
 		return diag_fail(diag, ENOMEM, "out of memory for reading %s", label);
 	}
-	p->fd = io->open(io->arg, dirfd, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW, 0);
+	p->fd = layout_open_file(io, dirfd, name);
 	r = p->fd < 0 ? diag_fail(diag, -p->fd, "cannot open %s: %s", label, strerror(-p->fd))
 		      : pack_load(p, damage, arg, diag);
 	if (r < 0) {

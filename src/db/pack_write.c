@@ -117,6 +117,19 @@ static int head_put(struct pack_writer *w, const struct catalog *head)
 	return r < 0 ? r : chunk_put(w, &h, PACK_HEADER_SIZE);
 }
 
+/* A new file: one of that name is left over, or is somebody's link. */
+static int temporary_open(const struct pack_writer *w)
+{
+	const struct io *io = w->io;
+	const int flags = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC;
+	int fd = io->open(io->arg, w->dirfd, w->temporary, flags, 0640);
+
+	if (fd != -EEXIST)
+		return fd;
+	io->unlink(io->arg, w->dirfd, w->temporary, 0);
+	return io->open(io->arg, w->dirfd, w->temporary, flags, 0640);
+}
+
 int pack_create(const struct io *io, int dirfd, const char *name, const struct catalog *head,
 		int zstd_level, struct pack_writer **ret, struct diag *diag)
 {
@@ -142,8 +155,7 @@ int pack_create(const struct io *io, int dirfd, const char *name, const struct c
 		writer_free(w);
 		return diag_fail(diag, ENOMEM, "out of memory for writing %s", name);
 	}
-	w->fd = io->open(io->arg, dirfd, w->temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC,
-			 0640);
+	w->fd = temporary_open(w);
 	r = w->fd < 0 ? w->fd : head_put(w, head);
 	if (r < 0) {
 		pack_abandon(w);

@@ -15,7 +15,7 @@
 static int epoch_bytes(struct db_writer *w, const char *name, uint64_t *ret)
 {
 	const struct io *io = w->io;
-	int dir = layout_open_dir(io, w->machine_fd, name), r, fd;
+	int dir = layout_enter_dir(io, w->machine_fd, name), r, fd;
 	uint64_t bytes = 0;
 	struct stat st;
 	char **names;
@@ -25,7 +25,7 @@ static int epoch_bytes(struct db_writer *w, const char *name, uint64_t *ret)
 		return dir;
 	r = layout_list(io, dir, &names, &count);
 	for (size_t i = 0; r == 0 && i < count; i++) {
-		fd = io->open(io->arg, dir, names[i], O_RDONLY | O_CLOEXEC | O_NONBLOCK, 0);
+		fd = layout_open_file(io, dir, names[i]);
 		if (fd < 0)
 			continue;
 		if (io->stat(io->arg, fd, &st) == 0)

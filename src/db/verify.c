@@ -61,7 +61,7 @@ static int verify_epoch(struct verify *v, int machine_fd, const char *name, stru
 
 static int verify_blobs(struct verify *v, int machine_fd, struct diag *diag)
 {
-	int fd = layout_open_dir(v->io, machine_fd, LAYOUT_IMAGES), r;
+	int fd = layout_enter_dir(v->io, machine_fd, LAYOUT_IMAGES), r;
 	char text[BLOB_NAME_MAX + 64];
 	char **names;
 	size_t count;

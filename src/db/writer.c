@@ -66,16 +66,37 @@ static int lock_busy(struct db_writer *w, struct diag *diag)
 			 pid, w->path, w->machine);
 }
 
+/* It is written to: no file of somebody's that the database's owner linked there. */
+static int lock_open(const struct db_writer *w)
+{
+	const struct io *io = w->io;
+	int fd = io->open(io->arg, w->machine_fd, LAYOUT_LOCK,
+			  O_RDWR | O_CREAT | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC, 0640),
+	    r;
+	struct stat st;
+
+	if (fd < 0)
+		return fd;
+	r = io->stat(io->arg, fd, &st);
+	if (r == 0 && !S_ISREG(st.st_mode))
+		r = -EINVAL;
+	if (r == 0 && st.st_nlink > 1)
+		r = -EMLINK;
+	if (r == 0)
+		return fd;
+	io->close(io->arg, fd);
+	return r;
+}
+
 static int lock_take(struct db_writer *w, struct diag *diag)
 {
 	char text[64];
 	int r;
 
-	w->lock_fd = w->io->open(w->io->arg, w->machine_fd, LAYOUT_LOCK,
-				 O_RDWR | O_CREAT | O_CLOEXEC, 0640);
-	if (w->lock_fd < 0)
-		return diag_fail(diag, -w->lock_fd, "cannot write to the database %s: %s", w->path,
-				 strerror(-w->lock_fd));
+	r = w->lock_fd = lock_open(w);
+	if (r < 0)
+		return diag_fail(diag, -r, "cannot write to the database %s: %s", w->path,
+				 strerror(-r));
 	r = w->io->lock(w->io->arg, w->lock_fd);
 	if (r == -EWOULDBLOCK)
 		return lock_busy(w, diag);
@@ -103,10 +124,10 @@ static bool is_machine_dir(const struct db_writer *w, const char *name)
 		return true;
 	if (!layout_is_machine(name))
 		return false;
-	fd = layout_open_dir(w->io, w->db_fd, name);
+	fd = layout_enter_dir(w->io, w->db_fd, name);
 	if (fd < 0)
 		return false;
-	meta = w->io->open(w->io->arg, fd, LAYOUT_META, O_RDONLY | O_CLOEXEC | O_NONBLOCK, 0);
+	meta = layout_open_file(w->io, fd, LAYOUT_META);
 	if (meta >= 0) {
 		has_meta = true;
 		w->io->close(w->io->arg, meta);
@@ -194,7 +215,7 @@ static int settle_epoch(struct db_writer *w, const char *name, struct diag *diag
 {
 	struct epoch_listing l;
 	bool empty, sealed;
-	int fd = layout_open_dir(w->io, w->machine_fd, name), r;
+	int fd = layout_enter_dir(w->io, w->machine_fd, name), r;
 
 	if (fd < 0)
 		return diag_fail(diag, -fd, "cannot open epoch %s: %s", name, strerror(-fd));
@@ -221,7 +242,7 @@ out:
 /* What others did not live to write of symbols. A report that is at it now can do without. */
 static void settle_images(struct db_writer *w)
 {
-	int fd = layout_open_dir(w->io, w->machine_fd, LAYOUT_IMAGES);
+	int fd = layout_enter_dir(w->io, w->machine_fd, LAYOUT_IMAGES);
 	char **names;
 	size_t count;
 
@@ -370,7 +391,7 @@ struct new_epoch {
 /* Whether an epoch has the name: 0, -EEXIST, or why that cannot be told. */
 static int check_free(struct db_writer *w, const char *name)
 {
-	int fd = layout_open_dir(w->io, w->machine_fd, name);
+	int fd = layout_enter_dir(w->io, w->machine_fd, name);
 
 	if (fd >= 0)
 		w->io->close(w->io->arg, fd);
@@ -393,7 +414,7 @@ static int make_epoch(struct db_writer *w, uint64_t start_ns, bool unseen, struc
 	}
 	if (r < 0)
 		return r;
-	ret->fd = layout_open_dir(w->io, w->machine_fd, ret->dir);
+	ret->fd = layout_enter_dir(w->io, w->machine_fd, ret->dir);
 	r = ret->fd < 0 ? ret->fd : w->io->sync_dir(w->io->arg, w->machine_fd);
 	if (r < 0) {
 		close_fd(w, &ret->fd);

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "db/blob.h"
 #include "db/layout.h"
 #include "db_place.h"
 
@@ -249,6 +250,69 @@ static void a_reader_says_what_is_not_there(void **state)
 			 -ENOENT);
 }
 
+static void make_victim(const char *path)
+{
+	int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+
+	assert_int_equal(write(fd, "precious", 8), 8);
+	close(fd);
+}
+
+static void expect_victim(const char *path)
+{
+	char text[16];
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	assert_int_equal(read(fd, text, sizeof(text)), 8);
+	assert_memory_equal(text, "precious", 8);
+	close(fd);
+}
+
+/* What another user, whose database it is, may have put there for root to write through. */
+static void no_link_in_a_database_is_written_through(void **state)
+{
+	static const struct image_id id = {.kind = IMAGE_CONTENT, .size = 2, .bytes = {7}};
+	struct help_place *p = *state;
+	struct help_digest d = {0};
+	char victim[256], elsewhere[256], machine[256], at[420];
+	struct db_writer *w;
+
+	snprintf(victim, sizeof(victim), "%s/victim", p->dir);
+	snprintf(elsewhere, sizeof(elsewhere), "%s/elsewhere", p->dir);
+	snprintf(machine, sizeof(machine), "%s/" TEST_MACHINE, p->db);
+	make_victim(victim);
+	mkdir(elsewhere, 0700);
+	mkdir(p->db, 0700);
+	assert_int_equal(symlink(elsewhere, machine), 0);
+	assert_int_equal(db_writer_open(p->db, TEST_MACHINE, &io_system, &w, NULL), -ENOTDIR);
+	assert_int_equal(
+		db_blob_write(p->db, TEST_MACHINE, &io_system, &id, "symbols", "abc", 3, NULL),
+		-ENOTDIR);
+	unlink(machine);
+	mkdir(machine, 0700);
+	snprintf(at, sizeof(at), "%s/lock", machine);
+	assert_int_equal(symlink(victim, at), 0);
+	assert_int_equal(db_writer_open(p->db, TEST_MACHINE, &io_system, &w, NULL), -ELOOP);
+	unlink(at);
+	assert_int_equal(link(victim, at), 0);
+	assert_int_equal(db_writer_open(p->db, TEST_MACHINE, &io_system, &w, NULL), -EMLINK);
+	unlink(at);
+	w = place_open_writer(p);
+	snprintf(at, sizeof(at), "%s/images", machine);
+	assert_int_equal(symlink(elsewhere, at), 0);
+	assert_int_equal(
+		db_blob_write(p->db, TEST_MACHINE, &io_system, &id, "symbols", "abc", 3, NULL),
+		-ENOTDIR);
+	assert_int_equal(db_writer_begin_epoch(w, TEST_TIME_NS, NULL), 0);
+	snprintf(at, sizeof(at), "%s/%s/seg-00000001.tmp", machine, db_writer_epoch(w));
+	assert_int_equal(symlink(victim, at), 0);
+	place_flush_random(w, &d, 1, 500);
+	place_expect(p, "last", &d);
+	assert_int_equal(db_writer_close(w, NULL), 0);
+	expect_victim(victim);
+	assert_int_equal(rmdir(elsewhere), 0); /* nothing was put there */
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -261,6 +325,7 @@ int main(void)
 		PLACE_TEST(expressions_choose_epochs),
 		PLACE_TEST(a_newer_version_is_refused),
 		PLACE_TEST(a_reader_says_what_is_not_there),
+		PLACE_TEST(no_link_in_a_database_is_written_through),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
