@@ -77,6 +77,9 @@ int writer_clean_epoch(struct db_writer *w, int epoch_fd, const char *name, stru
 		any |= is_covered(l.names[i], &l.bases[0]);
 	if (any)
 		whole = r = base_is_whole(w, epoch_fd, &l.bases[0]);
+	/* Who named the base may have died before its name was on the disk. */
+	if (whole > 0)
+		r = w->io->sync_dir(w->io->arg, epoch_fd);
 	for (size_t i = 0; i < l.name_count && r >= 0; i++) {
 		if (layout_is_temporary(l.names[i]))
 			r = w->io->unlink(w->io->arg, epoch_fd, l.names[i], 0);
@@ -97,7 +100,11 @@ int writer_remove_dir(struct db_writer *w, const char *name, struct diag *diag)
 
 	if (fd == -ENOENT)
 		return 0;
-	r = fd < 0 ? fd : layout_list(w->io, fd, &names, &count);
+	/* Its name must be on the disk first: a crash would bring an epoch back without its files.
+	 */
+	r = fd < 0 ? fd : w->io->sync_dir(w->io->arg, w->machine_fd);
+	if (r == 0)
+		r = layout_list(w->io, fd, &names, &count);
 	if (r == 0) {
 		for (size_t i = 0; i < count && r == 0; i++)
 			r = w->io->unlink(w->io->arg, fd, names[i], 0);
