@@ -196,6 +196,25 @@ static int attempt_base(struct attempt *t, struct pack **ret, struct epoch_base 
 	return best != NULL;
 }
 
+/* Whether a number is missing among the segments that would be taken. */
+static bool attempt_has_gap(const struct attempt *t, uint32_t upto)
+{
+	const struct epoch_listing *l = &t->listing;
+	size_t room = t->limit->packs - t->epoch->pack_count;
+	uint32_t next = upto + 1;
+
+	for (size_t i = 0; i < l->segment_count && l->segments[i] <= t->limit->segment && room;
+	     i++) {
+		if (l->segments[i] < next)
+			continue;
+		if (l->segments[i] != next)
+			return true;
+		next++;
+		room--;
+	}
+	return false;
+}
+
 static int attempt_segments(struct attempt *t, uint32_t upto)
 {
 	const struct epoch_listing *l = &t->listing;
@@ -203,19 +222,18 @@ static int attempt_segments(struct attempt *t, uint32_t upto)
 	char file[LAYOUT_NAME_MAX];
 	int r;
 
+	if (!t->last && attempt_has_gap(t, upto))
+		return -EAGAIN;
 	for (size_t i = 0; i < l->segment_count && l->segments[i] <= t->limit->segment; i++) {
 		if (l->segments[i] < next)
 			continue;
 		if (t->epoch->pack_count >= t->limit->packs)
 			break;
-		if (l->segments[i] != next) {
-			if (!t->last)
-				return -EAGAIN;
+		if (l->segments[i] != next)
 			attempt_tell(t,
 				     "segments %" PRIu32 " to %" PRIu32
 				     " are missing; lost: what they held",
 				     next, l->segments[i] - 1);
-		}
 		next = l->segments[i] + 1;
 		layout_segment_name(l->segments[i], file);
 		r = attempt_open(t, file, &t->epoch->packs[t->epoch->pack_count]);

@@ -14,6 +14,7 @@
 
 #define CATALOG_BYTES_MAX ((size_t)256 << 20)
 #define SCAN_BLOCK	  65536
+#define SCAN_BLOCK_FIRST  512 /* where a false start follows another, little is read for each */
 #define SCAN_ENTRIES_MAX  CATALOG_ENTRIES_MAX
 #define TELL_LABELS	  8 /* images named in one message, the others counted */
 
@@ -186,12 +187,12 @@ static int index_find(struct pack *p)
 /* The next place at or after offset where a chunk may start; the file's size when there is none. */
 static int magic_find(const struct pack *p, uint64_t offset, uint8_t *block, uint64_t *ret)
 {
+	size_t size, want = SCAN_BLOCK_FIRST;
 	const uint8_t *found;
-	size_t size;
 	int r;
 
-	while (offset < p->size) {
-		size = p->size - offset < SCAN_BLOCK ? p->size - offset : SCAN_BLOCK;
+	for (; offset < p->size; want = want < SCAN_BLOCK ? 2 * want : want) {
+		size = p->size - offset < want ? p->size - offset : want;
 		r = io_read_all(p->io, p->fd, block, size, offset);
 		if (r < 0)
 			return r;
