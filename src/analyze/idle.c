@@ -48,12 +48,12 @@ static const char *const idle_functions[] = {
 	"xen_safe_halt",
 };
 
-bool rank_is_idle(const char *function)
+bool rank_is_idle(const struct image_id *id, const char *function)
 {
 	char plain[64];
-	size_t size = strcspn(function, ".");
+	size_t size = function ? strcspn(function, ".") : 0;
 
-	if (!size || size >= sizeof(plain))
+	if (!image_id_is_kernel(id) || !size || size >= sizeof(plain))
 		return false;
 	memcpy(plain, function, size);
 	plain[size] = 0;

@@ -49,7 +49,8 @@ struct insights_basis {
 	struct culprit_footprint footprint;
 	uint64_t images_without_code; /* their functions have no rows */
 	uint64_t samples_without_code;
-	struct diag code_reason; /* of the first of them */
+	struct diag code_reason;   /* of the first of them */
+	uint64_t samples_unplaced; /* where no function's graph has an instruction: in no row */
 };
 const struct insights_basis *insights_basis(const struct insights *all);
 /* What the model of the core was asked for until now, and what it lacks. */

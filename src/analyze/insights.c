@@ -60,8 +60,7 @@ static int collect_rows(const struct query_part *part, uint32_t event, struct ev
 static bool can_mask(const struct query *q, const struct image_id *id)
 {
 	const char *event = q->events[0].name;
-	bool kernel = id->kind == IMAGE_KERNEL || id->kind == IMAGE_MODULE;
-	return kernel &&
+	return image_id_is_kernel(id) &&
 	       (strncmp(event, "cpu-clock", 9) == 0 || strncmp(event, "task-clock", 10) == 0);
 }
 
@@ -131,7 +130,8 @@ static int open_images(struct insights *all)
 		if ((double)seen < CODE_SHARE * (double)all->samples || i == 0)
 			err = open_image(all, image);
 		else
-			image->error = diag_fail(&image->why, ENODATA, "it has hardly any samples");
+			image->error = diag_fail(&image->why, ENODATA,
+						 "it was not read: hardly any samples");
 		seen += image->total;
 		if (image->cfg)
 			continue;
@@ -237,6 +237,7 @@ static int estimate(struct insights *all, enum frequency_method method, struct d
 {
 	struct frequency_options options = {.method = method,
 					    .cycles_per_sample = all->basis.cycles_per_sample};
+	struct evidence_totals totals;
 	uint32_t number = 0;
 	int err = evidence_new(&all->evidence, diag);
 	for (size_t i = 0; i < all->image_count && !err; i++) {
@@ -282,7 +283,12 @@ static int estimate(struct insights *all, enum frequency_method method, struct d
 		evidence_set_cost(all->evidence, block_cost, all);
 		err = evidence_build(all->evidence, diag);
 	}
-	return err ? err : frequency_new(all->evidence, &options, &all->frequency, diag);
+	if (err)
+		return err;
+	evidence_totals(all->evidence, &totals);
+	all->basis.samples_unplaced =
+		totals.samples - totals.samples_placed - all->basis.samples_without_code;
+	return frequency_new(all->evidence, &options, &all->frequency, diag);
 }
 
 static int compare_functions(const void *pa, const void *pb)

@@ -208,38 +208,58 @@ static bool match_image(const struct query *q, const struct db_profile *p)
 	return match;
 }
 
-static bool match_subject(const struct query *q, const void *subject, size_t subject_size)
+static bool match_pair(const char *wanted, const void *subject, size_t subject_size)
 {
 	char value[SUBJECT_MAX_BYTES + 1], key[SUBJECT_MAX_BYTES + 1];
+	const char *equals = strchr(wanted, '='), *found;
+	size_t size;
 
-	for (size_t i = 0; i < q->selection->subject_count; i++) {
-		const char *wanted = q->selection->subjects[i], *equals = strchr(wanted, '=');
-		const char *found;
-		size_t size;
+	if ((size_t)(equals - wanted) > SUBJECT_MAX_BYTES)
+		return false;
+	memcpy(key, wanted, (size_t)(equals - wanted));
+	key[equals - wanted] = 0;
+	found = subject_get(subject, subject_size, key, &size);
+	if (!found || size > SUBJECT_MAX_BYTES)
+		return false;
+	memcpy(value, found, size);
+	value[size] = 0;
+	return text_match_glob(equals + 1, value);
+}
 
-		if ((size_t)(equals - wanted) > SUBJECT_MAX_BYTES)
-			return false;
-		memcpy(key, wanted, (size_t)(equals - wanted));
-		key[equals - wanted] = 0;
-		found = subject_get(subject, subject_size, key, &size);
-		if (!found || size > SUBJECT_MAX_BYTES)
-			return false;
-		memcpy(value, found, size);
-		value[size] = 0;
-		if (!text_match_glob(equals + 1, value))
+static bool have_same_key(const char *a, const char *b)
+{
+	size_t size = strcspn(a, "=");
+
+	return size == strcspn(b, "=") && !memcmp(a, b, size);
+}
+
+/* A subject has one value of each key: several globs of a key can only mean any of them. */
+static bool match_pairs(const char *const *wanted, size_t begin, size_t end, const void *subject,
+			size_t subject_size)
+{
+	for (size_t i = begin; i < end; i++) {
+		bool match = false;
+
+		for (size_t j = begin; j < end && !match; j++)
+			match = have_same_key(wanted[i], wanted[j]) &&
+				match_pair(wanted[j], subject, subject_size);
+		if (!match)
 			return false;
 	}
 	return true;
 }
 
+static bool match_subject(const struct query *q, const void *subject, size_t subject_size)
+{
+	const struct query_selection *s = q->selection;
+
+	return match_pairs(s->subjects, 0, s->subject_split, subject, subject_size) &&
+	       match_pairs(s->subjects, s->subject_split, s->subject_count, subject, subject_size);
+}
+
 static bool match_event(const struct query *q, const struct db_event *event)
 {
 	return !q->selection->event || text_match_glob(q->selection->event, event->name);
-}
-
-static bool is_kernel(const struct image_id *id)
-{
-	return id->kind == IMAGE_KERNEL || id->kind == IMAGE_MODULE;
 }
 
 static bool want_profile(void *arg, const struct db_profile *p)
@@ -270,7 +290,7 @@ static int add_rows(void *arg, const struct db_profile *p, const uint64_t *offse
 	q->events[event].samples = num_add_sat(q->events[event].samples, sum);
 	if (p->image->kind == IMAGE_UNKNOWN)
 		q->events[event].unknown = num_add_sat(q->events[event].unknown, sum);
-	if (!selected && !is_kernel(p->image))
+	if (!selected && !image_id_is_kernel(p->image))
 		return 0;
 	if (selected)
 		q->events[event].selected = num_add_sat(q->events[event].selected, sum);

@@ -24,10 +24,12 @@
 #define QUERY_EVENTS_MAX 256
 
 struct query_selection {
-	const char *event;	     /* glob on its name; NULL: all */
-	const char *image;	     /* glob on path, last component or identity; NULL: all */
-	const char *const *subjects; /* each KEY=GLOB; all of them must match */
+	const char *event; /* glob on its name; NULL: all */
+	const char *image; /* glob on path, last component or identity; NULL: all */
+	/* Each KEY=GLOB: of each key one of its globs must match. */
+	const char *const *subjects;
 	size_t subject_count;
+	size_t subject_split; /* those from here on choose among what the first of them chose */
 };
 
 /* Whose samples are kept apart. */

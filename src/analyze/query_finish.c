@@ -107,11 +107,11 @@ int query_finish(struct query *q, struct diag *diag)
 /* For the message that none matches: the names of the events that there are. */
 static int list_event(void *arg, const struct db_event *event, const char *name, uint64_t value)
 {
-	struct buf *b = arg;
+	uint32_t index;
 
 	(void)name, (void)value;
-	if (event && (!b->size || !memmem(b->data, b->size, event->name, strlen(event->name))))
-		buf_printf(b, "%s%s", b->size ? ", " : "", event->name);
+	if (event)
+		intern_add(arg, event->name, strlen(event->name), &index);
 	return 0;
 }
 
@@ -130,16 +130,22 @@ static int skip_rows(void *arg, const struct db_profile *p, const uint64_t *offs
 
 static int fail_no_event(const struct query *q, struct db_reader *reader, struct diag *diag)
 {
-	struct buf names;
+	struct intern *names = intern_new(QUERY_EVENTS_MAX);
 	struct db_visitor list = {
-		.want = list_profile, .rows = skip_rows, .counter = list_event, .arg = &names};
+		.want = list_profile, .rows = skip_rows, .counter = list_event, .arg = names};
+	struct buf text;
 	int r;
 
-	buf_init(&names, 500);
+	if (!names)
+		return diag_fail(diag, ENOMEM, "out of memory");
+	buf_init(&text, 500);
 	db_reader_query(reader, &list, NULL);
+	for (uint32_t i = 0; i < intern_count(names); i++)
+		buf_printf(&text, "%s%s", i ? ", " : "", (const char *)intern_get(names, i, NULL));
 	r = diag_fail(diag, ENOENT, "no event matches '%s'; there are: %.*s", q->selection->event,
-		      names.data ? (int)names.size : 4, names.data ? (char *)names.data : "none");
-	buf_free(&names);
+		      text.data ? (int)text.size : 4, text.data ? (char *)text.data : "none");
+	buf_free(&text);
+	intern_free(names);
 	return r;
 }
 

@@ -49,6 +49,26 @@ static void add_total(struct conversion scale, uint64_t from, uint64_t *to)
 	*to = num_add_sat(*to, convert(&scale, from));
 }
 
+/* Where memory accesses were served; past the last place, as in query.c, under the last name. */
+static void merge_memory(const struct query_event *from, struct query_event *to)
+{
+	struct conversion scale = begin_conversion(from, to);
+
+	for (size_t i = 0; i < from->memory_count; i++) {
+		size_t k = 0;
+
+		while (k < to->memory_count && strcmp(to->memory[k].name, from->memory[i].name))
+			k++;
+		if (k == QUERY_MEMORY_MAX)
+			to->memory[--k].name = "others";
+		else if (k == to->memory_count)
+			to->memory[to->memory_count++].name = from->memory[i].name;
+		add_total(scale, from->memory[i].value, &to->memory[k].value);
+	}
+	add_total(scale, from->weights, &to->weights);
+	add_total(scale, from->weight_sum, &to->weight_sum);
+}
+
 static void merge_totals(const struct query_event *from, struct query_event *to)
 {
 	struct conversion scale = begin_conversion(from, to);
@@ -57,6 +77,7 @@ static void merge_totals(const struct query_event *from, struct query_event *to)
 	add_total(scale, from->counted, &to->counted);
 	add_total(scale, from->unknown, &to->unknown);
 	add_total(scale, from->lost, &to->lost);
+	merge_memory(from, to);
 	to->enabled_ns = num_add_sat(to->enabled_ns, from->enabled_ns);
 	to->running_ns = num_add_sat(to->running_ns, from->running_ns);
 	to->flags &= from->flags;

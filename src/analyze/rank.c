@@ -61,11 +61,6 @@ enum query_group rank_group(enum rank_by by)
 				    : QUERY_WHOLE;
 }
 
-static bool is_kernel(const struct query_image *image)
-{
-	return image->id.kind == IMAGE_KERNEL || image->id.kind == IMAGE_MODULE;
-}
-
 static bool needs_lines(const struct rank_options *options)
 {
 	return options->by == RANK_FILE || options->by == RANK_LINE;
@@ -79,7 +74,7 @@ static bool needs_graphs(const struct rank_options *options)
 static bool needs_symbols(const struct pass *s)
 {
 	return s->options->by == RANK_FUNCTION || s->options->by == RANK_LINE ||
-	       s->options->by == RANK_LOOP || s->has_function || is_kernel(s->image);
+	       s->options->by == RANK_LOOP || s->has_function || image_id_is_kernel(&s->image->id);
 }
 
 int rank_add_row(struct rank *k, const struct query *q, const struct rank_row *shown,
@@ -240,7 +235,7 @@ static struct stretch next_stretch(const struct pass *s, size_t begin)
 				   : rows[t.end].offset == rows[begin].offset))
 			t.end++;
 	}
-	t.idle = t.function && is_kernel(s->image) && rank_is_idle(t.function->name);
+	t.idle = t.function && rank_is_idle(&s->image->id, t.function->name);
 	if (s->has_function)
 		t.keep = t.function && !regexec(&s->function, t.function->demangled, 0, NULL, 0);
 	return t;

@@ -97,7 +97,8 @@ int rank_new(const struct query *q, const struct rank_options *options,
 	     const struct rank_source *source, struct rank **ret, struct diag *diag);
 void rank_free(struct rank *k);
 
-/* True for the functions in which a kernel waits for work; idle.c has the list. */
-bool rank_is_idle(const char *function);
+/* True for the functions of the kernel in which it waits for work; idle.c has the list. function
+ * may be NULL. */
+bool rank_is_idle(const struct image_id *id, const char *function);
 
 #endif

@@ -24,7 +24,6 @@ struct naming {
 
 	/* The image at hand. */
 	uint32_t image;
-	bool kernel;
 	const struct image_symbols *symbols; /* NULL: none */
 	struct image_lines *lines;	     /* NULL: none */
 };
@@ -148,7 +147,7 @@ static int name_frame(struct naming *n, struct stack_frame *f, size_t address)
 	int err;
 
 	f->first_place = (uint32_t)n->set->place_count;
-	f->idle = n->kernel && fn.kind == STACK_CODE && rank_is_idle(fn.name);
+	f->idle = fn.kind == STACK_CODE && rank_is_idle(&n->set->images[n->image].id, fn.name);
 	err = add_level(n, &fn, count ? &known[count - 1] : NULL);
 	for (size_t i = count ? count - 1 : 0; i-- > 0 && !err;) {
 		fn = (struct stack_function){n->image, STACK_CODE, true, 0,
@@ -190,7 +189,6 @@ static int load_image(struct naming *n, const struct frame_order *order, size_t 
 
 	n->symbols = NULL;
 	n->lines = NULL;
-	n->kernel = image->id.kind == IMAGE_KERNEL || image->id.kind == IMAGE_MODULE;
 	if (image->id.kind == IMAGE_NOTE || image->id.kind == IMAGE_UNKNOWN)
 		return 0;
 	err = n->source->symbols(n->source->arg, &image->id, image->path, &n->symbols, &detail);

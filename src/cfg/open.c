@@ -209,7 +209,7 @@ static int open_memory(struct image_finder *finder, const struct image_id *id, c
 	if (end - start > KERNEL_TEXT_MAX_BYTES)
 		end = start + KERNEL_TEXT_MAX_BYTES;
 	image_find_machine(finder, id, path, &o.source.machine, &o.source.bits);
-	o.source.kernel = id->kind == IMAGE_KERNEL || id->kind == IMAGE_MODULE;
+	o.source.kernel = image_id_is_kernel(id);
 	int err = read_kernel(finder, id, path, &o, start, end, diag);
 	if (!err && (err = take_extents(&o, symbols)) < 0)
 		diag_fail(diag, -err, "out of memory for control-flow graphs");
@@ -225,7 +225,7 @@ int cfg_image_open(struct image_finder *finder, const struct image_id *id, const
 {
 	const struct image_symbols *symbols = NULL;
 	struct cfg_owned o = {0};
-	bool in_memory = id->kind == IMAGE_KERNEL || id->kind == IMAGE_MODULE;
+	bool in_memory = image_id_is_kernel(id);
 	if (image_find_symbols(finder, id, path, &symbols, in_memory ? diag : NULL) < 0)
 		symbols = NULL;
 	int err = in_memory ? -ENOENT : image_find_layout(finder, id, path, &o.layout, diag);

@@ -5,6 +5,7 @@
 #include <regex.h>
 #include <stdio.h>
 #include <string.h>
+#include "analyze/pattern.h"
 #include "cmd/progress.h"
 
 int insights_take_option(struct insights_session *s, int value, const char *text, struct diag *diag)
@@ -77,7 +78,7 @@ static int bind_metrics(struct insights_session *s, struct diag *diag)
 	if (s->all)
 		list = insights_functions(s->all, &count);
 	for (size_t i = 0; i < count && s->metrics.count; i++)
-		if (list[i].name && rank_is_idle(list[i].name))
+		if (rank_is_idle(&list[i].image->id, list[i].name))
 			metrics_count_function(query_find_part(s->query, list[i].image),
 					       list[i].function, idle);
 	for (size_t e = 0; e < s->query->event_count; e++)
@@ -105,20 +106,19 @@ static int estimate(struct insights_session *s, struct diag *diag)
 		return err;
 	const struct insights_function *list = insights_functions(s->all, &count);
 	for (size_t i = 0; i < count; i++)
-		if (list[i].name && rank_is_idle(list[i].name))
+		if (rank_is_idle(&list[i].image->id, list[i].name))
 			s->idle += list[i].samples;
 	return 0;
 }
 
 int insights_open(struct insights_session *s, struct diag *diag)
 {
+	int err = 0;
 	if (s->report.function) {
-		if (regcomp(&s->regex, s->report.function, REG_EXTENDED | REG_NOSUB))
-			return diag_fail(diag, EINVAL, "--function '%s' is no regular expression",
-					 s->report.function);
-		s->has_regex = true;
+		err = pattern_compile(s->report.function, &s->regex, diag);
+		s->has_regex = !err;
 	}
-	int err = open_all(s, diag);
+	err = err ? err : open_all(s, diag);
 	return err ? err : estimate(s, diag);
 }
 
@@ -161,7 +161,8 @@ int insights_print(struct insights_session *s, struct table *t, struct report_he
 bool insights_skips(const struct insights_session *s, const struct insights_function *f)
 {
 	const char *name = f->name ? f->name : RANK_NO_SYMBOL;
-	return rank_is_idle(name) || (s->has_regex && regexec(&s->regex, name, 0, NULL, 0) != 0);
+	return rank_is_idle(&f->image->id, f->name) ||
+	       (s->has_regex && regexec(&s->regex, name, 0, NULL, 0) != 0);
 }
 
 const char *insights_confidence(enum frequency_confidence c)
@@ -239,6 +240,9 @@ static void describe_basis(const struct insights_session *s, struct report_heade
 			b->images_without_code == 1 ? "" : "s",
 			(unsigned long long)b->samples_without_code,
 			b->images_without_code == 1 ? "" : "the first: ", b->code_reason.text);
+	if (b->samples_unplaced)
+		report_header_note(h, "%llu samples are in code that is in no function's graph",
+				   (unsigned long long)b->samples_unplaced);
 }
 
 int insights_describe(struct insights_session *s, struct report_header *h)

@@ -133,6 +133,7 @@ int sets_add(struct sets *s, const struct report_options *base, const char *text
 	copy = rest = arena_strndup(s->memory, text, strlen(text));
 	if (!copy)
 		return diag_fail(diag, ENOMEM, "out of memory");
+	one->report.selection.subject_split = base->selection.subject_count;
 	if (!one->report.epoch)
 		one->report.epoch = "all";
 	/* A name that is one of a file is that, whatever is in it. */

@@ -73,6 +73,11 @@ static int image_kind_parse(const char *text, uint8_t *ret_kind, const char **re
 	return *text ? 0 : -EINVAL;
 }
 
+bool image_id_is_kernel(const struct image_id *id)
+{
+	return id->kind == IMAGE_KERNEL || id->kind == IMAGE_MODULE;
+}
+
 int image_id_parse(const char *text, struct image_id *ret)
 {
 	static const char digits[] = "0123456789abcdef";

@@ -39,6 +39,8 @@ struct image_id {
 #define IMAGE_ID_TEXT_MAX (16 + 2 * IMAGE_ID_MAX)
 void image_id_format(const struct image_id *id, char out[IMAGE_ID_TEXT_MAX]);
 int image_id_parse(const char *text, struct image_id *ret); /* 0 or -EINVAL */
+/* The kernel or a module of it: no file has its code as it runs, and some of it is idle. */
+bool image_id_is_kernel(const struct image_id *id);
 
 /*
  * A subject: what a sample is charged to besides its image, as a canonical string of key-value

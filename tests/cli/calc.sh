@@ -89,6 +89,39 @@ check_status "summary of shared code" 0 "$culprit" summary -i shared.db --cutoff
 check "has all samples and no more" json "abs(sum(r['samples'] for r in d['rows']) - 1001) < 0.01"
 check_match "and says so" out '2 functions with 100.00% of the samples'
 
+# What waits in a program is no idle kernel; what no way leads to has no row, and is told.
+cat >island.s <<'S'
+	.globl do_idle, main
+	.type do_idle, @function
+do_idle:
+	dec %rdi
+	jnz do_idle
+	ret
+	add $1, %rax
+	add $2, %rax
+	.size do_idle, .-do_idle
+	.type main, @function
+main:
+	call do_idle
+	ret
+	.size main, .-main
+S
+check "assemble" gcc -Wl,--build-id island.s -o island
+island() {
+	printf 'sample\t1\t%s\t%s\tcpu-clock\t1000000\t%d\t%d\tcomm=p\n' "$(build_id island)" "$PWD/island" \
+		"$((0x$(nm island | awk '$3 == "do_idle" { print $1 }') + $1))" "$2"
+}
+{
+	printf 'epoch\t100\t200\n'
+	island 0 70
+	island 10 30
+} >island.samples
+check "make its database" bash -c "'$build/tests/cli/mkdb' island.db $machine <island.samples"
+check_status "calc of a program that waits" 0 "$culprit" calc -i island.db --json --cutoff 100
+check "has its function" json "[(f['name'], f['samples']) for f in d['functions']] == [('do_idle', 70)]"
+check "says what is in no row, and nothing of idle time" json "[n for n in d['notes'] if 'samples' in n][1:] ==
+	['30 samples are in code that is in no function\'s graph']"
+
 check_status "calc" 0 "$culprit" calc -i db chase
 check_match "says which core's model" out '^note: core: .*costs from '
 check_match "and that there are no edges" out 'from samples alone'

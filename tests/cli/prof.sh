@@ -71,6 +71,7 @@ by "by subject" subject 'assert rows[0]["subject"] == "comm=app label.team=a pid
 by "one function" function 'assert [r["function"] for r in rows] == ["hot"] and rows[0]["percent"] == 70' --function '^h.t$'
 by "one image" function 'assert [r["function"] for r in rows] == ["hot", "main"]' --image app
 by "one event" function 'assert rows[0]["events"] == {"cache-misses": 5} and len(rows) == 1' --event 'cache*'
+by "one of two processes" function 'assert sum(r["samples"] for r in rows) == 100, rows' --subject pid=8 --subject pid=7 --subject comm=app
 by "one process" function 'assert [r["samples"] for r in rows] == [10, 10], rows' --subject pid=8
 by "sorted by another event" function 'assert rows[0]["function"] == "main"' --sort cache-misses
 by "sorted by name" function 'assert [r["function"] for r in rows] == ["[unknown]", "hot", "main"]' --sort function
@@ -91,6 +92,8 @@ refuse "no total" 2 '--inclusive' -i a.db --sort total
 refuse "inclusive of a process" 2 '--by function, image' -i a.db --inclusive --by process
 refuse "inclusive without stacks" 1 'there are no stacks' -i a.db --inclusive
 refuse "no such event" 1 'there are: .*cycles' -i a.db --event nope
+printf 'epoch\t1\t2\nsample\t1\t01\t/a\tcpu-cycles\t1000\t1\t1\nsample\t1\t01\t/a\tcycles\t1000\t1\t1\n' | "$mkdb" part.db m1
+refuse "an event whose name is part of another's is named" 1 "there are: cpu-cycles, cycles$" -i part.db --event nope
 refuse "no such epoch" 1 '.' -i a.db --epoch 1999
 refuse "two forms" 2 'once' -i a.db --json --csv
 refuse "operand" 2 "'hot' is one word too many \\(" -i a.db hot

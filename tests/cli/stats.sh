@@ -77,6 +77,7 @@ sets "of one event and image" 'assert set(by) == {"wild"}' --image wild --event 
 sets "limited" 'assert len(rows) == 1 and any("2 more rows" in n for n in j["notes"])' -n 1 --each
 sets "sorted" 'assert [r["image"] for r in rows] == ["/bin/rare", "/bin/steady", "/bin/wild"]' --each --sort name
 sets "by sum" 'assert [r["image"] for r in rows] == ["/bin/steady", "/bin/wild", "/bin/rare"]' --each --sort sum
+sets "that choose among what all have" 'assert ['"$counts"' [by["wild"]]][0] == [200, 400]' --subject comm=a --subject comm=b 20231114,comm=b 20231115T001320Z,comm=b
 sets "of nothing" 'assert rows == []' comm=zzz comm=a,label.team=none
 sets "with no row in common" 'assert len(rows) == 2 and all(r["present"] == 1 for r in rows)' comm=a comm=b
 check "and a period of its own" sh -c "printf 'epoch\t1\t2\nsample\t1\t11\t/bin/steady\tcycles\t4000\t16\t250\tcomm=a\n' | '$mkdb' slow.db m1"

@@ -134,6 +134,31 @@ static void selects_by_subject_and_event(void **state)
 	query_free(q);
 }
 
+/* A subject has one value of each key: globs of one key are alternatives; those of a set choose
+ * among what all sets have. */
+static void globs_of_one_key_are_alternatives(void **state)
+{
+	static const char *const subjects[] = {"comm=g*", "pid=*", "comm=make"};
+	struct query_selection either = {.subjects = subjects, .subject_count = 3};
+	struct query_selection split = either;
+	struct query *q = start(&either, QUERY_WHOLE);
+
+	(void)state;
+	feed(q, &a, 1, 10);
+	feed(q, &a_gcc, 1, 3);
+	feed(q, &kernel, 1, 5);
+	assert_int_equal(query_finish(q, NULL), 0);
+	assert_int_equal(q->events[0].selected, 13);
+	query_free(q);
+	split.subject_split = 2;
+	q = start(&split, QUERY_WHOLE);
+	feed(q, &a, 1, 10);
+	feed(q, &a_gcc, 1, 3);
+	assert_int_equal(query_finish(q, NULL), 0);
+	assert_int_equal(q->events[0].selected, 0);
+	query_free(q);
+}
+
 static void kernel_is_kept_to_tell_idle(void **state)
 {
 	struct query_selection s = {.image = "a"};
@@ -187,6 +212,41 @@ static void events_are_ordered_and_told_apart(void **state)
 	assert_int_equal(q->parts[0].row_count, 4);
 	assert_int_equal(q->parts[0].rows[0].count, 5);
 	assert_int_equal(q->parts[0].rows[3].count, 7);
+	query_free(q);
+}
+
+/* So is where accesses of memory were served, and what they cost. */
+static void memory_of_other_periods_is_added(void **state)
+{
+	struct db_event often = {"loads", 1000, 0}, seldom = {"loads", 4000, 0};
+	struct feed_profile first = a, second = a;
+	struct query_selection s = {0};
+	struct query *q = start(&s, QUERY_WHOLE);
+	struct db_visitor v = query_visitor(q);
+	const struct query_event *e = q->events;
+
+	(void)state;
+	first.event = second.event = "loads";
+	second.period = 4000;
+	second.epoch = "f";
+	feed(q, &first, 1, 10);
+	assert_int_equal(v.counter(q, &often, "memory.L1 hit", 9), 0);
+	assert_int_equal(v.counter(q, &often, "weights", 10), 0);
+	assert_int_equal(v.counter(q, &often, "weights.sum", 50), 0);
+	feed(q, &second, 1, 2);
+	assert_int_equal(v.counter(q, &seldom, "memory.L1 hit", 1), 0);
+	assert_int_equal(v.counter(q, &seldom, "memory.RAM hit", 1), 0);
+	assert_int_equal(v.counter(q, &seldom, "weights", 2), 0);
+	assert_int_equal(v.counter(q, &seldom, "weights.sum", 600), 0);
+	assert_int_equal(query_finish(q, NULL), 0);
+	assert_int_equal(q->event_count, 1);
+	assert_int_equal(e->samples, 18);
+	assert_int_equal(e->memory_count, 2);
+	assert_int_equal(e->memory[0].value, 13);
+	assert_string_equal(e->memory[1].name, "RAM hit");
+	assert_int_equal(e->memory[1].value, 4);
+	assert_int_equal(e->weights, 18);
+	assert_int_equal(e->weight_sum, 2450);
 	query_free(q);
 }
 
@@ -306,10 +366,12 @@ int main(void)
 		cmocka_unit_test(sums_like_an_array),
 		cmocka_unit_test(selects_by_image),
 		cmocka_unit_test(selects_by_subject_and_event),
+		cmocka_unit_test(globs_of_one_key_are_alternatives),
 		cmocka_unit_test(kernel_is_kept_to_tell_idle),
 		cmocka_unit_test(groups_keep_processes_apart),
 		cmocka_unit_test(events_are_ordered_and_told_apart),
 		cmocka_unit_test(periods_of_other_epochs_are_added),
+		cmocka_unit_test(memory_of_other_periods_is_added),
 		cmocka_unit_test(too_many_events_are_counted),
 		cmocka_unit_test(counters_are_sorted_out),
 		cmocka_unit_test(bad_subjects_are_refused),

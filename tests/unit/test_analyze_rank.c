@@ -294,14 +294,18 @@ static void bad_regex_is_refused(void **state)
 
 static void idle_functions(void **state)
 {
+	const struct image_id vmlinux = {.kind = IMAGE_KERNEL}, program = {.kind = IMAGE_BUILD_ID};
+
 	(void)state;
-	assert_true(rank_is_idle("default_idle"));
-	assert_true(rank_is_idle("intel_idle_irq"));
-	assert_true(rank_is_idle("poll_idle.constprop.0"));
-	assert_true(rank_is_idle("acpi_processor_ffh_cstate_enter"));
-	assert_false(rank_is_idle("default_idle_calls_home"));
-	assert_false(rank_is_idle("schedule"));
-	assert_false(rank_is_idle(""));
+	assert_false(rank_is_idle(&program, "default_idle"));
+	assert_false(rank_is_idle(&vmlinux, NULL));
+	assert_true(rank_is_idle(&vmlinux, "default_idle"));
+	assert_true(rank_is_idle(&vmlinux, "intel_idle_irq"));
+	assert_true(rank_is_idle(&vmlinux, "poll_idle.constprop.0"));
+	assert_true(rank_is_idle(&vmlinux, "acpi_processor_ffh_cstate_enter"));
+	assert_false(rank_is_idle(&vmlinux, "default_idle_calls_home"));
+	assert_false(rank_is_idle(&vmlinux, "schedule"));
+	assert_false(rank_is_idle(&vmlinux, ""));
 }
 
 #define WITH_FAKE(f) cmocka_unit_test_setup_teardown(f, start, stop)
