@@ -167,6 +167,7 @@ static void answer_status(const struct daemon *d, struct buf *out)
 		{"kernel_scans", s.kernel.scans},
 		{"symbols_kept", s.symbols_kept},
 		{"symbols_failed", s.symbols_failed},
+		{"symbols_unwritten", s.symbols_unwritten},
 		{"symbols_refused", s.symbols_refused},
 		{"records_lost", s.records_lost},
 		{"cpus_missed", s.cpus_missed},
@@ -324,6 +325,9 @@ static int run(struct daemon *d, struct diag *diag)
 		r = serve(d, signals, diag);
 		notify_manager("STOPPING=1");
 		finished = session_finish(d->session, r ? NULL : diag);
+		if (finished && !r && session_unwritten(d->session))
+			diag_fail(diag, EIO, "%s; %llu samples are lost", diag->text,
+				  (unsigned long long)session_unwritten(d->session));
 	}
 	session_free(d->session);
 	control_free(d->control);

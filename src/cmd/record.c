@@ -11,6 +11,7 @@
 #include "cmd/cmd.h"
 #include "cmd/pids.h"
 #include "cmd/progress.h"
+#include "cmd/rescue.h"
 #include "cmd/sampling.h"
 #include "cmd/signals.h"
 #include "cmd/values.h"
@@ -155,10 +156,13 @@ static int sample(struct recording *r, struct session *s, struct diag *diag)
 		    (r->pids.count && !r->command && !pids_any_alive(&r->pids)))
 			return 0;
 		if (clock_monotonic_ns() >= next_flush) {
-			int err = session_flush(s, diag);
+			struct diag why;
 
-			if (err)
-				return err;
+			/* A full disk is no reason to stop: it is tried again. */
+			if (session_flush(s, &why))
+				log_error("%s; sampling goes on, and it is tried again every "
+					  "minute",
+					  why.text);
 			next_flush = clock_monotonic_ns() + FLUSH_MS * 1000000ull;
 		}
 	}
@@ -284,6 +288,22 @@ static void note_epoch(struct recording *r, const struct session *s)
 		memcpy(r->first, r->last, sizeof(r->first));
 }
 
+/* Also after an error: what was sampled is kept. */
+static int finish(struct session *s, int err, struct diag *diag)
+{
+	struct diag why;
+	int finished = session_finish(s, &why);
+
+	if (!finished)
+		return 0;
+	rescue_samples(s, &why);
+	if (!err)
+		*diag = why;
+	else if (session_unwritten(s))
+		log_error("%s", why.text);
+	return finished;
+}
+
 static int record(struct recording *r, const char *words, struct diag *diag)
 {
 	struct session_config config = {
@@ -313,8 +333,7 @@ static int record(struct recording *r, const char *words, struct diag *diag)
 	progress_clear();
 	if (!r->stopped)
 		note_epoch(r, s);
-	/* Also after an error: what was sampled is kept. */
-	finished = r->stopped ? 0 : session_finish(s, err ? NULL : diag);
+	finished = r->stopped ? 0 : finish(s, err, diag);
 	sampling_take_summary(s, &r->summary);
 	if (!err && !finished && !r->quiet && !r->stopped)
 		sampling_summarize(&r->summary, r->db);

@@ -236,6 +236,9 @@ static void describe_troubles(struct report_header *h, const struct query *q)
 		 "processes are charged without their cgroup: its name is too long"},
 		{"symbols.refused",
 		 "times the symbols of an image could not be kept: too many wait"},
+		{"symbols.unwritten",
+		 "times the symbols of an image could not be written to the database (was its disk "
+		 "full?): they are found only while its file is there"},
 		{"kernel.refused", "modules or programs of the kernel were not known: too many"},
 		{"edges.lost", "windows of branch outcomes were taken and lost"},
 		{"edges.damaged",

@@ -59,6 +59,8 @@ struct keeper {
 	struct job *first, **last;
 	size_t queued;
 	struct keeper_counters counters;
+	struct diag trouble;  /* of the last that could not be written */
+	uint64_t asked_again; /* after so many of them */
 };
 
 static void free_job(struct job *job)
@@ -72,9 +74,18 @@ static void free_job(struct job *job)
 	free(job);
 }
 
+static void note_unwritten(struct keeper *k, const char *why)
+{
+	pthread_mutex_lock(&k->lock);
+	k->counters.unwritten++;
+	snprintf(k->trouble.text, sizeof(k->trouble.text), "%s", why);
+	pthread_mutex_unlock(&k->lock);
+}
+
 static int keep_symbols(struct keeper *k, const struct image_id *id,
 			const struct image_symbols *symbols)
 {
+	struct diag why = {""};
 	struct buf bytes;
 	int r;
 
@@ -82,7 +93,9 @@ static int keep_symbols(struct keeper *k, const struct image_id *id,
 	r = image_symbols_save(symbols, &bytes);
 	if (!r)
 		r = db_blob_write(k->db_path, k->machine, &io_system, id, "symbols", bytes.data,
-				  bytes.size, NULL);
+				  bytes.size, &why);
+	if (r && *why.text)
+		note_unwritten(k, why.text);
 	buf_free(&bytes);
 	return r;
 }
@@ -130,6 +143,7 @@ static int keep_code(struct keeper *k, struct image_finder *finder, const struct
 
 static int keep_image(struct keeper *k, struct image_finder *finder, const struct job *job)
 {
+	uint64_t unwritten = image_finder_counts(finder).keep_failed;
 	const char *path = job->path;
 	char held[64];
 	int r;
@@ -141,6 +155,8 @@ static int keep_image(struct keeper *k, struct image_finder *finder, const struc
 	r = image_finder_keep(finder, &job->id, path, NULL);
 	if (!r && job->code)
 		r = keep_code(k, finder, &job->id, path);
+	if (image_finder_counts(finder).keep_failed > unwritten)
+		note_unwritten(k, image_finder_keep_why(finder));
 	return r;
 }
 
@@ -549,4 +565,27 @@ void keeper_read_counters(struct keeper *k, struct keeper_counters *ret)
 	pthread_mutex_lock(&k->lock);
 	*ret = k->counters;
 	pthread_mutex_unlock(&k->lock);
+}
+
+void keeper_read_trouble(struct keeper *k, struct diag *ret)
+{
+	pthread_mutex_lock(&k->lock);
+	*ret = k->trouble;
+	pthread_mutex_unlock(&k->lock);
+}
+
+void keeper_ask_again(struct keeper *k)
+{
+	struct keeper_counters now;
+	struct intern *none;
+
+	keeper_read_counters(k, &now);
+	if (now.unwritten == k->asked_again)
+		return;
+	none = intern_new(IMAGES_MAX);
+	if (!none)
+		return;
+	intern_free(k->asked);
+	k->asked = none;
+	k->asked_again = now.unwritten;
 }

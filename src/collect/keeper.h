@@ -6,6 +6,7 @@
 #include <sys/types.h>
 #include "collect/process.h"
 #include "image/symbols.h"
+#include "util/diag.h"
 #include "util/identity.h"
 
 /*
@@ -46,7 +47,12 @@ void keeper_free_scripts(struct keeper_script *list, size_t count);
 
 struct keeper_counters {
 	uint64_t kept, failed, refused; /* refused: the queue was full, or the images too many */
+	uint64_t unwritten;		/* of failed: the database could not take them */
 };
 void keeper_read_counters(struct keeper *k, struct keeper_counters *ret);
+/* Why the last of them could not be written. */
+void keeper_read_trouble(struct keeper *k, struct diag *ret);
+/* What could not be written may be asked for again: there may be room by now. */
+void keeper_ask_again(struct keeper *k);
 
 #endif

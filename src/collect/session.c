@@ -254,6 +254,25 @@ int session_wait(struct session *s, struct pollfd *fds, size_t count, int timeou
 	}
 }
 
+/* The samples are what counts: without these a report has names only while the files are there. */
+static bool tell_unwritten_symbols(struct session *s)
+{
+	struct keeper_counters k;
+	struct diag why;
+	uint64_t count;
+
+	keeper_read_counters(s->keeper, &k);
+	count = k.unwritten - s->unwritten_told;
+	s->unwritten_told = k.unwritten;
+	if (!count)
+		return false;
+	keeper_read_trouble(s->keeper, &why);
+	log_warning("symbols of %llu images are not kept, so reports can name their functions only "
+		    "while their files are there: %s",
+		    (unsigned long long)count, why.text);
+	return true;
+}
+
 /* Writes the batch and begins the next one. On failure the batch stays as it is. */
 static int write_batch(struct session *s, struct diag *diag)
 {
@@ -277,6 +296,8 @@ static int write_batch(struct session *s, struct diag *diag)
 	if (r)
 		return r;
 	s->flushed++;
+	tell_unwritten_symbols(s);
+	keeper_ask_again(s->keeper);
 	db_batch_clear(s->batch);
 	/* What grew since the last flush is free now, but in pieces that the allocator would keep.
 	 */
@@ -335,6 +356,8 @@ int session_tidy(struct session *s, uint64_t max_age_ns, uint64_t max_bytes, str
 
 int session_finish(struct session *s, struct diag *diag)
 {
+	struct db_writer *w;
+	struct diag why;
 	int r;
 
 	sampler_stop(s->sampler);
@@ -344,15 +367,37 @@ int session_finish(struct session *s, struct diag *diag)
 	s->running = false;
 	r = r ?: session_flush(s, diag);
 	keeper_finish(s->keeper);
+	/* What is known only now belongs into the epoch too, if there is room for that. */
+	if (tell_unwritten_symbols(s) && !r)
+		write_batch(s, NULL);
 	if (r)
 		return r;
-	r = db_writer_compact(s->writer, NULL, diag);
-	if (!r) {
-		struct db_writer *w = s->writer;
+	/* What is in several files is as safe as in one. */
+	if (db_writer_compact(s->writer, NULL, &why))
+		log_warning("%s; the epoch stays in several files (culprit db compact)", why.text);
+	w = s->writer;
+	s->writer = NULL;
+	return db_writer_close(w, diag);
+}
 
-		s->writer = NULL;
-		r = db_writer_close(w, diag);
-	}
+uint64_t session_unwritten(const struct session *s)
+{
+	return db_batch_samples(s->batch);
+}
+
+int session_write_to(struct session *s, const char *db_path, struct diag *diag)
+{
+	struct db_writer *w;
+	int r = db_writer_open(db_path, NULL, &io_system, &w, diag);
+
+	if (r)
+		return r;
+	r = db_writer_begin_epoch(w, s->batch_start_ns, diag);
+	if (!r)
+		r = db_writer_flush(w, s->batch, diag);
+	if (!r)
+		return db_writer_close(w, diag);
+	db_writer_abandon(w);
 	return r;
 }
 
@@ -445,6 +490,7 @@ void session_read_status(const struct session *s, struct session_status *ret)
 		.files_unreadable = f.unreadable,
 		.symbols_kept = k.kept,
 		.symbols_failed = k.failed,
+		.symbols_unwritten = k.unwritten,
 		.symbols_refused = k.refused,
 		.records_lost = p.records_lost,
 		.cpus = sampler_cpus(s->sampler),

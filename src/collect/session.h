@@ -67,6 +67,10 @@ int session_flush(struct session *s, struct diag *diag);
 int session_begin_epoch(struct session *s, struct diag *diag);
 /* Stops sampling, flushes, seals the epoch. */
 int session_finish(struct session *s, struct diag *diag);
+/* Samples that no flush has written: 0 after one that returned 0. */
+uint64_t session_unwritten(const struct session *s);
+/* Writes them to another database, made if need be, where the session's own cannot take them. */
+int session_write_to(struct session *s, const char *db_path, struct diag *diag);
 
 /* Merges the epoch's segments when there are many, and applies the limits of age and size (0:
  * none). */
@@ -90,6 +94,7 @@ struct session_status {
 	uint64_t processes, files, processes_refused, files_refused, mappings_refused;
 	uint64_t files_unreadable, records_lost;
 	uint64_t symbols_kept, symbols_failed, symbols_refused; /* of images, for reports to come */
+	uint64_t symbols_unwritten;	   /* of failed: the disk was full, ... */
 	struct image_kernel_counts kernel; /* all 0 where its addresses are hidden */
 	unsigned cpus, cpus_missed;	   /* missed: came online later, not sampled */
 	const char *epoch;		   /* valid until the next call on the session */

@@ -58,7 +58,8 @@ struct session {
 	uint64_t batch_start_ns, started_ns, flushed;
 	unsigned cpus_missed; /* at the last look */
 	bool running;
-	struct diag trouble; /* why the last flush that nobody asked for failed */
+	struct diag trouble;	 /* why the last flush that nobody asked for failed */
+	uint64_t unwritten_told; /* images whose symbols could not be written: said so */
 };
 
 /* session.c: the batch is full. A struct session as its argument. */

@@ -134,6 +134,7 @@ static void flush_refusals(struct tally *t, struct db_batch *batch,
 	add(batch, DB_EVENT_NONE, "mappings.refused", p->mappings_refused, &t->mappings_refused);
 	add(batch, DB_EVENT_NONE, "files.refused", f.refused, &t->files_refused);
 	add(batch, DB_EVENT_NONE, "symbols.refused", k.refused, &t->symbols_refused);
+	add(batch, DB_EVENT_NONE, "symbols.unwritten", k.unwritten, &t->symbols_unwritten);
 	add(batch, DB_EVENT_NONE, "cgroups.refused", resolver_cgroups_refused(from->resolver),
 	    &t->cgroups_refused);
 }

@@ -30,7 +30,7 @@ struct tally {
 	const struct skid_facts *skid; /* of each event; empty where it is not known */
 	uint64_t records_lost, malformed, missed_s;
 	uint64_t processes_refused, files_refused, mappings_refused, symbols_refused;
-	uint64_t cgroups_refused, kernel_refused;
+	uint64_t cgroups_refused, kernel_refused, symbols_unwritten;
 };
 
 /* Who counts; all borrowed. */

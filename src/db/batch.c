@@ -415,6 +415,11 @@ void db_batch_interval(struct db_batch *b, uint64_t start_ns, uint64_t end_ns)
 	b->end_ns = end_ns;
 }
 
+uint64_t db_batch_samples(const struct db_batch *b)
+{
+	return b->samples;
+}
+
 size_t db_batch_rows(const struct db_batch *b)
 {
 	db_batch_settle(b);

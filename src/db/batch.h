@@ -138,6 +138,7 @@ int db_batch_fact(struct db_batch *b, const char *name, const char *value);
 void db_batch_interval(struct db_batch *b, uint64_t start_ns, uint64_t end_ns);
 
 size_t db_batch_rows(const struct db_batch *b);
+uint64_t db_batch_samples(const struct db_batch *b);
 size_t db_batch_edges(const struct db_batch *b);  /* distinct ones; at most a quarter of max_rows */
 size_t db_batch_stacks(const struct db_batch *b); /* ... a sixteenth */
 size_t db_batch_raws(const struct db_batch *b);	  /* ... a sixteenth */

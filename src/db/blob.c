@@ -67,7 +67,7 @@ static int images_make(const struct io *io, const char *db_path, const char *mac
 
 	if (fd < 0)
 		diag_fail(diag, -fd, "cannot make %s/%s/" LAYOUT_IMAGES ": %s", db_path,
-			  name ? name : "", strerror(-fd));
+			  name ? name : "", layout_write_error(-fd));
 	if (machine_fd >= 0)
 		io->close(io->arg, machine_fd);
 	if (db_fd >= 0)
@@ -101,7 +101,8 @@ static int write_blob(const char *db_path, const char *machine, const struct io 
 		r = (lasting ? io_replace_file : io_place_file)(io, fd, name, file.data, file.size,
 								0640);
 	if (r < 0)
-		diag_fail(diag, -r, "cannot write %s/%s: %s", db_path, name, strerror(-r));
+		diag_fail(diag, -r, "cannot write %s/%s: %s", db_path, name,
+			  layout_write_error(-r));
 	buf_free(&file);
 	io->close(io->arg, fd);
 	return r;

@@ -320,3 +320,21 @@ int layout_fail_open(const char *path, int error, struct diag *diag)
 				 strerror(-error));
 	}
 }
+
+const char *layout_write_error(int error)
+{
+	switch (error) {
+	case ENOSPC:
+		return "No space left on device: make room on its disk";
+	case EDQUOT:
+		return "Disk quota exceeded: make room on its disk";
+	case EROFS:
+		return "Read-only file system: mount it writable, or name a database elsewhere";
+	case EACCES:
+	case EPERM:
+		return "Permission denied: do it as its owner or with sudo, or name a database "
+		       "elsewhere";
+	default:
+		return strerror(error);
+	}
+}

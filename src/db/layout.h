@@ -77,5 +77,7 @@ int layout_write_meta(const struct io *io, int machine_fd);
 /* The sentence for a database's directory that layout_open_dir refused with error. Returns error.
  */
 int layout_fail_open(const char *path, int error, struct diag *diag);
+/* Why nothing could be written (a positive errno), with what to do where that is known. Static. */
+const char *layout_write_error(int error);
 
 #endif

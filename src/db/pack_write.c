@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "db/layout.h"
 #include "db/touches.h"
 #include "util/hash.h"
 #include "util/num.h"
@@ -159,8 +160,8 @@ int pack_create(const struct io *io, int dirfd, const char *name, const struct c
 	r = w->fd < 0 ? w->fd : head_put(w, head);
 	if (r < 0) {
 		pack_abandon(w);
-		return diag_fail(diag, -r, "cannot write %s of the database: %s%s", name,
-				 strerror(-r), r == -ENOSPC ? ": make room on its disk" : "");
+		return diag_fail(diag, -r, "cannot write %s of the database: %s", name,
+				 layout_write_error(-r));
 	}
 	*ret = w;
 	return 0;
@@ -390,8 +391,8 @@ int pack_finish(struct pack_writer *w, uint64_t *ret_bytes, struct diag *diag)
 			io->unlink(io->arg, w->dirfd, w->name, 0);
 	}
 	if (r < 0)
-		diag_fail(diag, -r, "cannot write %s of the database: %s%s", w->name, strerror(-r),
-			  r == -ENOSPC ? ": make room on its disk" : "");
+		diag_fail(diag, -r, "cannot write %s of the database: %s", w->name,
+			  layout_write_error(-r));
 	else
 		*ret_bytes = w->size;
 	writer_free(w);

@@ -96,7 +96,7 @@ static int lock_take(struct db_writer *w, struct diag *diag)
 	r = w->lock_fd = lock_open(w);
 	if (r < 0)
 		return diag_fail(diag, -r, "cannot write to the database %s: %s", w->path,
-				 strerror(-r));
+				 layout_write_error(-r));
 	r = w->io->lock(w->io->arg, w->lock_fd);
 	if (r == -EWOULDBLOCK)
 		return lock_busy(w, diag);
@@ -183,7 +183,7 @@ static int open_dirs(struct db_writer *w, const char *machine, struct diag *diag
 	w->machine_fd = layout_make_dir(w->io, w->db_fd, w->machine);
 	if (w->machine_fd < 0)
 		return diag_fail(diag, -w->machine_fd, "cannot make %s/%s: %s", w->path, w->machine,
-				 strerror(-w->machine_fd));
+				 layout_write_error(-w->machine_fd));
 	return 0;
 }
 
@@ -197,7 +197,7 @@ static int check_version(struct db_writer *w, struct diag *diag)
 	r = layout_write_meta(w->io, w->machine_fd);
 	if (r < 0)
 		return diag_fail(diag, -r, "cannot write %s/%s/" LAYOUT_META ": %s", w->path,
-				 w->machine, strerror(-r));
+				 w->machine, layout_write_error(-r));
 	return 0;
 }
 
@@ -206,7 +206,8 @@ static int seal(struct db_writer *w, int epoch_fd, const char *name, struct diag
 	int r = io_replace_file(w->io, epoch_fd, LAYOUT_SEALED, "", 0, 0640);
 
 	if (r < 0)
-		return diag_fail(diag, -r, "cannot seal epoch %s: %s", name, strerror(-r));
+		return diag_fail(diag, -r, "cannot seal epoch %s: %s", name,
+				 layout_write_error(-r));
 	return 0;
 }
 
@@ -356,7 +357,9 @@ static int show_epoch(struct db_writer *w, struct diag *diag)
 		snprintf(w->dir, sizeof(w->dir), "%s", w->epoch);
 		r = w->io->sync_dir(w->io->arg, w->machine_fd);
 	}
-	return r < 0 ? diag_fail(diag, -r, "cannot name epoch %s: %s", w->epoch, strerror(-r)) : 0;
+	return r < 0 ? diag_fail(diag, -r, "cannot name epoch %s: %s", w->epoch,
+				 layout_write_error(-r))
+		     : 0;
 }
 
 static int end_epoch(struct db_writer *w, struct diag *diag)
@@ -430,7 +433,7 @@ static int begin_epoch(struct db_writer *w, uint64_t start_ns, bool unseen, stru
 
 	if (r < 0)
 		return diag_fail(diag, -r, "cannot make an epoch in %s/%s: %s", w->path, w->machine,
-				 strerror(-r));
+				 layout_write_error(-r));
 	r = end_epoch(w, diag);
 	if (r < 0) {
 		close_fd(w, &new.fd);
@@ -485,6 +488,12 @@ struct catalog writer_batch_catalog(const struct db_batch *batch)
 	};
 }
 
+/* A pack knows its own name only. */
+static int fail_flush(const struct db_writer *w, int error, struct diag *diag)
+{
+	return diag ? diag_fail(diag, -error, "%s: %s", w->path, diag->text) : error;
+}
+
 int db_writer_flush(struct db_writer *w, const struct db_batch *batch, struct diag *diag)
 {
 	struct catalog head = writer_batch_catalog(batch);
@@ -500,7 +509,7 @@ int db_writer_flush(struct db_writer *w, const struct db_batch *batch, struct di
 	layout_segment_name(w->last_segment + 1, name);
 	r = pack_create(w->io, w->epoch_fd, name, &head, PACK_LEVEL_SEGMENT, &p, diag);
 	if (r < 0)
-		return r;
+		return fail_flush(w, r, diag);
 	r = db_batch_each(batch, pack_add_row, p);
 	if (r == 0)
 		r = db_batch_each_edge(batch, pack_add_edge, p);
@@ -511,10 +520,11 @@ int db_writer_flush(struct db_writer *w, const struct db_batch *batch, struct di
 	if (r < 0) {
 		pack_abandon(p);
 		return diag_fail(diag, -r, "cannot write %s of epoch %s in %s: %s", name, w->epoch,
-				 w->path, strerror(-r));
+				 w->path, layout_write_error(-r));
 	}
 	r = pack_finish(p, &bytes, diag);
-	if (r == 0)
-		w->last_segment++;
-	return r;
+	if (r < 0)
+		return fail_flush(w, r, diag);
+	w->last_segment++;
+	return 0;
 }

@@ -94,6 +94,11 @@ void image_finder_idle(struct image_finder *f)
 	image_worker_idle(f->worker);
 }
 
+const char *image_finder_keep_why(const struct image_finder *f)
+{
+	return f->keep_why.text;
+}
+
 struct image_finder_counts image_finder_counts(const struct image_finder *f)
 {
 	return f->counts;

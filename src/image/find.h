@@ -61,6 +61,7 @@ void image_find_machine(struct image_finder *f, const struct image_id *id, const
  *
  * image_finder_keep: the symbols are in the cache; to be called for an image when it is first
  * sampled. path may be any name under which the file can be opened now (/proc/PID/map_files/...).
+ * -EIO: they could not be written; a second call tries it again.
  *
  * image_finder_keep_code: the code of the functions that have the addresses is in the cache, beside
  * what was there. To be called before the end of collection for files that are deleted or in
@@ -88,6 +89,8 @@ struct image_finder_counts {
 	uint64_t damaged;		  /* blobs that could not be read: made anew, or left out */
 };
 struct image_finder_counts image_finder_counts(const struct image_finder *f);
+/* Why the last blob could not be written, "" when each could. */
+const char *image_finder_keep_why(const struct image_finder *f);
 
 /* Where separate debug files are looked for; "/usr/lib/debug" by default. */
 int image_finder_set_debug_root(struct image_finder *f, const char *path);

@@ -32,10 +32,10 @@ int finder_load_blob(struct image_finder *f, const struct image_id *id, const ch
 int finder_save_blob(struct image_finder *f, const struct image_id *id, const char *kind,
 		     const struct buf *b)
 {
-	int err = b->error ? b->error
-			   : (f->keeps ? db_blob_write : db_blob_cache)(f->db_path, f->machine,
-									&io_system, id, kind,
-									b->data, b->size, NULL);
+	int err = b->error ? diag_fail(&f->keep_why, -b->error, "out of memory")
+			   : (f->keeps ? db_blob_write
+				       : db_blob_cache)(f->db_path, f->machine, &io_system, id,
+							kind, b->data, b->size, &f->keep_why);
 	if (err < 0)
 		f->counts.keep_failed++;
 	return err;

@@ -22,8 +22,8 @@ static int keep_symbols(struct image_finder *f, struct found_image *im, struct d
 	int err = image_find_symbols(f, &im->id, im->path, &s, diag);
 	drop_symbols(im);
 	if (!err && f->counts.keep_failed > failed)
-		return diag_fail(diag, EIO, "%s: its symbols could not be written to the database",
-				 im->path);
+		return diag_fail(diag, EIO, "%s: its symbols are not kept: %s", im->path,
+				 f->keep_why.text);
 	return err;
 }
 
@@ -41,7 +41,8 @@ int image_finder_keep(struct image_finder *f, const struct image_id *id, const c
 		return diag_fail(diag, -im->keep_error, "%s", im->symbols_why.text);
 	err = keep_symbols(f, im, &im->symbols_why);
 	im->kept = err == 0;
-	im->keep_error = err;
+	/* There may be room again. */
+	im->keep_error = err == -EIO ? 0 : err;
 	return err ? diag_fail(diag, -err, "%s", im->symbols_why.text) : 0;
 }
 

@@ -56,6 +56,7 @@ struct image_finder {
 	int vdso_fd; /* a copy of this process's vDSO; -1: not made yet, or impossible */
 	struct debuginfod *remote;
 	struct image_finder_counts counts;
+	struct diag keep_why; /* of the last blob that could not be written */
 };
 
 /* The image's entry, made when it is new. 0, -ENOMEM, -ENOSPC. */

@@ -3,30 +3,50 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include "util/text.h"
 
+#define TAIL_BYTES 512
+
+/* Of a sentence that is too long the beginning and the end: a name that does not end stands in the
+ * middle, and behind it what is wrong with it. */
+static void shorten(struct diag *diag, const char *raw, size_t raw_size)
+{
+	size_t skip = raw_size > TAIL_BYTES ? raw_size - TAIL_BYTES : 0;
+	char tail[TAIL_BYTES];
+
+	while (text_escape_controls(tail, sizeof(tail), raw + skip, raw_size - skip) >=
+		       sizeof(tail) ||
+	       (raw[skip] & 0xc0) == 0x80)
+		skip++;
+	text_escape_controls(diag->text, sizeof(diag->text) - strlen(tail) - 3, raw, raw_size);
+	strcat(diag->text, "...");
+	strcat(diag->text, tail);
+}
+
 int diag_fail(struct diag *diag, int err, const char *format, ...)
 {
-	/* Apart from diag->text, so that a caller may wrap the sentence of the function it called.
-	 */
-	char raw[2 * sizeof(diag->text)];
-	size_t raw_size, size;
+	size_t raw_size;
 	va_list args;
+	char *raw;
 	int n;
 
 	if (!diag)
 		return -err;
+	/* Apart from diag->text, so that a caller may wrap the sentence of the function it called.
+	 */
 	va_start(args, format);
-	n = vsnprintf(raw, sizeof(raw), format, args);
+	n = vasprintf(&raw, format, args);
 	va_end(args);
-	if (n < 0)
-		raw[0] = 0;
-	raw_size = strlen(raw);
-	size = text_escape_controls(diag->text, sizeof(diag->text), raw, raw_size);
-	if (size >= sizeof(diag->text)) {
-		text_escape_controls(diag->text, sizeof(diag->text) - 3, raw, raw_size);
-		strcat(diag->text, "...");
+	if (n < 0) {
+		snprintf(diag->text, sizeof(diag->text), "out of memory for an error's text");
+		return -err;
 	}
+	raw_size = strlen(raw);
+	if (text_escape_controls(diag->text, sizeof(diag->text), raw, raw_size) >=
+	    sizeof(diag->text))
+		shorten(diag, raw, raw_size);
+	free(raw);
 	return -err;
 }

@@ -13,7 +13,7 @@ struct diag {
 /*
  * Formats the detail and returns -err, so that a failing function ends in
  * `return diag_fail(diag, EINVAL, ...)`. err is a positive errno. diag may be NULL. The text is one
- * line: control characters of its arguments are escaped, an overlong text ends in "...".
+ * line: control characters of its arguments are escaped, the middle of an overlong text is "...".
  */
 int diag_fail(struct diag *diag, int err, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));

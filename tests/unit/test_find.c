@@ -124,9 +124,15 @@ static void test_not_kept(void **state)
 	snprintf(full, sizeof(full), "%s/full", workshop_dir);
 	struct image_finder *f = finder(full);
 	assert_int_equal(image_finder_keep(f, &id, path, &diag), -EIO);
-	assert_non_null(strstr(diag.text, "could not be written"));
+	assert_non_null(strstr(diag.text, "its symbols are not kept: cannot make "));
+	assert_string_equal(strstr(diag.text, "cannot make "), image_finder_keep_why(f));
 	assert_true(image_finder_counts(f).keep_failed > 0);
 	assert_int_equal(image_finder_counts(f).symbols_kept, 0);
+	/* It can be by now, and is tried again. */
+	assert_int_equal(workshop_run("rm full/* && mkdir full/0123456789abcdef0123456789abcdef"),
+			 0);
+	assert_int_equal(image_finder_keep(f, &id, path, &diag), 0);
+	assert_int_equal(image_finder_counts(f).symbols_kept, 1);
 	image_finder_free(f);
 }
 

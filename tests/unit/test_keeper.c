@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <cmocka.h>
 #include "collect/keeper.h"
@@ -72,11 +73,58 @@ static void what_was_refused_is_asked_for_again(void **state)
 	assert_int_equal(nftw(dir, remove_one, 8, FTW_DEPTH | FTW_PHYS), 0);
 }
 
+static uint64_t failed_of(struct keeper *k, uint8_t number)
+{
+	struct keeper_counters counters;
+
+	want(k, number);
+	keeper_finish(k);
+	keeper_read_counters(k, &counters);
+	return counters.failed;
+}
+
+static void what_the_disk_could_not_take_is_asked_for_again(void **state)
+{
+	static const struct image_symbol symbol = {.start = 1, .size = 1, .name = "f"};
+	char dir[] = "/tmp/culprit-keeper.XXXXXX", db[64];
+	struct keeper_script *list = calloc(1, sizeof(*list));
+	struct keeper_counters counters;
+	struct diag why = {""};
+	struct keeper *k;
+
+	(void)state;
+	assert_non_null(list);
+	assert_non_null(mkdtemp(dir));
+	/* A file, where the database's directory belongs. */
+	snprintf(db, sizeof(db), "%s/db", dir);
+	assert_int_equal(fclose(fopen(db, "w")), 0);
+	k = keeper_new(db, "machine");
+	assert_non_null(k);
+	assert_int_equal(failed_of(k, 1), 1);
+	keeper_ask_again(k);
+	assert_int_equal(failed_of(k, 1), 1);
+	list->id = (struct image_id){.kind = IMAGE_BUILD_ID, .size = 1, .bytes = {2}};
+	assert_int_equal(image_symbols_build(&symbol, 1, "test", &list->symbols), 0);
+	assert_int_equal(keeper_want_scripts(k, list, 1), 0);
+	assert_int_equal(failed_of(k, 1), 2);
+	keeper_read_counters(k, &counters);
+	assert_int_equal(counters.unwritten, 1);
+	keeper_read_trouble(k, &why);
+	assert_non_null(strstr(why.text, db));
+	keeper_ask_again(k);
+	assert_int_equal(failed_of(k, 1), 3);
+	keeper_ask_again(k);
+	assert_int_equal(failed_of(k, 1), 3);
+	keeper_free(k);
+	assert_int_equal(nftw(dir, remove_one, 8, FTW_DEPTH | FTW_PHYS), 0);
+}
+
 int main(int argc, char **argv)
 {
 	image_worker_dispatch(argc, argv);
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_was_refused_is_asked_for_again),
+		cmocka_unit_test(what_the_disk_could_not_take_is_asked_for_again),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
