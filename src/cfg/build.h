@@ -13,7 +13,8 @@ enum build_flag {
 	BUILD_FALL_TAIL = 8,	/* another function begins after it */
 	BUILD_RETURN_JUMP = 16, /* a jump that stands for a return */
 	BUILD_LANDING = 32,
-	BUILD_GOES_ON = 64, /* ud2 of the kernel: reported, then resumed */
+	BUILD_GOES_ON =
+		64, /* of the kernel: ud2, reported and resumed; hlt, ended by an interrupt */
 	BUILD_STOP = 128,
 };
 

@@ -242,7 +242,7 @@ static int after_instruction(struct cfg_builder *b, const struct isa_instruction
 		*ret_on = false;
 		break;
 	case ISA_BRANCH_STOP:
-		*ret_on = b->image->source->kernel && code[0] == 0x0f && !ends_place(b, next);
+		*ret_on = b->image->source->kernel && !ends_place(b, next);
 		flags |= *ret_on ? BUILD_GOES_ON : BUILD_STOP;
 		break;
 	case ISA_BRANCH_SYSTEM:

@@ -42,7 +42,7 @@ struct cfg_external {
 struct cfg_source {
 	uint16_t machine; /* ELF's EM_... */
 	unsigned bits;
-	bool kernel; /* ud2 may go on (WARN), thunks stand for indirect branches */
+	bool kernel; /* ud2 (WARN) and hlt may go on, thunks stand for indirect branches */
 	const struct cfg_bytes *code;
 	size_t code_count;
 	const struct cfg_bytes *data;

@@ -23,7 +23,7 @@ enum isa_branch {
 	ISA_BRANCH_CALL,
 	ISA_BRANCH_RETURN,
 	ISA_BRANCH_SYSTEM, /* into the kernel and back: syscall, int, hypercalls */
-	ISA_BRANCH_STOP,   /* never goes on, goes nowhere: ud2, hlt */
+	ISA_BRANCH_STOP,   /* goes nowhere, and in programs never on: ud2, hlt */
 };
 
 #define ISA_NO_ADDRESS UINT64_MAX

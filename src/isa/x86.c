@@ -6,6 +6,9 @@
 
 static enum isa_branch branch_kind(const ZydisDecodedInstruction *z)
 {
+	/* Branches to Zydis; where they go from within a transaction, xbegin has said. */
+	if (z->mnemonic == ZYDIS_MNEMONIC_XEND || z->mnemonic == ZYDIS_MNEMONIC_XABORT)
+		return ISA_BRANCH_NONE;
 	switch (z->meta.category) {
 	case ZYDIS_CATEGORY_UNCOND_BR:
 		return ISA_BRANCH_JUMP;

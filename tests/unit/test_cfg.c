@@ -346,10 +346,37 @@ static void test_shared(void **state)
 	free(code);
 }
 
+/* sti; hlt; cli; ud2; ret: a program stops at the hlt; a kernel goes on when it is interrupted, and
+ * after a WARN. */
+static void test_stops(void **state)
+{
+	static const uint8_t code[] = {0xfb, 0xf4, 0xfa, 0x0f, 0x0b, 0xc3};
+	const struct cfg_bytes bytes = {0x1000, code, sizeof(code)};
+	const struct cfg_extent extent = {.start = 0x1000, .size = sizeof(code), .name = "wait"};
+	(void)state;
+	for (int kernel = 0; kernel < 2; kernel++) {
+		const struct cfg_source source = {.machine = EM_X86_64,
+						  .bits = 64,
+						  .kernel = kernel,
+						  .code = &bytes,
+						  .code_count = 1,
+						  .extents = &extent,
+						  .extent_count = 1};
+		struct cfg_image *image;
+		const struct cfg_function *f;
+		assert_int_equal(cfg_image_new(&source, &image, NULL), 0);
+		assert_int_equal(cfg_image_function(image, 0x1000, &f), 0);
+		assert_true(f->complete);
+		assert_int_equal(f->instruction_count, kernel ? 5 : 2);
+		cfg_image_free(image);
+	}
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_shapes, setup, teardown),
+		cmocka_unit_test(test_stops),
 		cmocka_unit_test_setup_teardown(test_order, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_parts, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_walk, setup, teardown),

@@ -33,6 +33,11 @@ static const struct wanted table[] = {
 	{"\xc3", 1, ISA_BRANCH_RETURN, NONE, NONE, "ret", "ret"},
 	{"\x0f\x05", 2, ISA_BRANCH_SYSTEM, NONE, NONE, "syscall", "syscall"},
 	{"\x0f\x0b", 2, ISA_BRANCH_STOP, NONE, NONE, "ud2", "ud2"},
+	{"\xf4", 1, ISA_BRANCH_STOP, NONE, NONE, "hlt", "hlt"},
+	{"\xc7\xf8\x02\x00\x00\x00", 6, ISA_BRANCH_CONDITIONAL, 0x1008, NONE, "xbegin 0x1008",
+	 NULL},
+	{"\x0f\x01\xd5", 3, ISA_BRANCH_NONE, NONE, NONE, "xend", "xend"},
+	{"\xc6\xf8\xff", 3, ISA_BRANCH_NONE, NONE, NONE, "xabort $0xff", "xabort 0xff"},
 	{"\xf3\x0f\x1e\xfa", 4, ISA_BRANCH_NONE, NONE, NONE, "endbr64", "endbr64"},
 	{"\x64\x48\x8b\x04\x25\x28\x00\x00\x00", 9, ISA_BRANCH_NONE, NONE, NONE, NULL, NULL},
 };
