@@ -165,7 +165,7 @@ static void place_unknown(struct resolver *r, uint64_t pc, struct place *ret)
 static const struct image_kernel_region *find_again(struct resolver *r, uint64_t pc,
 						    uint64_t time_ns)
 {
-	if (time_ns < r->kernel_look_ns)
+	if (time_ns < r->kernel_look_ns || image_kernel_is_core(r->config.kernel, pc))
 		return NULL;
 	r->kernel_wait_ns *= 2;
 	if (time_ns - r->kernel_look_ns > KERNEL_WAIT_MOST_NS || r->kernel_wait_ns == 0)

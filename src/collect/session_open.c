@@ -140,13 +140,12 @@ static int open_rooms(struct session *s, struct diag *diag)
 	return 0;
 }
 
-/* After our own programs were loaded: one scan finds them too. Without the right to see kernel
- * addresses, kernel samples stay unknown, and are counted so. */
+/* Without the right to see kernel addresses, kernel samples stay unknown, and are counted so. */
 static void open_kernel(struct session *s)
 {
 	struct diag why;
 
-	if (image_kernel_new("", &s->kernel, &why))
+	if (image_kernel_new_core("", &s->kernel, &why))
 		log_warning("%s", why.text);
 }
 

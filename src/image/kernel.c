@@ -15,7 +15,7 @@
 
 #define GONE_REFRESHES 2
 
-int image_kernel_new(const char *root, struct image_kernel **ret, struct diag *diag)
+static int kernel_new(const char *root, bool whole, struct image_kernel **ret, struct diag *diag)
 {
 	struct image_kernel *k = calloc(1, sizeof(*k));
 	int r = -ENOMEM;
@@ -23,16 +23,26 @@ int image_kernel_new(const char *root, struct image_kernel **ret, struct diag *d
 	if (!k || !(k->root = strdup(root)))
 		goto fail;
 	/* Before the scan: what comes between the two is then scanned again. */
-	k->signature_known = !kernel_scan_signature(root, &k->signature);
-	r = kernel_scan(root, &k->regions, &k->counts.lines_refused, diag);
+	k->signature_known = whole && !kernel_scan_signature(root, &k->signature);
+	r = kernel_scan(root, whole, &k->regions, &k->counts.lines_refused, diag);
 	if (r)
 		goto fail;
-	k->counts.scans = 1;
+	k->counts.scans = whole;
 	*ret = k;
 	return 0;
 fail:
 	image_kernel_free(k);
 	return r;
+}
+
+int image_kernel_new(const char *root, struct image_kernel **ret, struct diag *diag)
+{
+	return kernel_new(root, true, ret, diag);
+}
+
+int image_kernel_new_core(const char *root, struct image_kernel **ret, struct diag *diag)
+{
+	return kernel_new(root, false, ret, NULL) ? kernel_new(root, true, ret, diag) : 0;
 }
 
 void image_kernel_free(struct image_kernel *k)
@@ -84,7 +94,7 @@ int image_kernel_refresh(struct image_kernel *k)
 
 	if (known && k->signature_known && signature == k->signature)
 		return 0;
-	int r = kernel_scan(k->root, &fresh, &lines_refused, NULL);
+	int r = kernel_scan(k->root, true, &fresh, &lines_refused, NULL);
 	if (!r)
 		r = regions_inherit(&fresh, &k->regions);
 	if (r) {
@@ -105,18 +115,21 @@ int image_kernel_ksymbol(struct image_kernel *k, uint64_t address, uint64_t size
 			 int unregister)
 {
 	long at = kernel_regions_find_start(&k->regions, address);
+	uint64_t end = address + size < address ? UINT64_MAX : address + size;
 
-	if (unregister) {
-		if (at < 0 || strcmp(k->regions.list[at].region.path, name))
-			return -ENOENT;
+	if (unregister && at >= 0 && !strcmp(k->regions.list[at].region.path, name)) {
 		if (!k->regions.list[at].gone)
 			k->regions.list[at].gone = 1;
 		return 0;
 	}
+	/* Before the first scan it may well have been there. */
+	if (unregister && (k->counts.scans || !kernel_regions_is_free(&k->regions, address, end)))
+		return -ENOENT;
 	struct kernel_region r = kernel_scan_bpf_region(address, size, name);
 	if (!address || !size || !*name || r.region.end - r.region.start != size)
 		return -EINVAL;
 	r.exact = true;
+	r.gone = unregister ? 1 : 0;
 	return kernel_regions_insert(&k->regions, &r);
 }
 
@@ -124,4 +137,9 @@ const struct image_kernel_region *image_kernel_find(const struct image_kernel *k
 {
 	long i = kernel_regions_find(&k->regions, address);
 	return i < 0 ? NULL : &k->regions.list[i].region;
+}
+
+bool image_kernel_is_core(const struct image_kernel *k, uint64_t address)
+{
+	return address >= k->regions.core_start && address < k->regions.core_end;
 }

@@ -2,6 +2,7 @@
 #ifndef CULPRIT_IMAGE_KERNEL_H
 #define CULPRIT_IMAGE_KERNEL_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include "image/symbols.h"
@@ -28,6 +29,12 @@ struct image_kernel_region {
 /* Reads /sys/kernel/notes, /proc/kallsyms (addresses need CAP_SYSLOG), /proc/modules, /sys/module.
  * root is "" or, in tests, a directory to read them under. -EACCES: addresses are hidden. */
 int image_kernel_new(const char *root, struct image_kernel **ret, struct diag *diag);
+/*
+ * The same, but if it can be had without a scan of all names (50 ms and more of CPU) the core
+ * kernel alone: modules, BPF programs and trampolines are there from the first refresh on, which
+ * the caller asks for when an address is not found; and those that events tell of, as below.
+ */
+int image_kernel_new_core(const char *root, struct image_kernel **ret, struct diag *diag);
 void image_kernel_free(struct image_kernel *k);
 struct image_kernel_counts {
 	uint64_t regions;
@@ -43,13 +50,16 @@ int image_kernel_refresh(struct image_kernel *k);
 /*
  * A PERF_RECORD_KSYMBOL of a BPF program or a trampoline: registered, or gone. One that is gone is
  * still found, for samples on their way, until its addresses are used anew or two scans have
- * passed. -EINVAL: the region makes no sense; -ENOENT: what is gone was never there; -ENOSPC:
- * counted.
+ * passed. -EINVAL: the region makes no sense; -ENOENT: what is gone was never there (before the
+ * first scan nobody knows, and it is believed); -ENOSPC: counted.
  */
 int image_kernel_ksymbol(struct image_kernel *k, uint64_t address, uint64_t size, const char *name,
 			 int unregister);
 /* The region that has a run-time address, NULL when none does. Owned by k, valid until a change. */
 const struct image_kernel_region *image_kernel_find(const struct image_kernel *k, uint64_t address);
+/* Whether an address is the core kernel's, be it in none of its regions: a refresh will not find
+ * it. The stacks of idle CPUs begin with code that ran at the boot, and is gone. */
+bool image_kernel_is_core(const struct image_kernel *k, uint64_t address);
 /* The region of an identity; the same rules. */
 const struct image_kernel_region *image_kernel_by_id(const struct image_kernel *k,
 						     const struct image_id *id);

@@ -22,7 +22,8 @@ struct kernel_region {
 struct kernel_regions {
 	struct kernel_region *list;
 	size_t count, room;
-	uint64_t refused; /* past KERNEL_REGIONS_MAX */
+	uint64_t refused;	       /* past KERNEL_REGIONS_MAX */
+	uint64_t core_start, core_end; /* the core kernel with its data and what ran at the boot */
 };
 
 void kernel_regions_free(struct kernel_regions *s); /* what it owns, not s itself */

@@ -11,6 +11,7 @@
 #include <bpf/bpf.h>
 #include "util/id_hash.h"
 #include "image/kallsyms.h"
+#include "image/kernel_iomem.h"
 #include "image/notes.h"
 #include "util/hash.h"
 #include "util/io.h"
@@ -22,12 +23,16 @@
 /* kallsyms gives no sizes: a program ends where the next symbol starts, and after this at most. */
 #define BPF_BYTES_MAX (1 << 20)
 
+#define SCAN_ENDS 1 /* before the file does */
+
 struct scan {
 	const char *root;
 	struct kernel_regions *regions;
 	struct image_id core_id;
 	uint64_t text, stext, etext; /* run-time addresses, 0: not seen */
+	uint64_t end;		     /* of what else the core kernel has, as far as it is named */
 	uint64_t lines_refused;
+	bool part;						  /* ends behind _text */
 	int (*also)(void *arg, const struct kallsyms_line *line); /* sees the core's, or NULL */
 	void *arg;
 };
@@ -90,6 +95,8 @@ static void scan_mark(struct scan *s, const struct kallsyms_line *line)
 		s->stext = line->address;
 	else if (name_is(line, "_etext"))
 		s->etext = line->address;
+	else if (name_is(line, "_einittext") || name_is(line, "_end"))
+		s->end = line->address > s->end ? line->address : s->end;
 }
 
 static int scan_line(void *arg, const struct kallsyms_line *line)
@@ -98,7 +105,12 @@ static int scan_line(void *arg, const struct kallsyms_line *line)
 
 	if (line->module_size)
 		return s->regions && line_is_bpf(line) ? scan_add_bpf(s, line) : 0;
+	/* In rising order, but for what comes before the text. */
+	if (s->part && s->text != UINT64_MAX && line->address != s->text)
+		return SCAN_ENDS;
 	scan_mark(s, line);
+	if (s->part && s->text == 0)
+		return SCAN_ENDS; /* they are hidden */
 	return s->also ? s->also(s->arg, line) : 0;
 }
 
@@ -137,14 +149,18 @@ static int scan_core(struct scan *s, struct kernel_region *ret, struct diag *dia
 
 	if (n < 0 || (size_t)n >= sizeof(path))
 		return diag_fail(diag, ENAMETOOLONG, "%s: the path is too long", s->root);
-	uint64_t refused = 0;
+	uint64_t refused = 0, code, all;
 	s->text = s->stext = s->etext = UINT64_MAX;
 	int r = kallsyms_each(path, scan_line, s, &refused, diag);
-	if (r)
+	if (r < 0)
 		return r;
 	s->lines_refused += refused;
 	if (s->text == UINT64_MAX)
 		s->text = s->stext;
+	if (s->part && !kernel_iomem_sizes(s->root, &code, &all)) {
+		s->etext = s->text + code;
+		s->end = s->text + all;
+	}
 	if (s->text == UINT64_MAX || s->etext == UINT64_MAX)
 		return diag_fail(diag, ENOENT,
 				 "%s names no _text and _etext: the kernel was built "
@@ -257,11 +273,11 @@ static int scan_modules(struct scan *s)
 	return r;
 }
 
-int kernel_scan(const char *root, struct kernel_regions *ret, uint64_t *ret_lines_refused,
-		struct diag *diag)
+int kernel_scan(const char *root, bool whole, struct kernel_regions *ret,
+		uint64_t *ret_lines_refused, struct diag *diag)
 {
 	struct kernel_regions regions = {0};
-	struct scan s = {.root = root, .regions = &regions};
+	struct scan s = {.root = root, .regions = &regions, .part = !whole};
 	struct kernel_region core;
 	int r = scan_core_id(&s, diag);
 
@@ -269,13 +285,15 @@ int kernel_scan(const char *root, struct kernel_regions *ret, uint64_t *ret_line
 		r = scan_core(&s, &core, diag);
 	if (!r)
 		r = kernel_regions_append(&regions, &core);
-	if (!r && (r = scan_modules(&s)))
+	if (!r && whole && (r = scan_modules(&s)))
 		diag_fail(diag, -r, "cannot read %s/proc/modules: %s", root, strerror(-r));
 	if (r) {
 		kernel_regions_free(&regions);
 		return r;
 	}
 	kernel_regions_sort(&regions);
+	regions.core_start = core.region.start;
+	regions.core_end = s.end;
 	*ret = regions;
 	*ret_lines_refused = s.lines_refused;
 	return 0;

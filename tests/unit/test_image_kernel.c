@@ -153,6 +153,11 @@ static void test_hidden(void **state)
 				     "0000000000000000 T schedule\n0000000000000000 T _etext\n");
 	assert_int_equal(image_kernel_new(root, &k, &diag), -EACCES);
 	assert_ptr_equal(k, (void *)1);
+	write_text("/proc/iomem", "  01000000-017fffff : Kernel code\n"
+				  "  02000000-02ffffff : Kernel bss\n");
+	diag = (struct diag){0};
+	assert_int_equal(image_kernel_new_core(root, &k, &diag), -EACCES);
+	assert_ptr_equal(k, (void *)1);
 	assert_non_null(strstr(diag.text, "CAP_SYSLOG"));
 	assert_non_null(strstr(diag.text, "kptr_restrict"));
 	write_text("/proc/kallsyms", "");
@@ -275,6 +280,109 @@ static void test_ksymbol(void **state)
 	assert_int_equal(image_kernel_ksymbol(k, TEXT - 64, 65, BPF_A, 0), -EINVAL);
 	assert_string_equal(image_kernel_find(k, TEXT + 64)->path, "[kernel.kallsyms]");
 	image_kernel_free(k);
+}
+
+static struct image_kernel *new_core(void)
+{
+	struct image_kernel *k = NULL;
+	struct diag diag = {0};
+
+	if (image_kernel_new_core(root, &k, &diag))
+		fail_msg("%s", diag.text);
+	return k;
+}
+
+static void check_core(const struct image_kernel *k)
+{
+	const struct image_kernel_region *r = image_kernel_find(k, TEXT + 0x1234);
+
+	assert_non_null(r);
+	assert_string_equal(r->path, "[kernel.kallsyms]");
+	assert_int_equal(r->start, TEXT);
+	assert_int_equal(r->end, TEXT + 0x800000);
+	assert_int_equal(TEXT + 0x1234 - r->bias, KERNEL_LINK_TEXT + 0x1234);
+	assert_true(image_kernel_is_core(k, TEXT));
+	assert_true(image_kernel_is_core(k, TEXT + 0x1ffffff)); /* with what ran at the boot */
+	assert_false(image_kernel_is_core(k, TEXT + 0x2000000));
+	assert_false(image_kernel_is_core(k, TEXT - 1));
+}
+
+#define MORE                                    \
+	"ffffffffc1000000 t " BPF_A "\t[bpf]\n" \
+	"ffffffffc0200050 t loop_read\t[loop]\n"
+
+static void write_end(void)
+{
+	static char more[512];
+
+	snprintf(more, sizeof(more), "%" PRIx64 " T _einittext\n" MORE, TEXT + 0x2000000);
+	write_kallsyms(TEXT, more);
+	write_text("/proc/modules", "loop 32768 0 - Live 0xffffffffc0200000\n");
+}
+
+/* Without a scan of all names at the start: the core is the same, the rest is there after it. */
+static void test_core_alone(void **state)
+{
+	(void)state;
+	const uint64_t a = 0xffffffffc1000000, module = 0xffffffffc0200140;
+	struct image_kernel *k;
+
+	write_end();
+	write_text("/proc/iomem", "00001000-0009fbff : System RAM\n"
+				  "00100000-bfffffff : System RAM\n"
+				  "  01000000-017fffff : Kernel code\n"
+				  "  01800000-01bfffff : Kernel rodata\n"
+				  "  02000000-02ffffff : Kernel bss\n");
+	k = new_core();
+#ifdef __x86_64__
+	assert_int_equal(image_kernel_counts(k).scans, 0);
+	assert_int_equal(image_kernel_counts(k).regions, 1);
+	check_core(k);
+	assert_null(image_kernel_find(k, a));
+	assert_null(image_kernel_find(k, module));
+	/* One that goes before anyone asked what there is. */
+	assert_int_equal(image_kernel_ksymbol(k, a - 0x1000, 0x80, BPF_B, 1), 0);
+	assert_string_equal(image_kernel_find(k, a - 0xf81)->path, BPF_B);
+	assert_int_equal(image_kernel_ksymbol(k, a - 0xff0, 0x80, BPF_A, 1), -ENOENT);
+	assert_int_equal(image_kernel_ksymbol(k, TEXT, 0x80, BPF_A, 1), -ENOENT);
+#endif
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(image_kernel_refresh(k), 0);
+		check_core(k);
+		assert_string_equal(image_kernel_find(k, a)->path, BPF_A);
+		assert_string_equal(image_kernel_find(k, module)->path, "[module]/loop");
+	}
+	assert_null(image_kernel_find(k, a - 0x1000));
+	assert_int_equal(image_kernel_ksymbol(k, a - 0x1000, 0x80, BPF_B, 1), -ENOENT);
+	image_kernel_free(k);
+}
+
+/* Where the sizes are hidden, or are none: all names, as always. */
+static void test_core_by_scan(void **state)
+{
+	(void)state;
+	static const char *const texts[] = {
+		NULL,
+		"",
+		"  00000000-00000000 : Kernel code\n  00000000-00000000 : Kernel bss\n",
+		"  01000000-017fffff : Kernel code\n",
+		"  01000000-017fffff : Kernel codes\n  02000000-02ffffff : Kernel bss\n",
+		"  01000000-00ffffff : Kernel code\n  02000000-02ffffff : Kernel bss\n",
+		"  01000000-017fffff : Kernel code\n  01000000-0107ffff : Kernel bss\n",
+		"  01000000-ffffffffffffffff : Kernel code\n  1-2 : Kernel bss\n",
+		"  01000000-017fffff : Kernel code\n  02000000-4fffffff : Kernel bss\n",
+	};
+
+	write_end();
+	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++) {
+		if (texts[i])
+			write_text("/proc/iomem", texts[i]);
+		struct image_kernel *k = new_core();
+		assert_int_equal(image_kernel_counts(k).scans, 1);
+		check_core(k);
+		assert_non_null(image_kernel_find(k, 0xffffffffc1000000));
+		image_kernel_free(k);
+	}
 }
 
 /* An exact size from an event survives the next scan, which knows only where the next one starts.
@@ -463,6 +571,13 @@ static void test_this_machine(void **state)
 		if ((core = image_kernel_find(k, at)) && core->id.kind != IMAGE_KERNEL)
 			core = NULL;
 	assert_non_null(core);
+	struct image_kernel *alone = NULL;
+	assert_int_equal(image_kernel_new_core("", &alone, &diag), 0);
+	const struct image_kernel_region *same = image_kernel_find(alone, core->start);
+	assert_int_equal(same->end, core->end);
+	assert_int_equal(same->bias, core->bias);
+	assert_memory_equal(&same->id, &core->id, sizeof(core->id));
+	image_kernel_free(alone);
 	int r = image_kernel_code(k, core->start, 10000, &data, &diag);
 	if (r) {
 		assert_int_equal(r, -EACCES);
@@ -485,7 +600,8 @@ int main(void)
 		EACH(test_core),	  EACH(test_slides_add_up), EACH(test_hidden),
 		EACH(test_modules),	  EACH(test_bpf),	    EACH(test_ksymbol),
 		EACH(test_sizes_survive), EACH(test_hostile_lines), EACH(test_kcore),
-		EACH(test_symbols),	  EACH(test_this_machine),
+		EACH(test_symbols),	  EACH(test_this_machine),  EACH(test_core_alone),
+		EACH(test_core_by_scan),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
