@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
+#include "cmd/hints.h"
 #include "cmd/pager.h"
 #include "cmd/progress.h"
 #include "config.h"
@@ -56,7 +57,7 @@ static int show_help(FILE *out)
 
 static const struct cmd *find_command(const char *name)
 {
-	const char *names[COMMAND_COUNT + 1], *nearest;
+	const char *names[COMMAND_COUNT + 1], *nearest, *hint;
 	struct diag diag;
 
 	for (size_t i = 0; i < COMMAND_COUNT; i++) {
@@ -66,7 +67,10 @@ static const struct cmd *find_command(const char *name)
 	}
 	names[COMMAND_COUNT] = NULL;
 	nearest = cmd_nearest(name, names);
-	if (nearest)
+	hint = hints_command(name);
+	if (hint)
+		diag_fail(&diag, EINVAL, "there is no command '%s': %s", name, hint);
+	else if (nearest)
 		diag_fail(&diag, EINVAL, "there is no command '%s'; did you mean '%s'?", name,
 			  nearest);
 	else

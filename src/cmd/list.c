@@ -239,7 +239,12 @@ int cmd_list(int argc, char **argv)
 		metrics_free(&l.metrics);
 		return err;
 	}
-	if (l.file)
+	/* What perf's list is for. */
+	if (!l.file && operand == argc && !l.report.function)
+		err = diag_fail(&diag, EINVAL,
+				"which function? culprit prof ranks them (and events are listed by "
+				"culprit doctor --events)");
+	else if (l.file)
 		err = show_file(&l, argc - operand, &diag);
 	else
 		err = pick_operand(&l.report, argc, argv, operand, &what, &diag);

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "cmd/cmd.h"
+#include "cmd/hints.h"
 #include "cmd/pager.h"
 #include "report/wrap.h"
 
@@ -76,6 +77,39 @@ static void make_getopt(const struct cmd_spec *spec, struct option *longs, char 
 	*shorts = 0;
 }
 
+/* A long option that there is not, or of which there are several with that beginning. */
+static void describe_unknown(const struct cmd_spec *spec, const char *word, struct diag *diag)
+{
+	const char *names[OPTIONS_MAX + 1], *hint, *nearest;
+	size_t size = strcspn(word, "="), count = 0, alike = 0;
+	char option[NAME_MAX_NEAR + 3];
+
+	snprintf(option, sizeof(option), "%.*s", (int)size, word);
+	for (const struct cmd_option *o = spec->options; o->name && count < OPTIONS_MAX; o++) {
+		names[count++] = o->name;
+		alike += strncmp(o->name, word + 2, size - 2) == 0;
+	}
+	names[count] = NULL;
+	hint = hints_option(spec->name, option);
+	nearest = cmd_nearest(option + 2, names);
+	if (hint)
+		diag_fail(diag, EINVAL, "unknown option %s: %s", option, hint);
+	else if (alike > 1)
+		diag_fail(diag, EINVAL, "ambiguous option %s", word);
+	else if (nearest)
+		diag_fail(diag, EINVAL, "unknown option %s; did you mean --%s?", word, nearest);
+	else
+		diag_fail(diag, EINVAL, "unknown option %s", word);
+}
+
+static void describe_unknown_letter(const struct cmd_spec *spec, char letter, struct diag *diag)
+{
+	const char option[] = {'-', letter, 0}, *hint = hints_option(spec->name, option);
+
+	diag_fail(diag, EINVAL, "unknown option %s%s%s", option, hint ? ": " : "",
+		  hint ? hint : "");
+}
+
 /* What getopt refused: argv[optind - 1] is the word, optopt the letter or the long one's value. */
 static int fail_option(const struct cmd_spec *spec, int kind, char **argv)
 {
@@ -87,9 +121,9 @@ static int fail_option(const struct cmd_spec *spec, int kind, char **argv)
 	else if (!strncmp(word, "--", 2) && optopt)
 		diag_fail(&diag, EINVAL, "%.*s takes no argument", (int)strcspn(word, "="), word);
 	else if (!strncmp(word, "--", 2))
-		diag_fail(&diag, EINVAL, "unknown or ambiguous option %s", word);
+		describe_unknown(spec, word, &diag);
 	else
-		diag_fail(&diag, EINVAL, "unknown option -%c", optopt);
+		describe_unknown_letter(spec, (char)optopt, &diag);
 	return cmd_fail_usage(spec->name, &diag);
 }
 

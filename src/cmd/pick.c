@@ -21,7 +21,7 @@ int pick_operand(const struct report_options *o, int argc, char **argv, int oper
 	const char *what = operand < argc ? argv[operand++] : o->function;
 
 	if (!what || !*what)
-		return diag_fail(diag, EINVAL, "which function?");
+		return diag_fail(diag, EINVAL, "which function? culprit prof ranks them");
 	if (operand < argc)
 		return diag_fail(diag, EINVAL, "one function at a time");
 	if (o->function && what != o->function)

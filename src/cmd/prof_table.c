@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "cmd/hints.h"
 #include "cmd/prof_balance.h"
 #include "util/buf.h"
 
@@ -157,6 +158,17 @@ static void sort_rows(struct rank_row *rows, size_t count, size_t limit, struct 
 	qsort_r(rows, limit, sizeof(*rows), compare_rows, o);
 }
 
+static int fail_sort(const char *sort, struct diag *diag)
+{
+	const char *hint = hints_sort(sort);
+
+	return diag_fail(diag, EINVAL,
+			 "--sort '%s' is neither an event of this profile, a metric, nor one of "
+			 "samples, percent, total, function, image, file, line, process, "
+			 "subject%s%s",
+			 sort, hint ? "; " : "", hint ? hint : "");
+}
+
 static int find_order(const struct prof_table *p, const struct query *q,
 		      const struct metrics_bound *metrics, struct order *o, struct diag *diag)
 {
@@ -199,10 +211,7 @@ static int find_order(const struct prof_table *p, const struct query *q,
 			return 0;
 		}
 	}
-	return diag_fail(diag, EINVAL,
-			 "--sort '%s' is neither an event of this profile, a metric, nor one of "
-			 "samples, percent, total, function, image, file, line, process, subject",
-			 p->sort);
+	return fail_sort(p->sort, diag);
 }
 
 /* Loops are counted with those inside them, so their shares do not add up; nor do those of rows in

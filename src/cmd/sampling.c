@@ -64,6 +64,9 @@ static int parse_rate(struct sampling_options *o, const char *value, struct diag
 {
 	uint64_t hz;
 
+	if (!strcmp(value, "max"))
+		return diag_fail(diag, EINVAL,
+				 "'max' is no rate; without -F it is what keeps to --budget");
 	if (num_parse_count(value, &hz) || hz == 0 || hz > RATE_MAX)
 		return diag_fail(diag, EINVAL, "'%s' is not a rate from 1 to %d samples a second",
 				 value, RATE_MAX);

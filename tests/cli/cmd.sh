@@ -30,6 +30,28 @@ assert p.returncode == 1, p.returncode
 assert p.stderr == b"", p.stderr
 PY
 
+# What users of perf try first is told by what it is called here.
+hinted() { # REGEX ARGUMENT...
+	local regex=$1
+	shift
+	check_refused "$*" 2 "$regex" "$culprit" "$@"
+}
+hinted 'unknown option -g: stacks are taken as it is' record -g -- true
+hinted 'unknown option -g: stacks are taken as it is' record -ag
+hinted 'unknown option --call-graph: stacks are taken' record --call-graph=dwarf -- true
+hinted 'unknown option -c: .*-e EVENT:PERIOD' record -c 1000 -- true
+hinted "'max' is no rate; without -F" record -F max -a
+hinted 'unknown option -g: culprit calls' prof -g
+hinted 'unknown option --stdio: .*--json' prof --stdio
+hinted 'unknown option --subjct; did you mean --subject\?' prof --subjct comm=x
+hinted 'ambiguous option --no' record --no -- true
+hinted 'unknown option --frobnicate \(see' prof --frobnicate
+hinted "no command 'report': culprit prof" report
+hinted "no command 'annotate': culprit list FUNCTION" annotate main
+hinted "no command 'stat': .*record -e EVENT" stat -- true
+hinted "no command 'status': .*culprit ctl" status
+hinted 'which function\? .*culprit doctor --events' list
+
 # What is no database, said with what to do about it.
 check_status "a file is no database" 1 "$culprit" prof -i /etc/passwd
 check_match "which says what one is" err '/etc/passwd is no database: one is a directory, made by culprit record'

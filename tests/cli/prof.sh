@@ -88,6 +88,7 @@ refuse "no limit" 2 "'0'" -i a.db --limit 0
 refuse "bad regex" 2 'regular expression' -i a.db --function '('
 refuse "bad subject" 2 'KEY=GLOB' -i a.db --subject comm
 refuse "bad sort" 2 "'taste'" -i a.db --sort taste
+refuse "a sort that perf has" 2 "subject; images are --by image" -i a.db --sort dso,sym
 refuse "no total" 2 '--inclusive' -i a.db --sort total
 refuse "inclusive of a process" 2 '--by function, image' -i a.db --inclusive --by process
 refuse "inclusive without stacks" 1 'there are no stacks' -i a.db --inclusive

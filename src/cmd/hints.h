@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#ifndef CULPRIT_CMD_HINTS_H
+#define CULPRIT_CMD_HINTS_H
+
+/*
+ * What users of perf try first, and how it is done here. Each is half a sentence, static, to be put
+ * behind what is wrong; NULL: none.
+ */
+
+/* Of a subcommand's option that it does not have: "-g", "--call-graph". */
+const char *hints_option(const char *command, const char *option);
+/* Of a subcommand that there is not. */
+const char *hints_command(const char *name);
+/* Of a column that --sort does not know. */
+const char *hints_sort(const char *column);
+
+#endif
