@@ -31,7 +31,7 @@
  *                   an RCU grace period (as after a flip of the sample tables).
  *   windows  ring   struct wire_window, cut after the last edge; BPF_RB_NO_WAKEUP
  *   windows_of_cpu  per-CPU array of one struct wire_window_counters
- * The sampling program calls it by a tail call through its map `interpreters` [0], once in
+ * The sampling program calls it by a tail call through its map `followers`, once in
  * window_period samples of user mode of one event (struct wire_cpu); 0: never.
  */
 #include "wire.h"

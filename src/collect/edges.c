@@ -2,56 +2,70 @@
 #include "collect/edges.h"
 
 #include <errno.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "collect/edge_code.h"
 #include "collect/edge_windows.h"
+#include "collect/file_slots.h"
 #include "collect/pace.h"
 #include "collect/windows.h"
-#include "util/hash.h"
 
 /* Work of one drain; what is left out comes back with the next windows. */
 #define DECODE_A_DRAIN 512 /* strips */
 #define LEARN_A_DRAIN  64  /* files to look at */
 /* Between drains: while code is new, and later. */
-#define SOON_NS	       25000000ull
-#define LATER_NS       250000000ull
-#define WIRE_FILES_MAX 4096 /* contents of files that the kernel can tell apart */
-#define RING_LEAST     (1u << 20)
-#define RING_MOST      (64u << 20)
-#define RING_A_CPU     (512u << 10)
-#define SOON_PART      16 /* one window in so many lacked something: soon */
+#define SOON_NS	   25000000ull
+#define LATER_NS   250000000ull
+#define RING_LEAST (1u << 20)
+#define RING_MOST  (64u << 20)
+#define RING_A_CPU (512u << 10)
+#define SOON_PART  16 /* one window in so many lacked something: soon */
 
 struct edges {
 	struct edges_config config;
-	struct resolver *resolver;
+	const struct resolver *resolver;
 	uint32_t event;		/* whose samples are followed */
 	struct windows *kernel; /* the interpreter */
 	struct edge_code *code;
 	struct edge_windows *store;
+	struct file_slots *names;
 	struct pace pace;
-	/* Files that have a slot or will get none (slot 0), in the order in which they came. */
-	struct known_file {
-		struct wire_file file;
-		uint32_t slot;
-	} known[WIRE_FILES_MAX];
-	uint32_t known_count;
-	struct map64 *known_keys; /* their hashes */
 	uint64_t next_ns;
-	unsigned learn_left;
 	int decode_left;
 	uint64_t taken, lacking;     /* windows of this drain; of these, that lacked code */
-	bool must_clear;	     /* no more slots */
-	uint64_t unplaced, no_file;  /* ends that could not be resolved; files that get no slot */
 	struct edges_status flushed; /* as of the last flush */
 	struct edge_windows_counters flushed_windows;
 	struct edge_code_counters flushed_code;
 	uint64_t flushed_unplaced, flushed_kernel;
 };
+
+static int put_file(void *arg, const struct wire_file *file, uint32_t slot)
+{
+	struct edges *e = arg;
+
+	return windows_put_file(e->kernel, file, slot);
+}
+
+static void drop_file(void *arg, const struct wire_file *file)
+{
+	struct edges *e = arg;
+
+	windows_drop_file(e->kernel, file);
+}
+
+static int give_slot(void *arg, const struct mapping *m, pid_t pid, uint32_t *ret)
+{
+	struct edges *e = arg;
+	int fd;
+
+	*ret = edge_code_find(e->code, m->file->number);
+	if (*ret || m->file->state != FILE_ELF)
+		return 0;
+	fd = files_open(m->file, pid, m->start, m->end);
+	return fd < 0 ? fd : edge_code_add(e->code, m->file, fd, ret);
+}
 
 static int put_strip(void *arg, const struct wire_strip_key *key, const struct wire_strip *strip)
 {
@@ -88,7 +102,7 @@ static int open_kernel(struct edges *e, struct diag *diag)
 {
 	uint32_t bytes = e->config.memory_bytes ?: EDGES_MEMORY_DEFAULT;
 	struct windows_config config = {
-		.files = WIRE_FILES_MAX,
+		.files = FILE_SLOTS_MAX,
 		.strips = EDGE_STRIPS_MAX,
 		.micros = bytes / sizeof(struct wire_micro),
 		.ring_bytes = ring_bytes(sampler_cpus(e->config.sampler)),
@@ -117,8 +131,7 @@ static int open_rooms(struct edges *e, struct diag *diag)
 		return r;
 	store.code = e->code;
 	e->store = edge_windows_new(&store);
-	e->known_keys = map64_new(WIRE_FILES_MAX);
-	return e->store && e->known_keys ? 0 : diag_fail(diag, ENOMEM, "out of memory");
+	return e->store ? 0 : diag_fail(diag, ENOMEM, "out of memory");
 }
 
 int edges_new(const struct edges_config *config, struct edges **ret, struct diag *diag)
@@ -145,8 +158,19 @@ static void follow(struct edges *e, bool on)
 	sampler_interpret(e->config.sampler, e->event, on ? e->pace.period : 0);
 }
 
-void edges_start(struct edges *e, struct resolver *resolver, uint32_t event, double hz)
+int edges_start(struct edges *e, struct resolver *resolver, uint32_t event, double hz)
 {
+	struct file_slots_config names = {
+		.resolver = resolver,
+		.put = put_file,
+		.drop = drop_file,
+		.give = give_slot,
+		.arg = e,
+	};
+
+	e->names = file_slots_new(&names);
+	if (!e->names)
+		return -ENOMEM;
 	e->resolver = resolver;
 	e->event = event;
 	pace_start(&e->pace, &(struct pace_config){.budget_percent = e->config.budget_percent,
@@ -154,6 +178,7 @@ void edges_start(struct edges *e, struct resolver *resolver, uint32_t event, dou
 						   .cost_ns = EDGE_WINDOW_DEFAULT_NS,
 						   .drain_ns = EDGE_WINDOW_DRAIN_NS});
 	follow(e, true);
+	return 0;
 }
 
 void edges_free(struct edges *e)
@@ -163,7 +188,7 @@ void edges_free(struct edges *e)
 	edge_windows_free(e->store);
 	edge_code_free(e->code);
 	windows_free(e->kernel);
-	map64_free(e->known_keys);
+	file_slots_free(e->names);
 	free(e);
 }
 
@@ -177,90 +202,18 @@ uint64_t edges_next_ns(const struct edges *e)
 	return e->next_ns;
 }
 
-static uint64_t file_key(const struct wire_file *f)
-{
-	return hash_bytes(f, sizeof(*f)) >> 1; /* no key is UINT64_MAX */
-}
-
-/* Tells the interpreter, and remembers for the windows that come before it knows. */
-static void settle_file(struct edges *e, const struct wire_file *f, uint32_t slot)
-{
-	if (e->known_count == WIRE_FILES_MAX || windows_put_file(e->kernel, f, slot) ||
-	    map64_put(e->known_keys, file_key(f), e->known_count)) {
-		e->must_clear = true;
-		return;
-	}
-	e->known[e->known_count++] = (struct known_file){*f, slot};
-	e->no_file += !slot;
-}
-
-static void forget_files(struct edges *e)
-{
-	for (uint32_t i = 0; i < e->known_count; i++) {
-		windows_drop_file(e->kernel, &e->known[i].file);
-		map64_remove(e->known_keys, file_key(&e->known[i].file));
-	}
-	e->known_count = 0;
-}
-
-/* The slot of the file that a mapping shows, a new one if need be. 0: it gets none. */
-static int slot_of_mapping(struct edges *e, const struct mapping *m, pid_t pid, uint32_t *ret)
-{
-	uint32_t slot = edge_code_find(e->code, m->file->number);
-	int fd, r = 0;
-
-	if (!slot && m->file->state == FILE_ELF) {
-		fd = files_open(m->file, pid, m->start, m->end);
-		if (fd < 0)
-			return fd;
-		r = edge_code_add(e->code, m->file, fd, &slot);
-		e->must_clear |= r == -ENOSPC;
-	}
-	*ret = slot;
-	return r;
-}
-
-static bool is_rewritten(const struct edges *e, const struct wire_file *f, uint32_t slot)
-{
-	for (uint32_t i = 0; i < e->known_count; i++) {
-		const struct wire_file *known = &e->known[i].file;
-
-		if (e->known[i].slot == slot && known->inode == f->inode &&
-		    known->device == f->device && known->modified != f->modified)
-			return true;
-	}
-	return false;
-}
-
-/* Where a window ended that came to a file without a slot: learns the file. Slot 0: not known. */
+/* Where a window ended that came to a file without a slot. Slot 0: not known. */
 static struct wire_place learn_file(struct edges *e, const struct wire_window *w)
 {
-	struct wire_place place = {0, (uint32_t)w->file_offset};
-	struct process *life;
-	struct mapping *m;
-	uint64_t index;
+	const struct file_place place = {
+		.file = w->file,
+		.offset = w->file_offset,
+		.address = w->address,
+		.time_ns = w->time_ns,
+		.tgid = (pid_t)(w->process & WIRE_TGID_MASK),
+	};
 
-	if (map64_get(e->known_keys, file_key(&w->file), &index) == 0) {
-		place.slot = e->known[index].slot;
-		return place;
-	}
-	if (!e->learn_left || e->must_clear || w->file_offset > UINT32_MAX)
-		return place;
-	e->learn_left--;
-	m = resolver_find_mapping(e->resolver, (pid_t)(w->process & WIRE_TGID_MASK), w->address,
-				  w->time_ns, &life);
-	/* What this side knows of the process is not what the kernel saw: an older mapping, or a
-	 * process that was gone before it was seen. */
-	if (!m || w->address - m->start + m->file_offset != w->file_offset ||
-	    slot_of_mapping(e, m, life->pid, &place.slot)) {
-		e->unplaced++;
-		return (struct wire_place){0, 0};
-	}
-	/* Written to since its slot was given: what is decoded is not what runs. */
-	if (place.slot && is_rewritten(e, &w->file, place.slot))
-		place.slot = 0;
-	settle_file(e, &w->file, place.slot);
-	return place;
+	return (struct wire_place){file_slots_learn(e->names, &place), (uint32_t)w->file_offset};
 }
 
 /* Decodes what the window came to. */
@@ -295,12 +248,11 @@ static void take_window(void *arg, const struct wire_window *w)
 static void clear_all(struct edges *e)
 {
 	follow(e, false);
-	forget_files(e);
+	file_slots_clear(e->names);
 	sampler_quiesce(e->config.sampler, NULL);
-	e->learn_left = 0;
+	file_slots_begin(e->names, 0);
 	windows_drain(e->kernel, take_window, e);
 	edge_code_clear(e->code);
-	e->must_clear = false;
 	follow(e, true);
 }
 
@@ -315,11 +267,11 @@ static void set_pace(struct edges *e)
 
 void edges_drain(struct edges *e, uint64_t now_ns)
 {
-	e->learn_left = LEARN_A_DRAIN;
+	file_slots_begin(e->names, LEARN_A_DRAIN);
 	e->decode_left = DECODE_A_DRAIN;
 	e->taken = e->lacking = 0;
 	windows_drain(e->kernel, take_window, e);
-	if (e->must_clear)
+	if (file_slots_full(e->names))
 		clear_all(e);
 	set_pace(e);
 	e->next_ns = now_ns + (e->lacking * SOON_PART > e->taken ? SOON_NS : LATER_NS);
@@ -374,7 +326,7 @@ void edges_flush(struct edges *e)
 	add(e, "windows.instructions", s.instructions, &e->flushed.instructions);
 	add(e, "windows.ns", s.spent_ns, &e->flushed.spent_ns);
 	add(e, "windows.empty", w.empty, &e->flushed_windows.empty);
-	add(e, "windows.unplaced", e->unplaced, &e->flushed_unplaced);
+	add(e, "windows.unplaced", file_slots_unplaced(e->names), &e->flushed_unplaced);
 	add(e, "windows.kernel_samples", samples->kernel, &e->flushed_kernel);
 	for (unsigned i = 0; i < WIRE_END_REASONS; i++) {
 		snprintf(name, sizeof(name), "windows.end.%s", ends[i]);

@@ -40,8 +40,9 @@ struct edges_config {
 /* -EOPNOTSUPP and others: the kernel or the processor cannot; in diag why. */
 int edges_new(const struct edges_config *config, struct edges **ret, struct diag *diag);
 void edges_free(struct edges *e); /* after the sampler, whose program calls the interpreter */
-/* Before sampler_start: follows samples of that event, of which a busy CPU takes hz a second. */
-void edges_start(struct edges *e, struct resolver *resolver, uint32_t event, double hz);
+/* Before sampler_start: follows samples of that event, of which a busy CPU takes hz a second. 0 or
+ * -ENOMEM. */
+int edges_start(struct edges *e, struct resolver *resolver, uint32_t event, double hz);
 
 int edges_begin_batch(struct edges *e);
 /* When it wants to be called next (CLOCK_MONOTONIC): soon while code is met for the first time. */

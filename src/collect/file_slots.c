@@ -16,6 +16,7 @@ struct file_slots {
 	struct map64 *keys; /* their hashes */
 	unsigned looks_left;
 	bool full;
+	uint64_t unplaced;
 };
 
 struct file_slots *file_slots_new(const struct file_slots_config *config)
@@ -90,9 +91,11 @@ uint32_t file_slots_learn(struct file_slots *s, const struct file_place *place)
 	 */
 	if (!m || place->address - m->start + m->file_offset != place->offset ||
 	    (m->file && file_is_other(m->file, place->file.device, place->file.inode)))
-		return 0;
-	r = s->config.give(s->config.arg, m, life->pid, &slot);
+		r = -ESTALE;
+	else
+		r = s->config.give(s->config.arg, m, life->pid, &slot);
 	s->full |= r == -ENOSPC;
+	s->unplaced += r != 0;
 	if (r)
 		return 0;
 	if (slot && is_rewritten(s, &place->file, slot))
@@ -109,6 +112,11 @@ void file_slots_begin(struct file_slots *s, unsigned looks)
 bool file_slots_full(const struct file_slots *s)
 {
 	return s->full;
+}
+
+uint64_t file_slots_unplaced(const struct file_slots *s)
+{
+	return s->unplaced;
 }
 
 void file_slots_clear(struct file_slots *s)

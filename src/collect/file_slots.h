@@ -43,6 +43,9 @@ struct file_place {
  * file_slots_begin said are looked at. */
 uint32_t file_slots_learn(struct file_slots *s, const struct file_place *place);
 void file_slots_begin(struct file_slots *s, unsigned looks);
+/* Of those that were looked at, how many are not known: of a place that our side knows otherwise,
+ * or that can be opened no more. */
+uint64_t file_slots_unplaced(const struct file_slots *s);
 /* More files than there is room for: all should be forgotten. */
 bool file_slots_full(const struct file_slots *s);
 void file_slots_clear(struct file_slots *s);

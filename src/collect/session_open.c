@@ -192,11 +192,13 @@ static double followed_hz(const struct session *s)
 
 static int start_followers(struct session *s, struct diag *diag)
 {
+	int r = 0;
+
 	if (s->edges)
-		edges_start(s->edges, s->resolver, (uint32_t)followed_event(s), followed_hz(s));
-	if (s->stacks && stacks_start(s->stacks, s->resolver, followed_hz(s)))
-		return diag_fail(diag, ENOMEM, "out of memory");
-	return 0;
+		r = edges_start(s->edges, s->resolver, (uint32_t)followed_event(s), followed_hz(s));
+	if (!r && s->stacks)
+		r = stacks_start(s->stacks, s->resolver, followed_hz(s));
+	return r ? diag_fail(diag, -r, "out of memory") : 0;
 }
 
 /* Where the events' samples land: known from an earlier run, or measured now. Reports do without
