@@ -125,7 +125,11 @@ static __always_inline void insert(struct wire_cpu *cpu, struct wire_table *t, _
 	for (int i = WIRE_WAYS - 1; i > 0; i--)
 		b->way[i] = b->way[i - 1];
 	b->way[0] = *e;
-	b->way[0].first = (bpf_ktime_get_ns() - t->start_ns) >> 10;
+
+	/* After 73 minutes without a drain (a collector that was stopped) all are of the last. */
+	__u64 first = (bpf_ktime_get_ns() - t->start_ns) >> 10;
+
+	b->way[0].first = first < WIRE_FIRST_MAX ? first : WIRE_FIRST_MAX;
 }
 
 static __always_inline bool same_key(const struct wire_entry *a, const struct wire_entry *b)

@@ -70,9 +70,12 @@ struct wire_entry {
 	/* See above. 0: an empty entry. The number of mappings changes when code goes out of a user
 	 * address space, where the kernel tells (mm_state.bpf.h); 0 for addresses in the kernel. */
 	wire_u32 tally;
-	/* When it was first hit: units of 1024 ns since the table's start_ns. */
+	/* When it was first hit: units of 1024 ns since the table's start_ns, at most
+	 * WIRE_FIRST_MAX. */
 	wire_u32 first;
 };
+
+#define WIRE_FIRST_MAX 0xffffffffu
 
 struct wire_bucket {
 	struct wire_entry way[WIRE_WAYS];

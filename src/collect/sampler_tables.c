@@ -9,6 +9,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "collect/host.h"
 #include "collect/sampler_state.h"
 #include "util/clock.h"
 
@@ -76,11 +77,15 @@ static int visit_cpus(const struct sampler *s, unsigned first, unsigned count, s
 		return diag_fail(diag, ENOMEM, "cannot wait for the sampling program");
 	}
 	for (unsigned slot = first; slot < first + count && !r; slot++) {
+		unsigned cpu = s->cpus.number[slot];
+		int err;
+
 		CPU_ZERO_S(size, set);
-		CPU_SET_S(s->cpus.number[slot], size, set);
-		if (sched_setaffinity(0, size, set))
-			r = diag_fail(diag, errno, "cannot run on CPU %u: %s", s->cpus.number[slot],
-				      strerror(errno));
+		CPU_SET_S(cpu, size, set);
+		err = sched_setaffinity(0, size, set) ? errno : 0;
+		/* Nothing runs on one that has gone, and no thread may go there. */
+		if (err && host_cpu_is_online("", (int)cpu))
+			r = diag_fail(diag, err, "cannot run on CPU %u: %s", cpu, strerror(err));
 	}
 	sched_setaffinity(0, sizeof(before), &before);
 	CPU_FREE(set);
@@ -100,8 +105,11 @@ int sampler_flip(struct sampler *s, unsigned first, unsigned count, struct diag 
 {
 	for (unsigned slot = first; slot < first + count; slot++) {
 		struct wire_cpu *cpu = sampler_cpu(s, slot);
+		struct wire_table *next = table_of(s, slot, false);
 
-		table_of(s, slot, false)->start_ns = clock_monotonic_ns();
+		/* What is left in it since a wait failed counts its times from the former start. */
+		if (!next->touched_count)
+			next->start_ns = clock_monotonic_ns();
 		__atomic_store_n(&cpu->active, !(cpu->active & 1), __ATOMIC_RELEASE);
 	}
 	return wait_for_handlers(s, first, count, diag);
@@ -186,12 +194,15 @@ int sampler_read_event(const struct sampler *s, size_t event, struct sampler_eve
 	struct sampler_event_times sum = {0};
 
 	for (unsigned slot = 0; slot < s->cpus.count; slot++) {
+		int fd = s->fds[slot * s->event_count + event];
 		uint64_t v[3];
+		ssize_t n;
 
-		if (s->fds[slot * s->event_count + event] < 0)
+		if (fd < 0)
 			continue;
-		if (read(s->fds[slot * s->event_count + event], v, sizeof(v)) != sizeof(v))
-			return errno ? -errno : -EIO;
+		n = read(fd, v, sizeof(v));
+		if (n != sizeof(v))
+			return n < 0 ? -errno : -EIO;
 		sum.value += v[0];
 		sum.enabled_ns += v[1];
 		sum.running_ns += v[2];

@@ -323,15 +323,12 @@ int session_make_room(void *arg)
 
 int session_flush(struct session *s, struct diag *diag)
 {
-	int r;
+	int drained = s->running ? drain_all(s, diag) : 0, r;
 
-	if (s->running) {
-		r = drain_all(s, diag);
-		if (r)
-			return r;
-	}
 	processes_each(s->processes, keep_jit, s);
-	return write_batch(s, diag);
+	/* Also when no more can be had now: of what there is nothing is to be lost. */
+	r = write_batch(s, drained ? NULL : diag);
+	return drained ?: r;
 }
 
 int session_begin_epoch(struct session *s, struct diag *diag)
@@ -358,26 +355,29 @@ int session_finish(struct session *s, struct diag *diag)
 {
 	struct db_writer *w;
 	struct diag why;
-	int r;
+	int drained, r;
 
 	sampler_stop(s->sampler);
-	r = s->running ? drain_all(s, diag) : 0;
-	if (!r && s->running && s->stacks)
+	drained = s->running ? drain_all(s, diag) : 0;
+	if (!drained && s->running && s->stacks)
 		stacks_finish(s->stacks);
 	s->running = false;
-	r = r ?: session_flush(s, diag);
+	if (drained)
+		diag = NULL; /* has its sentence; what was drained before is stored all the same */
+	r = session_flush(s, diag);
 	keeper_finish(s->keeper);
 	/* What is known only now belongs into the epoch too, if there is room for that. */
 	if (tell_unwritten_symbols(s) && !r)
 		write_batch(s, NULL);
 	if (r)
-		return r;
+		return drained ?: r;
 	/* What is in several files is as safe as in one. */
 	if (db_writer_compact(s->writer, NULL, &why))
 		log_warning("%s; the epoch stays in several files (culprit db compact)", why.text);
 	w = s->writer;
 	s->writer = NULL;
-	return db_writer_close(w, diag);
+	r = db_writer_close(w, diag);
+	return drained ?: r;
 }
 
 uint64_t session_unwritten(const struct session *s)

@@ -9,12 +9,15 @@
 #include <string.h>
 #include <cmocka.h>
 #include <errno.h>
+#include <linux/perf_event.h>
 #include <signal.h>
+#include <sys/ioctl.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "collect/sampler.h"
+#include "collect/sampler_state.h"
 
 static struct event clock_event;
 static struct diag clock_why;
@@ -123,6 +126,59 @@ static void test_every_sample_is_drained_once(void **state)
 	sampler_free(s);
 }
 
+/* A flip after which the handlers could not be waited for is followed by another, not by a drain.
+ */
+static void test_what_was_not_drained_keeps_its_times(void **state)
+{
+	struct sampler *s = start(false, 100000);
+	struct sums sums = {.me = getpid(), .from_ns = now_ns()};
+	struct diag diag;
+
+	(void)state;
+	assert_int_equal(sampler_start(s, &diag), 0);
+	spin_ns(50000000);
+	assert_int_equal(sampler_flip(s, 0, sampler_cpus(s), &diag), 0);
+	assert_int_equal(sampler_flip(s, 0, sampler_cpus(s), &diag), 0);
+	drain_all(s, &sums);
+	assert_true(sums.mine > 0);
+	assert_int_equal(sums.outside_time, 0);
+	sampler_stop(s);
+	sampler_free(s);
+}
+
+static void check_late(void *arg, const struct sampler_entry *e)
+{
+	struct sums *sums = arg;
+
+	/* From the table's start as far as its entries can tell. */
+	assert_int_equal(e->first_ns, sums->from_ns + ((uint64_t)WIRE_FIRST_MAX << 10 | 1023));
+	sums->samples += e->count;
+}
+
+/* A collector that was stopped for hours: what was sampled then is not of the hour before. */
+static void test_samples_after_hours_are_late(void **state)
+{
+	struct sampler *s = start(false, 100000);
+	struct sums sums = {.from_ns = now_ns() - 2 * 3600 * 1000000000ull}, unused = {0};
+	struct diag diag;
+
+	(void)state;
+	assert_int_equal(sampler_start(s, &diag), 0);
+	sampler_stop(s);
+	drain_all(s, &unused);
+	drain_all(s, &unused);
+	for (unsigned i = 0; i < 2 * sampler_cpus(s); i++)
+		s->tables[i].start_ns = sums.from_ns;
+	for (unsigned i = 0; i < sampler_cpus(s); i++)
+		assert_int_equal(ioctl(s->fds[i], PERF_EVENT_IOC_ENABLE, 0), 0);
+	spin_ns(50000000);
+	sampler_stop(s);
+	assert_int_equal(sampler_flip(s, 0, sampler_cpus(s), &diag), 0);
+	sampler_drain(s, 0, sampler_cpus(s), check_late, &sums);
+	assert_true(sums.samples > 0);
+	sampler_free(s);
+}
+
 static void test_scope_holds_only_its_processes(void **state)
 {
 	struct sampler *s = start(true, 100000);
@@ -224,6 +280,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_every_sample_is_drained_once),
+		cmocka_unit_test(test_what_was_not_drained_keeps_its_times),
+		cmocka_unit_test(test_samples_after_hours_are_late),
 		cmocka_unit_test(test_scope_holds_only_its_processes),
 		cmocka_unit_test(test_event_times),
 		cmocka_unit_test(test_missed_cpus),
