@@ -249,12 +249,22 @@ static bool match_pairs(const char *const *wanted, size_t begin, size_t end, con
 	return true;
 }
 
+/* False: it is as if the database did not have it. */
+static bool is_there(const struct query *q, const void *subject, size_t subject_size)
+{
+	const struct query_selection *s = q->selection;
+
+	return match_pairs(s->subjects, s->subject_count - s->subject_own, s->subject_count,
+			   subject, subject_size);
+}
+
 static bool match_subject(const struct query *q, const void *subject, size_t subject_size)
 {
 	const struct query_selection *s = q->selection;
 
-	return match_pairs(s->subjects, 0, s->subject_split, subject, subject_size) &&
-	       match_pairs(s->subjects, s->subject_split, s->subject_count, subject, subject_size);
+	return is_there(q, subject, subject_size) &&
+	       match_pairs(s->subjects, 0, s->subject_count - s->subject_own, subject,
+			   subject_size);
 }
 
 static bool match_event(const struct query *q, const struct db_event *event)
@@ -287,6 +297,8 @@ static int add_rows(void *arg, const struct db_profile *p, const uint64_t *offse
 	if (r)
 		return r;
 	query_note_epoch(q, event, p->epoch ? p->epoch : "");
+	if (!is_there(q, p->subject, p->subject_size))
+		return 0;
 	q->events[event].samples = num_add_sat(q->events[event].samples, sum);
 	if (p->image->kind == IMAGE_UNKNOWN)
 		q->events[event].unknown = num_add_sat(q->events[event].unknown, sum);

@@ -29,7 +29,7 @@ struct query_selection {
 	/* Each KEY=GLOB: of each key one of its globs must match. */
 	const char *const *subjects;
 	size_t subject_count;
-	size_t subject_split; /* those from here on choose among what the first of them chose */
+	size_t subject_own; /* the last so many say what there is at all: the rest is in no total */
 };
 
 /* Whose samples are kept apart. */

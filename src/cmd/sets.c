@@ -118,6 +118,7 @@ static int take_restriction(struct set *one, char *text, struct diag *diag)
 	}
 	if (!strncmp(text, label, sizeof(label) - 1))
 		text[sizeof(label) - 2] = '.';
+	one->report.selection.subject_own++;
 	return report_take_option(&one->report, REPORT_SUBJECT, text, diag);
 }
 
@@ -133,7 +134,6 @@ int sets_add(struct sets *s, const struct report_options *base, const char *text
 	copy = rest = arena_strndup(s->memory, text, strlen(text));
 	if (!copy)
 		return diag_fail(diag, ENOMEM, "out of memory");
-	one->report.selection.subject_split = base->selection.subject_count;
 	if (!one->report.epoch)
 		one->report.epoch = "all";
 	/* A name that is one of a file is that, whatever is in it. */

@@ -13,7 +13,7 @@
  * where PLACE is a database (all of its epochs), DB@EPOCHS, @EPOCHS or EPOCHS of the report's
  * database (as --epoch takes them), and each KEY=GLOB leaves only what matches: machine=, or a key
  * of the subject (comm=, container=, label.NAME=). label:NAME=GLOB is another way to write the
- *last.
+ * last. What they leave out is in none of the set's totals.
  */
 
 #define SETS_MAX 900 /* a column each; STATS_SETS_MAX is more */

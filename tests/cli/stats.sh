@@ -71,6 +71,8 @@ sets "databases" 'assert ['"$counts"' [by["steady"]]][0] == [4000, 500]' runs.db
 sets "a database and its epochs" 'assert ['"$counts"' [by["steady"]]][0] == [500, 1000]' other.db runs.db@20231114
 sets "epochs and ranges" 'assert ['"$counts"' [by["steady"]]][0] == [1000, 1010 + 1020 + 970]' 20231114 @20231115..
 sets "labels" 'assert ['"$counts"' [by["steady"]]][0] == [4000, 0] and ['"$counts"' [by["wild"]]][0] == [0, 1400]' label:team=red label.team=blue
+sets "labels, and what samples they have" 'assert [s["samples"] for s in j["sets"]] == [4000, 1400] and j["samples"] == 5400 and by["steady"]["sum_percent"] > 74' label:team=red label.team=blue
+sets "labels, as shares" 'assert abs(by["wild"]["max"] - 2700) < 1e-6 and abs(by["steady"]["max"] - 2700) < 1e-6, rows' --normalize samples label:team=red label.team=blue
 sets "a part of an epoch" 'assert ['"$counts"' [by["wild"]]][0] == [200, 400]' 20231114,comm=b 20231115T001320Z,comm=b
 sets "machines" 'assert ['"$counts"' [by["steady"]]][0] == [4000, 500]' machine=m1 other.db,machine=m2
 sets "of one event and image" 'assert set(by) == {"wild"}' --image wild --event 'cyc*' 20231114 20231115

@@ -134,13 +134,13 @@ static void selects_by_subject_and_event(void **state)
 	query_free(q);
 }
 
-/* A subject has one value of each key: globs of one key are alternatives; those of a set choose
- * among what all sets have. */
+/* A subject has one value of each key: globs of one key are alternatives. What a set's own leave
+ * out is in no total. */
 static void globs_of_one_key_are_alternatives(void **state)
 {
 	static const char *const subjects[] = {"comm=g*", "pid=*", "comm=make"};
 	struct query_selection either = {.subjects = subjects, .subject_count = 3};
-	struct query_selection split = either;
+	struct query_selection own = either;
 	struct query *q = start(&either, QUERY_WHOLE);
 
 	(void)state;
@@ -150,12 +150,13 @@ static void globs_of_one_key_are_alternatives(void **state)
 	assert_int_equal(query_finish(q, NULL), 0);
 	assert_int_equal(q->events[0].selected, 13);
 	query_free(q);
-	split.subject_split = 2;
-	q = start(&split, QUERY_WHOLE);
+	own.subject_own = 1;
+	q = start(&own, QUERY_WHOLE);
 	feed(q, &a, 1, 10);
 	feed(q, &a_gcc, 1, 3);
 	assert_int_equal(query_finish(q, NULL), 0);
 	assert_int_equal(q->events[0].selected, 0);
+	assert_int_equal(q->events[0].samples, 10);
 	query_free(q);
 }
 
