@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include "cmd/calls_view.h"
 #include "cmd/output.h"
 #include "exchange/stacks.h"
@@ -135,21 +136,58 @@ static int add_metrics(struct html *p, const struct metrics_bound *b)
 	return r;
 }
 
-static int save(const struct html *p, const struct report_header *h, const char *path,
+static size_t format_time(uint64_t time_ns, const char *format, char *out, size_t room)
+{
+	time_t seconds = (time_t)(time_ns / 1000000000);
+	struct tm tm;
+
+	return gmtime_r(&seconds, &tm) ? strftime(out, room, format, &tm) : 0;
+}
+
+/* When it was: people know no profile by its machine's number. Without a time its epoch's name. */
+static void format_title(const struct report_header *h, char *out, size_t room)
+{
+	char day[16] = "", last[16] = "";
+	size_t size = 0;
+
+	if (h->end_ns > h->start_ns) {
+		format_time(h->start_ns, "%F", day, sizeof(day));
+		format_time(h->end_ns, "%F", last, sizeof(last));
+		size = format_time(h->start_ns, "%F %T", out, room);
+		size += format_time(h->end_ns, strcmp(day, last) ? " to %F %T UTC" : " to %T UTC",
+				    out + size, room - size);
+	}
+	if (!size)
+		snprintf(out, room, "%s",
+			 h->epoch_count ? h->epochs[h->epoch_count - 1] : "culprit");
+}
+
+static void format_summary(const struct tree *t, const struct report_header *h, char *out,
+			   size_t room)
+{
+	const struct stack_quality *q = &t->set->quality;
+	const struct query *query = t->set->query;
+	bool one = query->event_count == 1;
+
+	snprintf(out, room, "%" PRIu64 " stacks%s%s, %.2f%% of them complete%s%s", q->stacks,
+		 one ? " of " : "", one ? query->events[0].label : "",
+		 q->stacks ? 100 * (double)q->complete / (double)q->stacks : 0,
+		 h->machine ? ", machine " : "", h->machine ? h->machine : "");
+}
+
+static int save(const struct html *p, bool callers, const struct report_header *h, const char *path,
 		struct diag *diag)
 {
-	const struct stack_quality *q = &p->tree->set->quality;
 	FILE *out = strcmp(path, "-") ? output_open(path, diag) : stdout;
-	char title[512], summary[512];
+	char title[512], summary[1024];
+	struct flame_look look = {title, summary, callers};
 	int r;
 
 	if (!out)
 		return -EIO;
-	snprintf(title, sizeof(title), "%s%s%s", h->machine ? h->machine : "culprit",
-		 h->epoch_count ? ", " : "", h->epoch_count ? h->epochs[h->epoch_count - 1] : "");
-	snprintf(summary, sizeof(summary), "%" PRIu64 " stacks, %.2f%% of them complete", q->stacks,
-		 q->stacks ? 100 * (double)q->complete / (double)q->stacks : 0);
-	r = flame_write(p->flame, title, summary, h, out);
+	format_title(h, title, sizeof(title));
+	format_summary(p->tree, h, summary, sizeof(summary));
+	r = flame_write(p->flame, &look, h, out);
 	if (out != stdout)
 		return output_close(out, path, r, diag);
 	if (fflush(out) && !r)
@@ -187,7 +225,7 @@ int calls_write_html(const struct calls_view *v, struct report_header *h, const 
 	else if (r)
 		diag_fail(diag, -r, "cannot make the page: %s", strerror(-r));
 	else
-		r = save(&p, h, path, diag);
+		r = save(&p, v->callers, h, path, diag);
 	flame_free(p.flame);
 	free(p.numbers);
 	free(p.shown);

@@ -178,17 +178,18 @@ static void put_header(struct buf *b, const struct report_header *h)
 	free(text);
 }
 
-int flame_write(const struct flame *f, const char *title, const char *summary,
-		const struct report_header *h, FILE *out)
+int flame_write(const struct flame *f, const struct flame_look *look, const struct report_header *h,
+		FILE *out)
 {
 	struct buf b;
 	int r, written;
 
 	buf_init(&b, 8 * ARRAY_MAX_BYTES);
 	buf_printf(&b, "{\"title\":");
-	quote_json(&b, title);
+	quote_json(&b, look->title);
 	buf_printf(&b, ",\n\"summary\":");
-	quote_json(&b, summary);
+	quote_json(&b, look->summary);
+	buf_printf(&b, ",\n\"direction\":\"%s\"", look->bottom_up ? "up" : "down");
 	put_header(&b, h);
 	put_array(&b, "events", &f->events);
 	put_array(&b, "metrics", &f->metrics);

@@ -2,6 +2,7 @@
 #ifndef CULPRIT_REPORT_FLAME_H
 #define CULPRIT_REPORT_FLAME_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -16,7 +17,7 @@
  *	flame_add_event(f, "cycles", 0);	once for each event
  *	flame_add_function(f, &function, &number);
  *	flame_add_context(f, 0, number, samples);	in preorder
- *	flame_write(f, "title", "summary", &header, out);
+ *	flame_write(f, &look, &header, out);
  *
  * Names may hold anything. The page's data block is one JSON object: strings; functions, five
  * numbers each (name, image, file as indexes of strings; line; kind); and for the contexts in
@@ -59,8 +60,14 @@ int flame_add_function(struct flame *f, const struct flame_function *function, u
  * the context before (-EINVAL). 0, -ENOSPC past FLAME_CONTEXTS_MAX, -ENOMEM.
  */
 int flame_add_context(struct flame *f, uint32_t depth, uint32_t function, const uint64_t *samples);
-/* summary: one line below the title. 0, -ENOMEM, or what is wrong with out. */
-int flame_write(const struct flame *f, const char *title, const char *summary,
-		const struct report_header *h, FILE *out);
+/* What stands above the graph, and how it is seen first. */
+struct flame_look {
+	const char *title, *summary; /* summary: one line below the title */
+	bool bottom_up;
+};
+
+/* 0, -ENOMEM, or what is wrong with out. */
+int flame_write(const struct flame *f, const struct flame_look *look, const struct report_header *h,
+		FILE *out);
 
 #endif

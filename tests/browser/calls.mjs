@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
-// The page of culprit calls --html on the database of tests/cli/stacks-export.sh: calls.mjs PAGE
+// Pages of culprit calls --html on the database of tests/cli/stacks-export.sh: calls.mjs PAGE
+// PAGE-OF-CALLERS
 import {check, checkEqual, checkMatch, run} from './pages.mjs';
 
 run(async open => {
 	const page = await open(process.argv[2]);
 	const numbers = async () => (await page.innerText('#numbers')).replace(/\s+/g, ' ');
 
-	checkMatch('the title says which profile', await page.title(), /^m1, /);
-	checkMatch('the summary how good', await page.textContent('#summary'), /^8\d stacks, 9\d\.\d\d% of them complete$/);
+	checkEqual('the title says when', await page.title(), '2023-11-14 22:13:20 to 22:14:20 UTC');
+	checkMatch('the summary how good, and where', await page.textContent('#summary'),
+		/^8\d stacks, 9\d\.\d\d% of them complete, machine m1$/);
+	checkEqual('top-down first', await page.isChecked('[name=direction][value=down]'), true);
 	checkMatch('80 stacks stand for 160 ms', await numbers(), /Total 100\.0% 80 · 160 ms/);
 	checkMatch('metrics are of the frame, both events together', await numbers(), /ratio 0\.0875 none none/);
 	await page.check('[name=direction][value=up]', {force: true});
@@ -28,4 +31,10 @@ run(async open => {
 	check('no error', !page.errors.length, page.errors.join('\n'));
 	check('no request', !page.requests.length, page.requests.join('\n'));
 	await page.close();
+	const callers = await open(process.argv[3]);
+	checkEqual('--callers opens it bottom-up', await callers.isChecked('[name=direction][value=up]'), true);
+	await callers.keyboard.press('ArrowUp');
+	checkEqual('from where samples were taken', await callers.textContent('#function'), 'small');
+	check('no error there', !callers.errors.length, callers.errors.join('\n'));
+	await callers.close();
 });

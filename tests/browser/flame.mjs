@@ -31,12 +31,15 @@ async function look(open) {
 	await press(page, 'ArrowRight');
 	checkEqual('right goes to the frame beside', await text(page, 'function'), 'write');
 	await press(page, 'ArrowUp', 'ArrowUp');
-	checkMatch('elsewhere counts too', await numbers(page), /Everywhere: total 55\.0% 55/);
+	checkMatch('elsewhere counts too', await numbers(page), /Everywhere: total 55\.0% 55 .*Everywhere: self 55\.0% 55/);
 	await press(page, 'ArrowDown');
 	checkEqual('down goes to the caller', await text(page, 'function'), 'format');
 	checkMatch('a reader of the screen is told', await text(page, 'item'), /^format, small, 30\.0%, self 25\.0%$/);
 	checkEqual('and its level', await page.getAttribute('#item', 'aria-level'), '4');
 	checkMatch('the legend has the images', await page.innerText('#legend'), /\[kernel\] 55\.0%\s+small 45\.0%/);
+	await press(page, 'Shift+Tab', 'Tab');
+	checkEqual('who comes by the keyboard sees where it is', await page.evaluate(() =>
+		getComputedStyle(document.querySelector('main'), '::after').borderTopWidth), '2px');
 	checkMatch('the report\'s header is there', await text(page, 'facts'), /note: made of stacks/);
 	quiet(page);
 	await page.close();
@@ -79,7 +82,7 @@ async function turn(open) {
 
 	await press(page, 'd', 'ArrowUp');
 	checkEqual('bottom-up begins where samples are', await text(page, 'function'), 'read');
-	checkMatch('with those of all its callers', await numbers(page), /Total 55\.0% 55/);
+	checkMatch('with those of all its callers', await numbers(page), /^Self 55\.0% 55/);
 	await press(page, 'ArrowUp');
 	checkMatch('and goes to its callers', await numbers(page), /On this path 50\.0% 50/);
 	await press(page, 'l', 'ArrowDown');
@@ -88,6 +91,14 @@ async function turn(open) {
 	await press(page, 'd', 'Home', 'ArrowDown', 'ArrowDown', 'ArrowRight', 'ArrowDown', 'c');
 	checkEqual('c shows the callers', await text(page, 'function'), 'format');
 	checkEqual('bottom-up', await page.isChecked('[name=direction][value=up]'), true);
+	checkMatch('of all that it took', await numbers(page), /^Total 30\.0% 30 /);
+	await press(page, 'ArrowDown');
+	checkMatch('on this path too', await numbers(page), /^On this path 30\.0% 30 .*Of its callee 100\.0%/);
+	await press(page, 'Home', 'ArrowDown');
+	checkMatch('Home leads back to where samples are', await numbers(page), /^Self 55\.0% 55/);
+	await press(page, 'd', 'ArrowDown', 'c', 'Escape', 'ArrowDown');
+	checkMatch('so does Escape', await numbers(page), /^Self 55\.0% 55/);
+	await press(page, 'Home');
 	await page.selectOption('[name=event]', '1');
 	checkMatch('another event has other numbers', await numbers(page), /Total 100\.0% 1$|Total 100\.0% 1 /);
 	await page.click('text=Top-down');
@@ -123,6 +134,63 @@ async function point(open) {
 		const at = y => column.slice(4 * y, 4 * y + 4).join();
 		return at(c.height - 30) !== at(2);
 	}), true);
+	quiet(page);
+	await page.close();
+}
+
+/* A page half as wide: the ground of the flames is still seen, and no line is cut. */
+async function shrink(open) {
+	const page = await open('deep.html');
+
+	await page.setViewportSize({width: 400, height: 620});
+	await page.waitForFunction(() => document.getElementById('canvas').clientWidth <= 400);
+	checkEqual('the ground stays in sight', await page.evaluate(() => {
+		const g = document.getElementById('graph');
+		return Math.round(g.scrollHeight - g.clientHeight - g.scrollTop);
+	}), 0);
+	check('nothing is wider than the window', await page.evaluate(() =>
+		document.documentElement.scrollWidth <= innerWidth));
+	check('lines of the legend are whole', await page.evaluate(() => {
+		const legend = document.getElementById('legend'), bottom = legend.getBoundingClientRect().bottom;
+		return [...legend.children].every(item => {
+			const box = item.getBoundingClientRect();
+			return box.bottom <= bottom + 1 || box.top >= bottom - 1;
+		});
+	}));
+	const high = await page.evaluate(() => document.getElementById('details').clientHeight);
+	await press(page, 'ArrowUp');
+	checkEqual('the panel is as high as before', await page.evaluate(() =>
+		document.getElementById('details').clientHeight), high);
+	quiet(page);
+	await page.close();
+}
+
+/* What is written into narrow frames of names that are long. */
+async function shorten(open) {
+	const page = await open('small.html');
+	const wanted = [
+		['std::sort<int*, std::less<int> >', 'std::sort', 'sort'],
+		['std::function<int (std::pair<int, int>)>::operator()', 'std::function::operator()', 'operator()'],
+		['<alloc::vec::Vec<T> as core::ops::Drop>::drop', 'drop', 'drop'],
+		['alloc::vec::Vec::<T>::push', 'alloc::vec::Vec::push', 'push'],
+		['a::b<x>::operator<', 'a::b::operator<', 'operator<'],
+		['a::operator<=>', 'a::operator<=>', 'operator<=>'],
+		['a::operator->', 'a::operator->', 'operator->'],
+		['v8::(anonymous namespace)::Invoke', 'v8::(anonymous namespace)::Invoke', 'Invoke'],
+		['f(int)::{lambda(auto:1&)#1}::operator()<long>', 'f(int)::{lambda(auto:1&)#1}::operator()', 'operator()'],
+		['a::f(std::string)', 'a::f(std::string)', 'f(std::string)'],
+		['github.com/junegunn/fzf/src.(*Matcher).scan', 'github.com/junegunn/fzf/src.(*Matcher).scan',
+			'src.(*Matcher).scan'],
+		['<module>', '<module>', '<module>'],
+		['f.<locals>.<lambda>', 'f.<locals>.<lambda>', 'f.<locals>.<lambda>'],
+		['JS:~run node:internal/vm:10:2', 'JS:~run node:internal/vm:10:2', 'JS:~run node:internal/vm:10:2'],
+		['main', 'main', 'main'],
+		['a<b', 'a<b', 'a<b'],
+	];
+
+	for (const forms of wanted)
+		checkEqual('shorter: ' + forms[0], (await page.evaluate(name =>
+			shorterNames(name), forms[0])).join(' | '), forms.join(' | '));
 	quiet(page);
 	await page.close();
 }
@@ -183,6 +251,6 @@ async function grow(open) {
 }
 
 run(async open => {
-	for (const cases of [look, searchAndZoom, turn, point, resist, grow])
+	for (const cases of [look, searchAndZoom, turn, point, shrink, shorten, resist, grow])
 		await cases(open);
 });

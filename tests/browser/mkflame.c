@@ -88,6 +88,7 @@ int main(int argc, char **argv)
 {
 	char *notes[] = {"made of stacks on stdin"};
 	struct report_header h = {.notes = notes, .note_count = 1};
+	const struct flame_look look = {"mkflame", "stacks on stdin", false};
 	size_t event_count = (size_t)argc - 1, room = 0;
 	struct flame *f;
 	char *line = NULL;
@@ -100,7 +101,7 @@ int main(int argc, char **argv)
 		line[strcspn(line, "\n")] = 0;
 		add_stack(f, line, event_count);
 	}
-	if (flame_write(f, "mkflame", "stacks on stdin", &h, stdout))
+	if (flame_write(f, &look, &h, stdout))
 		stop("cannot write");
 	flame_free(f);
 	free(line);

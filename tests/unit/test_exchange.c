@@ -456,6 +456,7 @@ static void counts(void **state)
 /* The data block of a page. */
 static json_t *read_page(const struct flame *f, const char *title)
 {
+	const struct flame_look look = {title, hostile[6], true};
 	struct report_header h = {0};
 	char *page = NULL;
 	size_t size, data;
@@ -463,7 +464,7 @@ static json_t *read_page(const struct flame *f, const char *title)
 	json_t *j;
 
 	report_header_note(&h, "%s", hostile[6]);
-	assert_int_equal(flame_write(f, title, hostile[6], &h, out), 0);
+	assert_int_equal(flame_write(f, &look, &h, out), 0);
 	assert_int_equal(fclose(out), 0);
 	report_header_free(&h);
 	assert_memory_equal(page, flame_page_head, flame_page_head_size);
@@ -502,6 +503,7 @@ static void check_page(uint32_t depth)
 	assert_int_equal(flame_add_context(f, depth + 1, 0, samples), -EINVAL);
 	j = read_page(f, hostile[2]);
 	flame_free(f);
+	assert_string_equal(json_string_value(json_object_get(j, "direction")), "up");
 	assert_int_equal(json_array_size(json_object_get(j, "up")), depth);
 	assert_int_equal(json_array_size(json_object_get(j, "frame")), depth);
 	assert_int_equal(json_array_size(json_object_get(j, "functions")),

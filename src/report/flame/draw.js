@@ -49,13 +49,35 @@ class Palette {
 	}
 }
 
+/* Without what stands in <> behind a name or a ::, but of operators, and of Python's <module>. */
+function withoutArguments(name) {
+	let depth = 0, out = '';
+	for (let i = 0; i < name.length; i++) {
+		const c = name[i];
+		if (c === '<' && (depth || (/[\w:)]/.test(name[i - 1] || (name.includes('>::') ? ':' : '')) &&
+			!/operator<?$/.test(name.slice(Math.max(i - 9, 0), i)))))
+			depth++;
+		else if (c === '>' && depth && name[i - 1] !== '-')
+			depth--;
+		else if (!depth)
+			out += c;
+	}
+	return depth || !out ? name : out.replace(/^::|::(?=::)/g, '');
+}
+
+/* A name for ever less room: as it is, without its arguments, without namespaces or Go's path. */
+function shorterNames(name) {
+	const plain = withoutArguments(name);
+	return [name, plain, plain.replace(/^.*::(?=[^()]*(\(.*\))?$)|^[\w.~-]+\/(.*\/)?/, '')];
+}
+
 /*
  * Draws the part of a tree that a window of samples shows: left and width, in samples. What is drawn
  * is kept in boxes, by rows, for the mouse and the keyboard.
  */
 class Drawing {
 	constructor(canvas, graph, space) {
-		Object.assign(this, {canvas, graph, space, boxes: [], rows: [], widths: new Map()});
+		Object.assign(this, {canvas, graph, space, rows: [], widths: new Map(), names: new Map()});
 		this.context = canvas.getContext('2d', {alpha: false});
 		this.layout = 'flame';
 	}
@@ -169,12 +191,20 @@ class Drawing {
 		}
 	}
 
-	/* As much of a text as there is room for. */
-	write(text, x, y, room) {
-		const c = this.context;
+	widthOf(text) {
 		if (!this.widths.has(text))
-			this.widths.set(text, c.measureText(text).width);
-		const full = this.widths.get(text);
+			this.widths.set(text, this.context.measureText(text).width);
+		return this.widths.get(text);
+	}
+
+	/* The longest form of a name that there is room for, else as much as there is of the shortest. */
+	write(name, x, y, room) {
+		const c = this.context;
+		if (!this.names.has(name))
+			this.names.set(name, shorterNames(name));
+		const forms = this.names.get(name);
+		let text = forms.find(form => this.widthOf(form) <= room) || forms[forms.length - 1];
+		const full = this.widthOf(text);
 		if (full > room) {
 			let size = Math.floor(text.length * (room - 10) / full);
 			while (size > 1 && c.measureText(text.slice(0, size)).width > room - 10)

@@ -56,6 +56,7 @@ class Profile {
 	}
 
 	chooseEvent(event) {
+		this.chosen = event;
 		this.event = this.events[event];
 		this.self = Float64Array.from(this.data.self[event]);
 		this.totals = this.totalsOf(event);
@@ -119,8 +120,9 @@ class Profile {
  * of it, and in it), self, kids (null until expand), and from: the contexts that it stands for.
  */
 class Tree {
-	constructor(profile) {
+	constructor(profile, of = -1) {
 		this.profile = profile;
+		this.of = of;
 		this.sums = new Float64Array(profile.functions.length);
 		this.root = {parent: null, depth: 0, frame: -1, start: 0, total: profile.total, self: 0,
 			kids: null, from: null};
@@ -172,17 +174,37 @@ class TopDown extends Tree {
 	}
 }
 
-/* Where the samples were taken first, then who called. */
+/*
+ * Where the samples were taken first, then who called. With `of`, a function's number: from that one alone
+ * out, by all that was taken in it and in what it called; of calls within calls the outermost counts.
+ */
 class BottomUp extends Tree {
+	/* The samples of an event that a context in which a path begins stands for. */
+	weights(event) {
+		return this.of < 0 ? this.profile.data.self[event] : this.profile.totalsOf(event);
+	}
+
+	leaves() {
+		const p = this.profile, leaves = [], inside = new Uint8Array(p.count);
+		const asked = p.metrics.length ? [...p.events.keys()] : [p.chosen]; /* metrics are of all */
+		for (let i = 0; i < p.count; i++) {
+			const within = this.of >= 0 && p.parent[i] >= 0 && inside[p.parent[i]];
+			inside[i] = within || p.frame[i] === this.of;
+			if ((this.of < 0 || (inside[i] && !within)) && asked.some(event => this.weights(event)[i]))
+				leaves.push(i);
+		}
+		return leaves;
+	}
+
 	expand(node) {
-		const p = this.profile, groups = new Map();
+		const p = this.profile, groups = new Map(), weights = this.weights(p.chosen);
 		/* leaf: where the samples were taken; at: the context on the way out from there. */
 		const join = (at, leaf) => {
 			const group = groups.get(p.frame[at]);
 			if (!group) {
-				groups.set(p.frame[at], [p.frame[at], p.self[leaf], {at: [at], leaf: [leaf]}]);
+				groups.set(p.frame[at], [p.frame[at], weights[leaf], {at: [at], leaf: [leaf]}]);
 			} else {
-				group[1] += p.self[leaf];
+				group[1] += weights[leaf];
 				group[2].at.push(at);
 				group[2].leaf.push(leaf);
 			}
@@ -190,9 +212,7 @@ class BottomUp extends Tree {
 		if (node.kids)
 			return node.kids;
 		if (!node.from) {
-			for (let i = 0; i < p.count; i++)
-				if (p.self[i] || (p.metrics.length && p.data.self.some(self => self[i])))
-					join(i, i);
+			this.leaves().forEach(i => join(i, i));
 		} else {
 			node.from.at.forEach((at, i) => {
 				if (p.parent[at] >= 0)
@@ -204,15 +224,15 @@ class BottomUp extends Tree {
 
 	/* Samples whose stack begins here. */
 	selfOf(node) {
-		if (!node.from)
-			return 0;
-		return node.from.at.reduce((sum, at, i) =>
-			sum + (this.profile.parent[at] < 0 ? this.profile.self[node.from.leaf[i]] : 0), 0);
+		const p = this.profile, weights = this.weights(p.chosen);
+		return !node.from ? 0 : node.from.at.reduce((sum, at, i) =>
+			sum + (p.parent[at] < 0 ? weights[node.from.leaf[i]] : 0), 0);
 	}
 
 	countsOf(node) {
 		const p = this.profile;
-		return p.data.self.map((self, event) => node.from ?
-			node.from.leaf.reduce((sum, i) => sum + self[i], 0) : p.totalsOf(event)[p.count]);
+		return p.events.map((_, event) => node.from ?
+			node.from.leaf.reduce((sum, i) => sum + this.weights(event)[i], 0) :
+			p.totalsOf(event)[p.count]);
 	}
 }

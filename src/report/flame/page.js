@@ -42,9 +42,9 @@ class View {
 		}));
 	}
 
-	/* The tree of the chosen event and direction, seen whole. */
-	plant() {
-		this.tree = this.direction === 'up' ? new BottomUp(this.profile) : new TopDown(this.profile);
+	/* The tree of the chosen event and direction, seen whole; of: a function, to see who called it. */
+	plant(of = -1) {
+		this.tree = this.direction === 'up' ? new BottomUp(this.profile, of) : new TopDown(this.profile);
 		this.zoom = this.focus = this.tree.root;
 		this.hover = null;
 		this.left = 0;
@@ -69,10 +69,11 @@ class View {
 		const graph = $('graph'), below = this.below || 0;
 		this.drawing.place(this.tree, this.left, this.width);
 		this.drawing.resize();
+		this.height = graph.clientHeight;
 		if (this.drawing.layout === 'flame') /* its ground stays where it is */
 			graph.scrollTop = graph.scrollHeight - graph.clientHeight - below;
 		this.drawing.paint(this);
-		$('reset').disabled = this.zoom === this.tree.root;
+		$('reset').disabled = this.zoom === this.tree.root && this.tree.of < 0;
 	}
 
 	/* Moves the window of samples to a node. */
@@ -132,12 +133,14 @@ class View {
 		};
 		$('function').textContent = this.nameOf(node);
 		$('where').textContent = !f ? p.data.title : [f.image, f.file && f.line ? f.file + ':' + f.line :
-			f.file, ['', 'kernel', 'inlined', ''][f.kind]].filter(Boolean).join('   ');
+			f.file, ['', 'kernel', 'inlined', ''][f.kind]].filter(Boolean).join(' · ');
+		$('where').classList.toggle('below', this.nameOf(node).length < 80);
 		if (this.direction === 'down') {
 			rows.push(['Total', ...value(node.total)]);
 			rows.push(['Self', ...value(self)]);
 		} else {
-			rows.push([f && node.depth > 1 ? 'On this path' : 'Total', ...value(node.total)]);
+			rows.push([node.depth > 1 ? 'On this path' : f && this.tree.of < 0 ? 'Self' : 'Total',
+				...value(node.total)]);
 			rows.push(['Stack begins here', ...value(self)]);
 		}
 		if (node.parent && node.parent.frame >= 0)
@@ -151,7 +154,7 @@ class View {
 		if (f) {
 			const sums = this.sumsOf(f.id);
 			rows.push(['Everywhere: total', ...value(sums.total)]);
-			rows.push(['self', ...value(sums.self)]);
+			rows.push(['Everywhere: self', ...value(sums.self)]);
 		}
 		$('numbers').replaceChildren(...rows.map(([name, main, more]) => this.makeRow(name, main, more)));
 		$('zoom').disabled = node === this.zoom;
@@ -241,19 +244,25 @@ class View {
 			this.setFocus(row[at + step].node);
 	}
 
-	/* Who called the focused function: the other tree, zoomed to it. */
+	/* Who called the focused function, for all that it took: a tree of it alone. */
 	showCallers() {
-		const frame = (this.hover || this.focus).frame;
+		const frame = this.focus.frame;
 		if (frame < 0)
 			return;
-		this.setDirection('up');
-		const kid = this.tree.expand(this.tree.root).find(kid => kid.frame === frame);
-		if (kid) {
+		this.setDirection('up', frame);
+		const [kid] = this.tree.expand(this.tree.root);
+		if (kid) { /* none: of this event it has no samples */
 			this.setFocus(kid);
 			this.zoomTo(kid);
-		} else { /* it has no samples of its own, so it begins no path */
-			this.findAll(frame);
 		}
+	}
+
+	/* All of it again, after a zoom or the callers of one function. */
+	reset() {
+		if (this.tree.of >= 0)
+			this.plant();
+		this.setFocus(this.tree.root);
+		this.zoomTo(this.tree.root);
 	}
 
 	findAll(frame) {
@@ -262,10 +271,10 @@ class View {
 		this.search($('search').value);
 	}
 
-	setDirection(direction) {
+	setDirection(direction, of) {
 		this.direction = direction;
 		document.querySelector(`[name=direction][value=${direction}]`).checked = true;
-		this.plant();
+		this.plant(of);
 	}
 
 	setLayout(layout) {
@@ -286,12 +295,11 @@ function takeKey(view, event) {
 		ArrowLeft: () => view.goBeside(-1),
 		ArrowRight: () => view.goBeside(1),
 		Enter: () => view.zoomTo(view.focus),
-		Home: () => {
-			view.setFocus(view.tree.root);
-			view.zoomTo(view.tree.root);
-		},
+		Home: () => view.reset(),
 		Escape: () => {
-			if (view.zoom.parent) {
+			if (view.tree.of >= 0 && view.zoom.depth < 2) {
+				view.reset();
+			} else if (view.zoom.parent) {
 				view.zoomTo(view.zoom.parent);
 			} else {
 				$('search').value = '';
@@ -320,7 +328,8 @@ function listenToGraph(view) {
 	};
 	graph.addEventListener('keydown', event => takeKey(view, event));
 	graph.addEventListener('scroll', () => {
-		view.below = graph.scrollHeight - graph.clientHeight - graph.scrollTop;
+		if (graph.clientHeight === view.height) /* else it was the room that changed */
+			view.below = graph.scrollHeight - graph.clientHeight - graph.scrollTop;
 		view.drawing.paint(view);
 	});
 	graph.addEventListener('click', event => {
@@ -339,6 +348,7 @@ function listenToGraph(view) {
 		if (node === view.hover)
 			return;
 		view.hover = node;
+		graph.style.cursor = node ? 'pointer' : '';
 		view.drawing.paint(view);
 		view.describe();
 	});
@@ -377,7 +387,7 @@ function listenToTools(view) {
 			view.search($('search').value);
 		}
 	});
-	$('reset').addEventListener('click', () => view.zoomTo(view.tree.root));
+	$('reset').addEventListener('click', () => view.reset());
 	$('zoom').addEventListener('click', () => view.zoomTo(view.focus));
 	$('callers').addEventListener('click', () => view.showCallers());
 	$('same').addEventListener('click', () => view.findAll(view.focus.frame));
