@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include "cmd/calls_view.h"
 #include "cmd/values.h"
+#include "util/num.h"
 
 /* culprit calls: who called what, and what it cost. */
 
 #define PRUNE_DEFAULT 1
 #define HOT_DEFAULT   50
+#define CALLS_FEW     100 /* shares of so few are worth little */
 
 enum {
 	CALLS_CALLERS = REPORT_OPTION_END,
@@ -36,6 +39,7 @@ static const struct cmd_option options[] = {
 	{"hot", CALLS_HOT, "[=PERCENT]",
 	 "only the hot path: callees with so much of their caller (50)"},
 	{"depth", CALLS_DEPTH, "N", "at most N levels"},
+	{"limit", 'n', "N", "of each line only the N heaviest below it; the rest is one line"},
 	{"prune", CALLS_PRUNE, "PERCENT",
 	 "leave out what has less of what is shown (1; JSON and CSV: 0)"},
 	REPORT_METRIC_OPTION,
@@ -125,6 +129,8 @@ static int take_option(void *arg, int value, const char *text, struct diag *diag
 		return take_by(c, text, diag);
 	case CALLS_DEPTH:
 		return values_take_count("depth", text, UINT64_MAX, &c->view.depth, diag);
+	case 'n':
+		return values_take_count("limit", text, UINT64_MAX, &c->view.limit, diag);
 	}
 	return report_take_option(&c->report, value, text, diag);
 }
@@ -192,7 +198,11 @@ static int turn(struct calls *c, struct diag *diag)
 static int show_function(struct calls *c, struct report_header *h, struct table **ret,
 			 struct diag *diag)
 {
-	struct calls_function f = {c->made, NULL, c->functions, c->view.prune, &c->view.metrics};
+	struct calls_function f = {.tree = c->made,
+				   .functions = c->functions,
+				   .prune = c->view.prune,
+				   .limit = c->view.limit,
+				   .metrics = &c->view.metrics};
 	struct tree_neighbors *neighbors;
 	int r = tree_neighbors_new(c->made, c->functions, c->tree.merge_sites, &neighbors, diag);
 
@@ -205,12 +215,31 @@ static int show_function(struct calls *c, struct report_header *h, struct table 
 	return r;
 }
 
+static void note_gprof(const struct call_counts *counts, struct report_header *h)
+{
+	uint64_t calls = 0;
+
+	for (size_t i = 0; i < counts->count; i++)
+		calls = num_add_sat(calls, counts->list[i].calls);
+	report_header_note(h, "gprof: what its rule would say, which shares the time of a function "
+			      "among its callers by their calls");
+	if (!calls)
+		report_header_note(h, "no calls were followed in these epochs: for gprof's rule "
+				      "each call site counts as one call");
+	else if (calls < CALLS_FEW)
+		report_header_note(h,
+				   "only %" PRIu64 " calls were followed: what gprof would say "
+				   "is rough",
+				   calls);
+}
+
 /* Calls of what was inlined cannot be counted. */
 static int show_gprof(struct calls *c, struct report_header *h, struct table **ret,
 		      struct diag *diag)
 {
 	struct rank_source source = report_source(c->finder);
-	struct calls_gprof g = {.prune = c->view.prune, .metrics = &c->view.metrics};
+	struct calls_gprof g = {
+		.prune = c->view.prune, .limit = c->view.limit, .metrics = &c->view.metrics};
 	struct call_counts *counts = NULL;
 	struct call_graph *graph = NULL;
 	int r = call_counts_read(c->set, &source, c->reader, &counts, diag);
@@ -218,11 +247,7 @@ static int show_gprof(struct calls *c, struct report_header *h, struct table **r
 	if (!r)
 		r = call_graph_new(c->made, counts, &graph, diag);
 	if (!r) {
-		report_header_note(h, "gprof: what its rule would say, which shares the time of a "
-				      "function among its callers by their calls");
-		if (!counts->count)
-			report_header_note(h, "no calls were followed in these epochs: for gprof's "
-					      "rule each call site counts as one call");
+		note_gprof(counts, h);
 		g.graph = graph;
 		r = c->report.format == TABLE_JSON ? calls_gprof_json(&g, h, diag)
 						   : calls_gprof_table(&g, h, ret, diag);
@@ -239,6 +264,7 @@ static int show(struct calls *c, struct report_header *h, struct diag *diag)
 
 	if (c->html) {
 		c->view.tree = c->made;
+		c->view.callers = c->by_callers;
 		return calls_write_html(&c->view, h, c->html, diag);
 	}
 	if (c->by_callers)
@@ -313,10 +339,12 @@ static int check_options(const struct calls *c, struct diag *diag)
 	if (c->by_gprof && (c->by_callers || c->operand || c->tree.fold || c->group))
 		return diag_fail(diag, EINVAL,
 				 "--gprof is of all functions, without --callers, --fold and --by");
-	if (c->html && (c->by_callers || c->operand || c->by_gprof))
+	if (c->html && (c->operand || c->by_gprof))
 		return diag_fail(diag, EINVAL,
-				 "--html shows the whole tree, both ways: without FUNCTION, "
-				 "--callers and --gprof");
+				 "--html shows the whole tree, without FUNCTION and --gprof; "
+				 "--function keeps the stacks that have one");
+	if (c->html && c->report.format != TABLE_TEXT)
+		return diag_fail(diag, EINVAL, "one of --html, --json and --csv");
 	return 0;
 }
 

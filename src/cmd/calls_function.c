@@ -73,9 +73,10 @@ static struct row neighbor_row(const char *role, const struct tree_neighbor *n)
 	return (struct row){role, n->function, n->stacks[0], n->stacks, n, 0};
 }
 
-static bool is_shown(const struct calls_function *f, const struct row *r)
+/* rank: among its like, the heaviest first. */
+static bool is_shown(const struct calls_function *f, const struct row *r, size_t rank)
 {
-	return calls_share(f->tree, 0, r->stacks) >= f->prune;
+	return calls_share(f->tree, 0, r->stacks) >= f->prune && (!f->limit || rank < f->limit);
 }
 
 static void leave_out(struct row *rest, const struct row *r)
@@ -98,7 +99,7 @@ static int each_row(const struct calls_function *f, int (*take)(void *arg, const
 	for (size_t i = n->caller_count; i-- > 0 && !err;) {
 		struct row r = neighbor_row("caller", &n->callers[i]);
 
-		if (is_shown(f, &r)) {
+		if (is_shown(f, &r, i)) {
 			err = rest.more ? take(arg, &rest) : 0;
 			rest.more = 0;
 			err = err ? err : take(arg, &r);
@@ -116,7 +117,7 @@ static int each_row(const struct calls_function *f, int (*take)(void *arg, const
 	for (size_t i = 0; i < n->callee_count && !err; i++) {
 		struct row r = neighbor_row("callee", &n->callees[i]);
 
-		if (is_shown(f, &r))
+		if (is_shown(f, &r, i))
 			err = take(arg, &r);
 		else
 			leave_out(&rest, &r);
@@ -155,16 +156,32 @@ static const struct query_image *row_image(const struct calls_function *f, const
 	return fn->kind == STACK_NOTE || fn->kind == STACK_UNKNOWN ? NULL : &s->images[fn->image];
 }
 
-static void row_site(const struct row *r, char *out, size_t room)
+static struct tree_node neighbor_call(const struct tree_neighbor *n)
 {
-	struct tree_node n = {.site = TREE_NO_SITE};
+	return (struct tree_node){
+		.function = n->function,
+		.site = n->site,
+		.site_file = n->site_file,
+		.site_line = n->site_line,
+	};
+}
 
-	if (r->neighbor) {
-		n.site = r->neighbor->site;
-		n.site_file = r->neighbor->site_file;
-		n.site_line = r->neighbor->site_line;
+static void row_site(const struct calls_function *f, const struct row *r, char *out, size_t room)
+{
+	const struct tree_neighbors *all = f->neighbors;
+	bool callers = !strcmp(r->role, "caller"), shared = false;
+	size_t count = callers ? all->caller_count : all->callee_count;
+	struct tree_node call, other;
+
+	*out = 0;
+	if (!r->neighbor)
+		return;
+	call = neighbor_call(r->neighbor);
+	for (size_t i = 0; i < count && call.site_line && !shared; i++) {
+		other = neighbor_call(callers ? &all->callers[i] : &all->callees[i]);
+		shared = calls_share_line(&call, &other);
 	}
-	calls_format_site(&n, out, room);
+	calls_format_site(&call, shared, out, room);
 }
 
 struct filling {
@@ -185,7 +202,7 @@ static int add_table_row(void *arg, const struct row *r)
 
 	if (err)
 		return err;
-	row_site(r, site, sizeof(site));
+	row_site(f->function, r, site, sizeof(site));
 	table_set_real(t, f->columns.total, calls_share(f->function->tree, 0, r->stacks));
 	table_set_real(t, f->columns.share, row_share(f->function, r));
 	table_set_count(t, f->columns.stacks, r->stacks);

@@ -99,9 +99,18 @@ static int list_entries(struct listing *l)
 	return 0;
 }
 
-static bool is_shown(const struct listing *l, double stacks)
+/* rank: among its like, the heaviest first. */
+static bool is_shown(const struct listing *l, double stacks, size_t rank)
 {
-	return calls_share(l->tree, 0, (uint64_t)ceil(stacks)) >= l->gprof->prune;
+	return calls_share(l->tree, 0, (uint64_t)ceil(stacks)) >= l->gprof->prune &&
+	       (!l->gprof->limit || rank < l->gprof->limit);
+}
+
+static bool is_arc_shown(const struct listing *l, const uint32_t *arcs, uint32_t rank)
+{
+	const struct call_arc *a = &l->graph->arcs[arcs[rank]];
+
+	return is_shown(l, fmax((double)a->total, a->gprof_total), rank);
 }
 
 static struct line arc_line(const struct listing *l, const struct call_arc *a, bool caller)
@@ -235,20 +244,18 @@ static int add_arcs(struct listing *l, const uint32_t *arcs, uint32_t count, boo
 	int err = 0;
 
 	for (uint32_t i = 0; i < count; i++) {
-		const struct call_arc *a = &l->graph->arcs[arcs[i]];
-
-		if (!is_shown(l, fmax((double)a->total, a->gprof_total))) {
-			rest = num_add_sat(rest, a->total);
+		if (!is_arc_shown(l, arcs, i)) {
+			rest = num_add_sat(rest, l->graph->arcs[arcs[i]].total);
 			hidden++;
 		}
 	}
 	if (callers)
 		err = add_rest(l, hidden, rest);
 	for (uint32_t i = 0; i < count && !err; i++) {
-		const struct call_arc *a = &l->graph->arcs[arcs[callers ? count - 1 - i : i]];
+		uint32_t rank = callers ? count - 1 - i : i;
 
-		if (is_shown(l, fmax((double)a->total, a->gprof_total)))
-			err = add_arc(l, a, callers);
+		if (is_arc_shown(l, arcs, rank))
+			err = add_arc(l, &l->graph->arcs[arcs[rank]], callers);
 	}
 	return err || callers ? err : add_rest(l, hidden, rest);
 }
@@ -363,7 +370,7 @@ static int add_entries(struct listing *l)
 				      ? 0
 				      : l->graph->functions[e->function].gprof_total;
 
-		if (!is_shown(l, fmax((double)e->total, rule))) {
+		if (!is_shown(l, fmax((double)e->total, rule), i)) {
 			hidden++;
 			continue;
 		}

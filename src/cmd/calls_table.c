@@ -32,13 +32,36 @@ struct drawing {
 	struct metrics_bound with, alone; /* metrics with all that is called, and without */
 };
 
-void calls_format_site(const struct tree_node *n, char *out, size_t room)
+void calls_format_site(const struct tree_node *n, bool shared, char *out, size_t room)
 {
+	bool line = n->site_file && n->site_line;
+	int size = 0;
+
 	*out = 0;
-	if (n->site_file && n->site_line)
-		snprintf(out, room, "%s:%" PRIu32, text_base_name(n->site_file), n->site_line);
-	else if (n->site != TREE_NO_SITE)
-		snprintf(out, room, "%#" PRIx64, n->site);
+	if (line)
+		size = snprintf(out, room, "%s:%" PRIu32, text_base_name(n->site_file),
+				n->site_line);
+	if (n->site != TREE_NO_SITE && (shared || !line) && (size_t)size < room)
+		snprintf(out + size, room - (size_t)size, line ? " (%#" PRIx64 ")" : "%#" PRIx64,
+			 n->site);
+}
+
+bool calls_share_line(const struct tree_node *a, const struct tree_node *b)
+{
+	return a->function == b->function && a->site_line && a->site_line == b->site_line &&
+	       a->site != b->site && a->site_file && b->site_file &&
+	       !strcmp(a->site_file, b->site_file);
+}
+
+/* Another line of the same parent would look the same. */
+static bool shares_line(const struct tree *t, uint32_t node)
+{
+	const struct tree_node *n = &t->nodes[node], *parent = &t->nodes[n->parent];
+
+	for (uint32_t i = 0; n->site_line && i < parent->child_count; i++)
+		if (calls_share_line(n, &t->nodes[t->children[parent->first_child + i]]))
+			return true;
+	return false;
 }
 
 char *calls_group_name(const struct tree *t, uint32_t node)
@@ -157,7 +180,8 @@ static int set_function(struct drawing *d, uint32_t node, const struct stack_fun
 	char id[IMAGE_ID_TEXT_MAX], site[600];
 	int err;
 
-	calls_format_site(&d->view->tree->nodes[node], site, sizeof(site));
+	calls_format_site(&d->view->tree->nodes[node], shares_line(d->view->tree, node), site,
+			  sizeof(site));
 	err = table_set_name(d->table, d->function, f->name, strlen(f->name));
 	table_set_count(d->table, d->inlined, f->inlined);
 	if (!err && *site)

@@ -20,6 +20,7 @@ struct calls_view {
 	bool callers;	/* the tree was turned round */
 	double prune;	/* percent of all stacks, selected or not: what has less is not shown */
 	uint64_t depth; /* levels that are shown; 0: all */
+	uint64_t limit; /* of each node's children so many are shown; 0: all */
 	struct metrics metrics;
 	double hot; /* percent of the caller that the next step of the hot path has; 0: show all */
 };
@@ -46,8 +47,13 @@ uint32_t calls_count_shown(const struct calls_view *v, uint32_t node, uint64_t d
 /* The stacks of the first event that have one of the functions, each once. 0 or -ENOMEM. */
 int calls_count_through(const struct tree *t, const bool *functions, uint64_t *ret);
 double calls_share(const struct tree *t, size_t event, uint64_t stacks);
-/* "app.c:12", or "0x1234"; "" when not known. */
-void calls_format_site(const struct tree_node *n, char *out, size_t room);
+/*
+ * "app.c:12", or "0x1234"; "" when not known. shared: others are of the same line, so that the
+ * address is told too, as in "app.c:12 (0x1234)".
+ */
+void calls_format_site(const struct tree_node *n, bool shared, char *out, size_t room);
+/* Two calls of one function, from the same line, but from different places of it. */
+bool calls_share_line(const struct tree_node *a, const struct tree_node *b);
 /* Names a group's subject, as prof does. To be freed; NULL when out of memory. */
 char *calls_group_name(const struct tree *t, uint32_t node);
 
@@ -71,6 +77,7 @@ struct calls_function {
 	const struct tree_neighbors *neighbors;
 	const bool *functions; /* those that are meant: of one name */
 	double prune;
+	uint64_t limit; /* of callers, and of callees; 0: none */
 	const struct metrics *metrics;
 };
 /* h is told of metrics. */
@@ -82,6 +89,7 @@ int calls_function_json(const struct calls_function *f, struct report_header *h,
 struct calls_gprof {
 	const struct call_graph *graph;
 	double prune;
+	uint64_t limit; /* of entries, and of the callers and callees of each; 0: none */
 	const struct metrics *metrics;
 };
 int calls_gprof_table(const struct calls_gprof *g, struct report_header *h, struct table **ret,

@@ -86,15 +86,28 @@ static uint32_t hot_child(const struct calls_view *v, uint32_t node)
 	return measure(v, child) ? child : UINT32_MAX;
 }
 
-static bool is_shown(const struct calls_view *v, uint32_t parent, uint32_t node, uint64_t depth)
+/* rank: of the child among those of its parent, which stand by what is measured. */
+static bool is_shown(const struct calls_view *v, uint32_t parent, uint32_t rank, uint64_t depth)
 {
+	uint32_t node = v->tree->children[v->tree->nodes[parent].first_child + rank];
 	uint64_t stacks = measure(v, node);
 
-	if (v->depth && depth > v->depth)
+	if ((v->depth && depth > v->depth) || (v->limit && rank >= v->limit))
 		return false;
 	if (v->hot > 0)
 		return hot_child(v, parent) == node;
 	return stacks && calls_share(v->tree, 0, stacks) >= v->prune;
+}
+
+/* Of any event; what is but the way back of a recursion that was folded has none. */
+static bool has_stacks(const struct calls_view *v, uint32_t node)
+{
+	const uint64_t *counts = v->by_self ? v->tree->self : v->tree->total;
+
+	for (size_t e = 0; e < v->tree->event_count; e++)
+		if (counts[node * v->tree->event_count + e])
+			return true;
+	return false;
 }
 
 uint32_t calls_count_shown(const struct calls_view *v, uint32_t node, uint64_t depth,
@@ -107,9 +120,9 @@ uint32_t calls_count_shown(const struct calls_view *v, uint32_t node, uint64_t d
 	for (uint32_t i = 0; i < n->child_count; i++) {
 		uint32_t child = v->tree->children[n->first_child + i];
 
-		if (is_shown(v, node, child, depth + 1)) {
+		if (is_shown(v, node, i, depth + 1)) {
 			shown++;
-		} else if (!v->by_self || measure(v, child)) {
+		} else if (has_stacks(v, child)) {
 			rest.nodes++;
 			rest.stacks = num_add_sat(rest.stacks, measure(v, child));
 		}
@@ -136,10 +149,10 @@ static int step(struct walk *w)
 	struct calls_rest rest;
 
 	while (at->next < n->child_count) {
-		uint32_t child = w->view->tree->children[n->first_child + at->next++];
+		uint32_t rank = at->next++;
 
-		if (is_shown(w->view, at->node, child, w->depth))
-			return push(w, child);
+		if (is_shown(w->view, at->node, rank, w->depth))
+			return push(w, w->view->tree->children[n->first_child + rank]);
 	}
 	w->depth--;
 	calls_count_shown(w->view, at->node, w->depth, &rest);

@@ -112,6 +112,11 @@ refuse "no such function" 1 "no stack has 'nope'" -i a.db nope
 refuse "several functions" 1 "'o' may be any of 2 functions: 'one', 'two'|may be any of" -i a.db o
 refuse "two functions" 2 'one function' -i a.db one two
 refuse "--gprof of one function" 2 'gprof' -i a.db --gprof one
+refuse "bad limit" 2 "'0'" -i a.db -n 0
+refuse "a page of one function" 2 'html.*--function' -i a.db --html x.html one
+refuse "a page and JSON" 2 'one of --html, --json and --csv' -i a.db --html x.html --json
+refuse "a habit" 2 'unknown option --bottom-up: --callers ' -i a.db --bottom-up
+refuse "a habit with a value" 2 'unknown option --no-children: total%' -i a.db --no-children=1
 refuse "no such event" 1 'there are: .*cycles' -i a.db --event nope
 printf 'epoch\t1\t2\nsample\t1\t01\t/x\tcycles\t1000\t16\t4\tcomm=x\n' | "$mkdb" flat.db m1
 refuse "no stacks" 1 'there are no stacks' -i flat.db
@@ -138,6 +143,20 @@ check_match "shows an inlined callee" out 'callee +small'
 check_status "calls FUNCTION --csv" 0 "$culprit" calls -i a.db --csv two
 check_match "is CSV" out '^15,.*,15,total,two'
 
+# Only the heaviest, and the rest accounted for, in every view.
+check_status "calls --limit" 0 "$culprit" calls -i a.db --json --no-inlined -n 1
+check "has the heaviest of each line" python 'assert text(rows) == ["main(one(leaf))"], text(rows)
+assert rows[0]["more"]["stacks"] == 17 and rows[0]["children"][0]["more"] == {"nodes": 2, "stacks": 23}, rows
+assert sum(n["self"] + n.get("more", {}).get("stacks", 0) for d, n in walk(rows)) + j["more"]["stacks"] == 100'
+check_status "calls --callers --limit" 0 "$culprit" calls -i a.db --callers --json --no-inlined --merge --limit 2
+check "has the heaviest functions" python 'assert [r["function"] for r in rows] == ["leaf", "one"] and j["more"] == {"nodes": 1, "stacks": 4}, rows'
+check_status "calls FUNCTION --limit" 0 "$culprit" calls -i a.db --json --no-inlined -n 1 leaf
+check "has the heaviest caller" python 'assert [(r["role"], r.get("function"), r.get("more"), r["stacks"]) for r in rows] == [
+    ("caller", None, 2, 35), ("caller", "one", None, 53), ("total", "leaf", None, 88), ("self", "leaf", None, 88)], rows'
+check_status "calls --gprof --limit" 0 "$culprit" calls -i a.db --gprof -n 2
+check "has the first entries" test "$(grep -c '^\[' out)" = 2
+check_match "and says how many more" out '… [0-9]+ more functions'
+
 # gprof: leaf is called by one many times, by two seldom; the stacks know better.
 {
 	printf 'epoch\t1700000000\t1700000060\n'
@@ -159,6 +178,7 @@ check_status "calls --gprof" 0 "$culprit" calls -i gprof.db --gprof
 check_match "has the truth and gprof's rule of a caller" out '^ +90 +0 +90 +0.10  1/1000 +two \[[0-9]\]$'
 check_match "and of the other" out '^ +10 +0 +10 +99.90  999/1000 +one \[[0-9]\]$'
 check_match "has the function itself" out '^\[[0-9]\] +100.00 +100 +0 +100 +100.00  1000 +leaf \[[0-9]\]$'
+check "enough calls were seen" bash -c '! grep rough out'
 check_status "calls --gprof --json" 0 "$culprit" calls -i gprof.db --gprof --json
 check "has the same" python 'f = {r["function"]: r for r in rows}
 assert [(c["function"], c["total"], round(c["gprof"], 6), c["calls"]) for c in f["leaf"]["callers"]] == [("one", 10, 99.9, 999), ("two", 90, 0.1, 1)], f["leaf"]
@@ -177,6 +197,45 @@ check_match "shows a cycle" out '<cycle 1 as a whole>'
 } | "$mkdb" two.db m1
 check_status "two periods" 0 "$culprit" calls -i two.db --epoch all --json
 check "are weighed" python 'assert rows[0]["total"] == 60 and len(rows) == 1, rows'
+
+# Two calls on one line are told apart by their addresses, in a tree and round a function; other lines are not.
+cat >line.c <<'C'
+volatile int x;
+__attribute__((noinline)) void leaf(void) { x++; }
+__attribute__((noinline)) void pair(void) { leaf(); x++; leaf(); x++; }
+int main(void) { pair(); return 0; }
+C
+check "compile" cc -g -O1 -Wl,--build-id -o line line.c
+mapfile -t line_calls < <(objdump -d line | awk '/<pair>:/ { on = 1 } /^$/ { on = 0 } on && /call.*<leaf>/ { print substr($1, 1, length($1) - 1) }')
+line_id=$(readelf -n line | sed -n 's/.*Build ID: //p')
+{
+	printf 'epoch\t1700000000\t1700000060\n'
+	for i in 0 1; do frame "pair.$i" $((0x${line_calls[i]} + 4)) "$line_id" "$PWD/line"; done
+	frame line.leaf $((0x$(nm line | sed -n 's/ T leaf$//p'))) "$line_id" "$PWD/line"
+	frame line.main $((0x$(objdump -d line | awk '/call.*<pair>/ { print substr($1, 1, length($1) - 1) }') + 4)) "$line_id" "$PWD/line"
+	stack cycles 1000 3 comm=line line.main pair.0 line.leaf
+	stack cycles 1000 2 comm=line line.main pair.1 line.leaf
+} | "$mkdb" line.db m1 || fail "mkdb"
+sites() { printf 'line.c:3 (%#x)\n' $((0x${line_calls[0]} + 4)) $((0x${line_calls[1]} + 4)); }
+sites >wanted
+check_status "calls of one line" 0 "$culprit" calls -i line.db
+check "have their addresses" diff <(grep -o 'line.c:3.*[^ ]  ' out | sed 's/  .*//') wanted
+check "others have not" grep -q 'line.c:4  ' out
+check_status "its callers" 0 "$culprit" calls -i line.db leaf
+check "have them too" diff <(grep -o 'line.c:3 ([^)]*)' out | sort) <(sort wanted)
+check_status "merged" 0 "$culprit" calls -i line.db --merge
+check "they are one, of no address" bash -c '! grep "(0x" out'
+
+# What a fold leaves without stacks is no line.
+{
+	printf 'epoch\t1700000000\t1700000060\n'
+	frame leaf "$leaf"
+	frame one.1 "${one_calls[0]}"
+	frame two.1 $((two + 4))
+	stack cycles 1000 4 comm=app one.1 two.1 one.1 leaf
+} | "$mkdb" fold.db m1 || fail "mkdb"
+check_status "a folded way back" 0 "$culprit" calls -i fold.db --fold --no-inlined
+check "is no line" bash -c 'grep -q "one (recursive)" out && ! grep -q "more, 0.00%" out'
 
 # Names that bite, and a terminal that is narrow.
 {

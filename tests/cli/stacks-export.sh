@@ -131,7 +131,8 @@ if [ -x "${CHROMIUM:-/usr/bin/chromium}" ] && [ -d "$browser/node_modules/speeds
 	sed -n '/^not ok/,/^ok/p' browser.out | sed 's/^/# /'
 	check_status "calls --html" 0 "$culprit" calls -i a.db --html calls.html \
 		--metric 'ratio = samples(cache-misses) / samples(cpu-clock)' --metric 'none = cpu-clock / (cpu-clock - cpu-clock)'
-	node "$browser/calls.mjs" calls.html >browser.out 2>&1
+	check_status "calls --html --callers" 0 "$culprit" calls -i a.db --html callers.html --callers
+	node "$browser/calls.mjs" calls.html callers.html >browser.out 2>&1
 	status=$?
 	check "is a page that a browser shows" test $status = 0
 	sed -n '/^not ok/,/^ok/p' browser.out | sed 's/^/# /'
