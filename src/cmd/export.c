@@ -109,8 +109,9 @@ int export_open(struct export_source *s, struct report_options *report, enum que
 }
 
 /* No form that is exported has a place for it. */
-static void tell_damage(const struct query *q)
+static void tell_damage(const struct query *q, const struct image_finder *f)
 {
+	uint64_t kept = f ? image_finder_counts(f).damaged : 0;
 	char text[2048];
 
 	for (size_t i = 0; i < q->damage_count && i < QUERY_DAMAGES_MAX; i++) {
@@ -120,12 +121,14 @@ static void tell_damage(const struct query *q)
 	if (q->damage_count > QUERY_DAMAGES_MAX)
 		fprintf(stderr, "culprit: damaged: %zu more places (see: culprit db verify)\n",
 			q->damage_count - QUERY_DAMAGES_MAX);
+	if (kept)
+		fprintf(stderr, "culprit: " REPORT_KEPT_DAMAGED "\n", (unsigned long long)kept);
 }
 
 void export_close(struct export_source *s)
 {
 	if (s->query)
-		tell_damage(s->query);
+		tell_damage(s->query, s->finder);
 	query_free(s->query);
 	image_finder_free(s->finder);
 	db_reader_free(s->reader);

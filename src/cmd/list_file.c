@@ -74,6 +74,10 @@ static int find_rows(struct listing_of_file *f, const char *name, struct diag *d
 		if (row->file && (whole ? !strcmp(row->file, name) : is_meant(row->file, name)))
 			f->rows[f->row_count++] = row;
 	}
+	if (!f->row_count && f->rank->images_without_lines)
+		return diag_fail(diag, ENOENT,
+				 "no samples in '%s'; %zu images have no lines, one because: %s",
+				 name, f->rank->images_without_lines, f->rank->lines_reason.text);
 	if (!f->row_count)
 		return diag_fail(diag, ENOENT,
 				 "no samples in '%s' in these epochs and this selection (see: "

@@ -319,16 +319,12 @@ void report_nothing_matches(struct report_header *h)
 			      "there is)");
 }
 
-static void describe_finder(struct report_header *h, const struct image_finder *f)
+void report_describe_finder(struct report_header *h, const struct image_finder *f)
 {
 	struct image_finder_counts c = image_finder_counts(f);
 
 	if (c.damaged)
-		report_header_note(h,
-				   "%llu times kept symbols, lines or code of an image could not "
-				   "be read, and were made anew or left out (see: culprit db "
-				   "verify)",
-				   (unsigned long long)c.damaged);
+		report_header_note(h, REPORT_KEPT_DAMAGED, (unsigned long long)c.damaged);
 }
 
 int report_describe(struct report_header *h, struct db_reader *reader, const struct query *q,
@@ -343,7 +339,7 @@ int report_describe(struct report_header *h, struct db_reader *reader, const str
 	if (!r)
 		r = report_describe_query(h, q);
 	if (!r)
-		describe_finder(h, finder);
+		report_describe_finder(h, finder);
 	return r;
 }
 

@@ -75,6 +75,11 @@ int report_describe(struct report_header *h, struct db_reader *reader, const str
 int report_describe_epochs(struct report_header *h, const struct db_epoch *const *epochs,
 			   size_t count);
 int report_describe_query(struct report_header *h, const struct query *q);
+/* How often what the database keeps of images was damaged. */
+#define REPORT_KEPT_DAMAGED                                                                    \
+	"%llu times kept symbols, lines or code of an image could not be read, and were made " \
+	"anew or left out (see: culprit db verify)"
+void report_describe_finder(struct report_header *h, const struct image_finder *f);
 /* Says so, and where to look. */
 void report_nothing_matches(struct report_header *h);
 /* Idle time, and what the ranking could not find. idle: as in its options. */

@@ -414,6 +414,8 @@ static void describe_faults(const struct sets *s, struct report_header *h)
 			report_header_note(h, "set %zu: no code of %zu images, first: %s", i + 1,
 					   k->images_without_graphs, k->graphs_reason.text);
 	}
+	for (const struct sets_finder *f = s->finders; f; f = f->next)
+		report_describe_finder(h, f->finder);
 }
 
 int sets_describe(const struct sets *s, bool idle, struct report_header *h)

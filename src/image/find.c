@@ -234,7 +234,8 @@ static bool is_file_kind(const struct image_id *id)
 static int find_symbols(struct image_finder *f, struct found_image *im, struct diag *diag)
 {
 	struct image_symbols *cached = NULL, *better = NULL;
-	int err = finder_load_symbols(f, &im->id, &cached);
+	struct diag why = {""};
+	int err = finder_load_symbols(f, &im->id, &cached), cache_err = err;
 	if (!err && finder_is_told(cached)) {
 		if (symbols_anew(f, im, &better, NULL) == 0)
 			finder_save_symbols(f, &im->id, better);
@@ -246,12 +247,12 @@ static int find_symbols(struct image_finder *f, struct found_image *im, struct d
 		if (debug_fd >= 0 && symbols_from_files(f, im, &better, NULL) == 0)
 			finder_save_symbols(f, &im->id, better);
 	} else if (err < 0) {
-		err = symbols_anew(f, im, &cached, diag);
+		err = symbols_anew(f, im, &cached, &why);
 		if (!err)
 			finder_save_symbols(f, &im->id, cached);
 	}
 	if (err < 0)
-		return err;
+		return finder_fail(diag, err, &why, cache_err, "symbols are");
 	im->symbols = better ? better : cached;
 	if (better)
 		image_symbols_free(cached);
@@ -370,6 +371,6 @@ int image_find_code(struct image_finder *f, const struct image_id *id, const cha
 	if (err < 0 && code_from_cache(f, im, address, size, ret_data, ret_size) == 0)
 		return 0;
 	if (err < 0 && !kernel)
-		return diag_fail(diag, -err, "%s", file_why.text);
+		return finder_fail(diag, err, &file_why, im->code_error, "code is");
 	return err;
 }

@@ -23,6 +23,14 @@ static int load_blob(struct image_finder *f, const struct image_id *id, const ch
 	return err;
 }
 
+int finder_fail(struct diag *diag, int err, const struct diag *why, int cache_err, const char *kept)
+{
+	if (cache_err != -EBADMSG && cache_err != -EFBIG)
+		return diag_fail(diag, -err, "%s", why->text);
+	return diag_fail(diag, -err, "the kept %s damaged (see: culprit db verify); %s", kept,
+			 why->text);
+}
+
 int finder_load_blob(struct image_finder *f, const struct image_id *id, const char *kind,
 		     size_t max_bytes, void **ret_data, size_t *ret_size)
 {
@@ -92,10 +100,12 @@ void finder_load_code(struct image_finder *f, struct found_image *im, bool own_o
 		return;
 	im->code_tried = true;
 	/* Code and, for each piece, its place. */
-	if (load_blob(f, &im->id, "code", own_only, 4 * (size_t)CODE_CACHE_MAX_BYTES, &data,
-		      &size) < 0)
+	im->code_error = load_blob(f, &im->id, "code", own_only, 4 * (size_t)CODE_CACHE_MAX_BYTES,
+				   &data, &size);
+	if (im->code_error < 0)
 		return;
-	if (code_cache_load(&im->code, data, size) < 0) {
+	im->code_error = code_cache_load(&im->code, data, size);
+	if (im->code_error < 0) {
 		f->counts.damaged++;
 		code_cache_free(&im->code);
 	}

@@ -272,8 +272,10 @@ int image_find_lines(struct image_finder *f, const struct image_id *id, const ch
 		err = image_find_symbols(f, id, path, &symbols, NULL);
 		return image_script_lines(path, err ? NULL : symbols, addresses, count, ret);
 	}
-	err = lines_from_files(f, im, addresses, count, ret, diag);
-	if (err < 0 && err != -ENOMEM && lines_told(f, id, addresses, count, ret) == 0)
+	struct diag why = {""};
+	err = lines_from_files(f, im, addresses, count, ret, &why);
+	if (err == 0)
 		return 0;
-	return err;
+	int told_err = err == -ENOMEM ? err : lines_told(f, id, addresses, count, ret);
+	return told_err == 0 ? 0 : finder_fail(diag, err, &why, told_err, "lines are");
 }

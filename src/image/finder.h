@@ -37,6 +37,7 @@ struct found_image {
 	int symbols_error;
 	struct diag symbols_why;
 	bool code_tried; /* the cache */
+	int code_error;	 /* of the cache */
 	struct code_cache code;
 	bool kept, code_changed;
 	int keep_error;
@@ -92,6 +93,10 @@ int finder_load_symbols(struct image_finder *f, const struct image_id *id,
 void finder_save_symbols(struct image_finder *f, const struct image_id *id,
 			 const struct image_symbols *s);
 bool finder_has_symbols(struct image_finder *f, const struct image_id *id);
+/* Fails with err, for the reason why; before it stands that what the cache has is damaged, if
+ * cache_err says so (kept: "symbols are"). */
+int finder_fail(struct diag *diag, int err, const struct diag *why, int cache_err,
+		const char *kept);
 void finder_load_code(struct image_finder *f, struct found_image *im, bool own_only);
 int finder_save_code(struct image_finder *f, struct found_image *im);
 int finder_load_blob(struct image_finder *f, const struct image_id *id, const char *kind,

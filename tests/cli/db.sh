@@ -67,4 +67,26 @@ check_match "is told from it" out '^0 epochs, .*: 0 damaged'
 rm begun/m1/meta
 check_status "by what says its version" 1 "$culprit" db verify begun
 check_status 'verify takes no second one' 2 "$culprit" db verify a b
+
+# What the database keeps of files that are not here: that it is damaged, and not the files, is why
+# there are no names.
+python3 "$root/tests/cli/foreign.py" mapped mapped.pb
+for _ in 1 2; do "$culprit" import mapped.pb -o told.db 2>/dev/null || fail "import"; done
+check_status "names of files that are not here" 0 "$culprit" list work -i told.db
+for blob in told.db/*/images/*; do
+	printf '\377' | dd of="$blob" bs=1 seek=20 conv=notrunc status=none
+done
+for what in "list work" "cfg work" "calc work" "list --file work.c"; do
+	# shellcheck disable=SC2086
+	check_status "that are damaged: $what" 1 "$culprit" $what -i told.db
+	check_match "says so" err 'one because: the kept (symbols|lines) are damaged \(see: culprit db verify\)'
+done
+epoch=$(basename "$(dirname "$(find told.db -name 'base-*' -o -name 'seg-*' | head -1)")")
+for what in prof calls stalls "stats --each --epoch all" "diff $epoch last"; do
+	# shellcheck disable=SC2086
+	"$culprit" $what -i told.db >out 2>err
+	check_match "$what notes it" out '[0-9]+ times kept symbols, lines or code of an image could not be read'
+done
+check_status "an export" 0 "$culprit" export -i told.db --folded -
+check_match "tells it" err '^culprit: [0-9]+ times kept symbols, lines or code'
 tap_end
