@@ -353,8 +353,8 @@ void report_describe_rank(struct report_header *h, const struct query *q, const 
 	if (q->event_count && !k->totals[0] && !h->idle)
 		report_header_note(h,
 				   "there are no samples of %s: record for longer, or sample "
-				   "more often (-F)",
-				   q->events[0].label);
+				   "more often (-F HZ, or -e %s:PERIOD)",
+				   q->events[0].label, q->events[0].name);
 	if (q->event_count && !k->ranked[0] && k->totals[0])
 		report_nothing_matches(h);
 	else if (q->event_count && k->ranked[0] < k->totals[0])

@@ -35,9 +35,16 @@ static int add_event(struct sampling_options *o, const char *text, struct diag *
 	if (o->event_count == EVENTS_MAX)
 		return diag_fail(diag, E2BIG, "more than %d events", EVENTS_MAX);
 	r = event_parse(text, &o->events[o->event_count], diag);
-	if (!r)
-		o->event_count++;
-	return r;
+	if (r)
+		return r;
+	o->event_count++;
+	/* Under one name each of its samples would count for as much as that of one event. */
+	for (size_t i = 0; i + 1 < o->event_count; i++)
+		if (!strcmp(o->events[i].name, o->events[o->event_count - 1].name) &&
+		    o->events[i].period == o->events[o->event_count - 1].period)
+			return diag_fail(diag, EINVAL, "event '%s' is named twice; leave one out",
+					 text);
+	return 0;
 }
 
 /* "-e a,b" as well as "-e a -e b"; a comma between slashes belongs to pmu/terms/. */

@@ -192,6 +192,29 @@ static int check_kind(struct event *e, struct diag *diag)
 	return 0;
 }
 
+/*
+ * As it was written, with its modifiers. But reports know a clock by its usual name, and what it
+ * counts adds up with that of other recordings only under the same: PERF_COUNT_SW_CPU_CLOCK and
+ * software/config=0/ are cpu-clock.
+ */
+static char *make_name(const struct event *e, const char *bare, const char *shown)
+{
+	const char *modifiers = shown + strlen(bare), *usual = NULL;
+	char *name;
+
+	if (e->attr.type == PERF_TYPE_HARDWARE && e->attr.config == PERF_COUNT_HW_CPU_CYCLES &&
+	    strcmp(bare, "cpu-cycles") != 0)
+		usual = "cycles";
+	else if (event_is_clock(e))
+		usual = e->attr.config == PERF_COUNT_SW_CPU_CLOCK ? "cpu-clock" : "task-clock";
+	if (!usual || strcmp(bare, usual) == 0)
+		return strdup(shown);
+	if (asprintf(&name, "%s%s%s", usual, *modifiers && *modifiers != ':' ? ":" : "",
+		     modifiers) < 0)
+		return NULL;
+	return name;
+}
+
 int event_name_parse(const char *root, const char *text, struct event *ret, struct diag *diag)
 {
 	struct event e = {.attr = {.size = sizeof(e.attr)}};
@@ -200,6 +223,11 @@ int event_name_parse(const char *root, const char *text, struct event *ret, stru
 
 	if (!text[0])
 		return diag_fail(diag, EINVAL, "the event has no name");
+	if (text[0] == '{')
+		return diag_fail(diag, EINVAL,
+				 "event '%s': there are no groups; leave out the braces, and each "
+				 "event is counted for itself",
+				 text);
 	if (snprintf(name, sizeof(name), "%s", text) >= (int)sizeof(name))
 		return diag_fail(diag, EINVAL, "the event is longer than %d bytes", TEXT_BYTES - 1);
 	r = cut_period(name, &e.period, diag);
@@ -211,10 +239,8 @@ int event_name_parse(const char *root, const char *text, struct event *ret, stru
 		r = diag_fail(diag, EINVAL, "event '%s' has no name", text);
 	if (!r)
 		r = look_up(root, name, &e, diag);
-	if (!r && !e.name) {
-		e.name = shown;
-		shown = NULL;
-	}
+	if (!r && !e.name && !(e.name = make_name(&e, name, shown)))
+		r = -ENOMEM;
 	if (!r)
 		r = check_kind(&e, diag);
 	free(shown);

@@ -24,6 +24,14 @@ print(found)
 assert 20000 / 113 - 4 <= found <= 20000 / 87 + 4, p.top()
 '
 
+record spelt -e software/config=0/u@1M -- "$programs/deeds" 20000 0 0
+check "a clock is known by its usual name, however it is spelt" \
+	sh -c '"$1" prof -i spelt.db | grep -q "^cpu-clock:u: [0-9]* samples, one every 1 ms of a CPU"' - "$culprit"
+check_refused "an event twice" 2 "event 'CPU-CLOCK' is named twice" "$culprit" record -e cpu-clock -e CPU-CLOCK -- true
+check_refused "a group" 2 'there are no groups; leave out the braces' "$culprit" record -e '{cpu-clock,faults}' -- true
+record both -e cpu-clock:1M,cpu-clock:2M -- "$programs/deeds" 20000 0 0
+check "one event with two periods is two" sh -c '"$1" prof -i both.db | grep -c "^cpu-clock:[12]000000: " | grep -qx 2' - "$culprit"
+
 # The name of a system call that the program makes just so often, and nothing else does.
 tracefs=$(awk '$3 == "tracefs" { print $2; exit }' /proc/mounts)
 if [ -z "$tracefs" ]; then

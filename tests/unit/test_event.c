@@ -110,6 +110,15 @@ static void test_listing(void **state)
 	assert_true(count > 50);
 }
 
+/* What is counted goes by one name, however it was asked for. */
+static void check_name(const char *text, const char *name)
+{
+	struct event e = must_parse(PLAIN, text);
+
+	assert_string_equal(e.name, name);
+	event_free(&e);
+}
+
 static void test_modifiers(void **state)
 {
 	struct event e = must_parse(PLAIN, "cycles:upp:100003");
@@ -131,6 +140,13 @@ static void test_modifiers(void **state)
 	e = must_parse(PLAIN, "cycles:p");
 	assert_true(e.user && e.kernel && e.attr.precise_ip == 1);
 	event_free(&e);
+	check_name("PERF_COUNT_SW_CPU_CLOCK", "cpu-clock");
+	check_name("perf::TASK-CLOCK:u:2M", "task-clock:u");
+	check_name("CPU-CLOCK", "cpu-clock");
+	check_name("PERF_COUNT_HW_CPU_CYCLES:k", "cycles:k");
+	check_name("cpu-cycles:u", "cpu-cycles:u");
+	check_name("faults", "faults");
+	check_error(PLAIN, "{cycles", EINVAL, "no groups");
 	check_error(PLAIN, "cycles:pppp", EINVAL, "ppp");
 	check_error(PLAIN, "cycles:h", EINVAL, "hypervisor");
 	check_error(PLAIN, "cycles:x", EINVAL, "no modifier");
