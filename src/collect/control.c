@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #define CLIENT_PATIENCE_NS 5000000000ull
+#define LISTENER_MS	   1000 /* for one that listens already to take a connection */
 
 struct client {
 	int fd;
@@ -39,12 +40,18 @@ static int address_of(const char *path, struct sockaddr_un *ret, struct diag *di
 	return 0;
 }
 
-static int connect_to(const struct sockaddr_un *address)
+/* Each wait for the other side takes at most so long; also for one that takes no connections, whose
+ * queue of them is full. */
+static int connect_to(const struct sockaddr_un *address, int timeout_ms)
 {
+	const struct timeval wait = {.tv_sec = timeout_ms / 1000,
+				     .tv_usec = timeout_ms % 1000 * 1000};
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0), err;
 
 	if (fd < 0)
 		return -errno;
+	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &wait, sizeof(wait));
+	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof(wait));
 	if (connect(fd, (const struct sockaddr *)address, sizeof(*address)) == 0)
 		return fd;
 	err = errno;
@@ -54,15 +61,15 @@ static int connect_to(const struct sockaddr_un *address)
 
 static int listen_at(const struct sockaddr_un *address, struct diag *diag)
 {
-	int fd, old = connect_to(address);
+	int fd, old = connect_to(address, LISTENER_MS);
 	struct stat st;
 	mode_t mask;
 
-	if (old >= 0) {
+	if (old >= 0)
 		close(old);
+	if (old >= 0 || old == -EAGAIN)
 		return diag_fail(diag, EADDRINUSE, "a daemon is already listening at %s",
 				 address->sun_path);
-	}
 	/* Any other kind of file refuses connections too, but is not ours to remove. */
 	if (old == -ECONNREFUSED && lstat(address->sun_path, &st) == 0 && S_ISSOCK(st.st_mode))
 		unlink(address->sun_path);
@@ -212,6 +219,8 @@ static int explain_connect(int err, const char *path, struct diag *diag)
 		return diag_fail(diag, EACCES,
 				 "not allowed to use %s; be a member of the group that owns it",
 				 path);
+	if (err == -EAGAIN)
+		return diag_fail(diag, EPIPE, "the daemon at %s did not answer", path);
 	return diag_fail(diag, -err, "cannot connect to %s: %s", path, strerror(-err));
 }
 
@@ -219,17 +228,15 @@ int control_ask(const char *path, const char *request, int timeout_ms, char **re
 		struct diag *diag)
 {
 	struct sockaddr_un address;
-	struct timeval wait = {.tv_sec = timeout_ms / 1000, .tv_usec = timeout_ms % 1000 * 1000};
 	char *answer = NULL;
 	ssize_t n = 0, total = 0;
 	int fd, r = address_of(path, &address, diag);
 
 	if (r)
 		return r;
-	fd = connect_to(&address);
+	fd = connect_to(&address, timeout_ms);
 	if (fd < 0)
 		return explain_connect(fd, path, diag);
-	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof(wait));
 	answer = malloc(CONTROL_ANSWER_MAX + 1);
 	if (!answer) {
 		close(fd);

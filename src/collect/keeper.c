@@ -50,6 +50,7 @@ struct job {
 struct keeper {
 	char *db_path, *machine;
 	struct intern *asked; /* images, so that each is asked for once */
+	int held_end;	      /* descriptors of code made at run time are below it; 0: none yet */
 	pthread_t thread;
 	bool threaded, stop;
 	uint64_t end_ns; /* when it stops, whatever is queued still */
@@ -430,18 +431,22 @@ static void name_map(pid_t pid, char *ret, size_t room)
 	snprintf(ret, room, "/tmp/perf-%d.map", (int)procfs_inner_pid(pid));
 }
 
-/* Descriptors are handed out from the lowest, so this bounds how many are kept. */
-static int keep_open(int fd)
+/* Descriptors are handed out from the lowest, so this bounds how many are kept beside those of the
+ * events, which on a large machine are thousands and were open before the first of these. */
+static int keep_open(struct keeper *k, int fd)
 {
-	if (fd >= HELD_FD_MAX) {
-		close(fd);
+	if (fd < 0)
 		return 0;
-	}
-	return fd < 0 ? 0 : fd + 1;
+	if (!k->held_end)
+		k->held_end = fd + HELD_FD_MAX;
+	if (fd < k->held_end)
+		return fd + 1;
+	close(fd);
+	return 0;
 }
 
 /* While the process lives: what only it can see is gone with it. */
-static void hold_jit(struct process *life)
+static void hold_jit(struct keeper *k, struct process *life)
 {
 	uint64_t now_ns = clock_monotonic_ns();
 	char path[64];
@@ -454,9 +459,9 @@ static void hold_jit(struct process *life)
 	life->jit_next_ns = now_ns + life->jit_wait_ns;
 	name_map(life->pid, path, sizeof(path));
 	if (!life->map_fd)
-		life->map_fd = keep_open(open_of_process(life->pid, path));
+		life->map_fd = keep_open(k, open_of_process(life->pid, path));
 	if (!life->dump_fd && life->jitdump)
-		life->dump_fd = keep_open(open_of_process(life->pid, life->jitdump));
+		life->dump_fd = keep_open(k, open_of_process(life->pid, life->jitdump));
 }
 
 /* NULL: there is nothing to keep, or no room, or it was asked for. */
@@ -497,7 +502,7 @@ void keeper_want_image(struct keeper *k, const struct image_id *id, const char *
 	struct job *job;
 
 	if (id->kind == IMAGE_JIT)
-		hold_jit(life);
+		hold_jit(k, life);
 	job = new_image_job(k, id, path);
 	if (!job)
 		return;

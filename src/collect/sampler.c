@@ -18,8 +18,9 @@
 
 #define SCOPE_MAX 65536
 
-/* libbpf explains a failure in many lines; the last warning is the one that says why. */
-static char libbpf_said[256];
+/* libbpf explains a failure in many lines; the last warning is the one that says why. Of a thread:
+ * others load the programs that follow samples. */
+static _Thread_local char libbpf_said[256];
 
 static int on_libbpf_print(enum libbpf_print_level level, const char *format, va_list args)
 {
@@ -62,6 +63,8 @@ static void choose_programs(struct sampler *s, const struct sampler_config *conf
 
 static int load_program(struct sampler *s, const struct sampler_config *config, struct diag *diag)
 {
+	/* Numbers need not be dense. */
+	uint32_t cpus = s->cpus.number[s->cpus.count - 1] + 1u;
 	int possible, r;
 
 	libbpf_set_print(on_libbpf_print);
@@ -69,13 +72,15 @@ static int load_program(struct sampler *s, const struct sampler_config *config, 
 	possible = libbpf_num_possible_cpus();
 	if (possible < 0)
 		return diag_fail(diag, -possible, "cannot count the CPUs: %s", strerror(-possible));
+	if ((uint32_t)possible > cpus)
+		cpus = (uint32_t)possible;
 
 	s->bpf = sample_bpf__open();
 	if (!s->bpf)
 		return diag_fail(diag, ENOMEM, "cannot open the sampling program: %s",
 				 strerror(errno));
 	s->bpf->rodata->scoped = config->scoped;
-	bpf_map__set_max_entries(s->bpf->maps.cpus, (uint32_t)possible);
+	bpf_map__set_max_entries(s->bpf->maps.cpus, cpus);
 	bpf_map__set_max_entries(s->bpf->maps.tables, 2 * s->cpus.count);
 	bpf_map__set_max_entries(s->bpf->maps.scope, config->scoped ? SCOPE_MAX : 1);
 	choose_programs(s, config);
@@ -83,7 +88,7 @@ static int load_program(struct sampler *s, const struct sampler_config *config, 
 	if (r)
 		return explain_load_failure(r, diag);
 
-	s->state_bytes = sizeof(struct wire_cpu) * (size_t)possible;
+	s->state_bytes = sizeof(struct wire_cpu) * (size_t)cpus;
 	s->tables_bytes = sizeof(struct wire_table) * 2 * s->cpus.count;
 	return 0;
 }

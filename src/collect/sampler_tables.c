@@ -173,8 +173,9 @@ void sampler_read_counters(const struct sampler *s, struct sampler_counters *ret
 {
 	struct sampler_counters c = {0};
 
-	for (unsigned slot = 0; slot < s->cpus.count; slot++) {
-		const volatile struct wire_cpu *cpu = sampler_cpu(s, slot);
+	/* Also of CPUs without tables, where tracepoints are hit all the same. */
+	for (size_t i = 0; i < s->state_bytes / sizeof(*s->state); i++) {
+		const volatile struct wire_cpu *cpu = &s->state[i];
 
 		c.samples += cpu->samples;
 		c.hits += cpu->hits;

@@ -10,7 +10,9 @@
 #include <errno.h>
 #include <linux/perf_event.h>
 #include <pthread.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "collect/control.h"
@@ -209,6 +211,35 @@ static void test_control(void **state)
 	rmdir(dir);
 }
 
+/* A daemon that hangs takes no connections, and its queue of them is full. */
+static void test_a_daemon_that_hangs(void **state)
+{
+	char dir[] = "/tmp/culprit-test-XXXXXX", *text;
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	int listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0), waiting[8], count = 0;
+	struct control *second;
+	struct diag diag;
+
+	(void)state;
+	assert_non_null(mkdtemp(dir));
+	snprintf(address.sun_path, sizeof(address.sun_path), "%s/control", dir);
+	assert_int_equal(bind(listener, (struct sockaddr *)&address, sizeof(address)), 0);
+	assert_int_equal(listen(listener, 0), 0);
+	do {
+		assert_in_range(count, 0, 7);
+		waiting[count] = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	} while (connect(waiting[count++], (struct sockaddr *)&address, sizeof(address)) == 0);
+	assert_int_equal(errno, EAGAIN);
+	assert_int_equal(control_ask(address.sun_path, "status", 100, &text, &diag), -EPIPE);
+	assert_non_null(strstr(diag.text, "did not answer"));
+	assert_int_equal(control_new(address.sun_path, &second, &diag), -EADDRINUSE);
+	while (count)
+		close(waiting[--count]);
+	close(listener);
+	unlink(address.sun_path);
+	rmdir(dir);
+}
+
 static int setup(void **state)
 {
 	(void)state;
@@ -232,6 +263,7 @@ int main(void)
 		cmocka_unit_test(test_hostile),
 		cmocka_unit_test(test_cpu_lists),
 		cmocka_unit_test(test_control),
+		cmocka_unit_test(test_a_daemon_that_hangs),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

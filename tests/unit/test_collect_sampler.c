@@ -10,6 +10,7 @@
 #include <cmocka.h>
 #include <errno.h>
 #include <linux/perf_event.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/ioctl.h>
 #include <sys/wait.h>
@@ -261,6 +262,33 @@ static void test_missed_cpus(void **state)
 	sampler_free(s);
 }
 
+/* One that came online later has no tables; a tracepoint is hit there all the same. */
+static void test_a_cpu_without_tables_is_counted(void **state)
+{
+	struct sampler *s = start(false, 100000);
+	unsigned last = s->cpus.number[s->cpus.count - 1];
+	struct sampler_counters c;
+	struct diag diag;
+	cpu_set_t one;
+
+	(void)state;
+	CPU_ZERO(&one);
+	CPU_SET(last, &one);
+	if (s->cpus.count < 2 || sched_setaffinity(0, sizeof(one), &one)) {
+		sampler_free(s);
+		skip();
+	}
+	assert_int_equal(sampler_start(s, &diag), 0);
+	s->state[last].slot = WIRE_NO_SLOT;
+	spin_ns(50000000);
+	sampler_stop(s);
+	s->cpus.count--;
+	sampler_read_counters(s, &c);
+	s->cpus.count++;
+	assert_true(c.lost_spill > 0);
+	sampler_free(s);
+}
+
 static int parse_clock(void **state)
 {
 	(void)state;
@@ -285,6 +313,7 @@ int main(void)
 		cmocka_unit_test(test_scope_holds_only_its_processes),
 		cmocka_unit_test(test_event_times),
 		cmocka_unit_test(test_missed_cpus),
+		cmocka_unit_test(test_a_cpu_without_tables_is_counted),
 	};
 
 	return cmocka_run_group_tests(tests, parse_clock, free_clock);

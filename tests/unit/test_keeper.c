@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
 /* An image whose symbols cannot be kept now is not forgotten. */
+#include <fcntl.h>
 #include <ftw.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -9,6 +10,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 #include "collect/keeper.h"
@@ -73,6 +76,41 @@ static void what_was_refused_is_asked_for_again(void **state)
 	assert_int_equal(nftw(dir, remove_one, 8, FTW_DEPTH | FTW_PHYS), 0);
 }
 
+/* On a machine of many CPUs the events' descriptors come first. */
+static void maps_are_held_behind_many_descriptors(void **state)
+{
+	char dir[] = "/tmp/culprit-keeper.XXXXXX", map[64];
+	struct image_id id = {.kind = IMAGE_JIT, .size = 1};
+	struct process life = {.pid = getpid()};
+	struct rlimit before, many;
+	int fds[2048], count = 1;
+	struct keeper *k;
+
+	(void)state;
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+	many = (struct rlimit){.rlim_cur = before.rlim_max, .rlim_max = before.rlim_max};
+	if (before.rlim_max < 4096)
+		skip();
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &many), 0);
+	assert_non_null(mkdtemp(dir));
+	snprintf(map, sizeof(map), "/tmp/perf-%d.map", (int)getpid());
+	fds[0] = open(map, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	for (; fds[count - 1] >= 0 && count < 2048; count++)
+		fds[count] = fcntl(fds[0], F_DUPFD_CLOEXEC, 0);
+	assert_int_equal(count, 2048);
+	k = keeper_new(dir, "machine");
+	assert_non_null(k);
+	keeper_want_image(k, &id, "[jit]", &life, NULL);
+	assert_true(life.map_fd > 2048);
+	close(life.map_fd - 1);
+	keeper_free(k);
+	while (count)
+		close(fds[--count]);
+	setrlimit(RLIMIT_NOFILE, &before);
+	assert_int_equal(unlink(map), 0);
+	assert_int_equal(nftw(dir, remove_one, 8, FTW_DEPTH | FTW_PHYS), 0);
+}
+
 static uint64_t failed_of(struct keeper *k, uint8_t number)
 {
 	struct keeper_counters counters;
@@ -124,6 +162,7 @@ int main(int argc, char **argv)
 	image_worker_dispatch(argc, argv);
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_was_refused_is_asked_for_again),
+		cmocka_unit_test(maps_are_held_behind_many_descriptors),
 		cmocka_unit_test(what_the_disk_could_not_take_is_asked_for_again),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
