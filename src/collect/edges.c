@@ -106,6 +106,7 @@ static int open_kernel(struct edges *e, struct diag *diag)
 		.strips = EDGE_STRIPS_MAX,
 		.micros = bytes / sizeof(struct wire_micro),
 		.ring_bytes = ring_bytes(sampler_cpus(e->config.sampler)),
+		.types = e->config.types,
 	};
 	int r = windows_new(&config, &e->kernel, diag);
 

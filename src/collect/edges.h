@@ -35,6 +35,7 @@ struct edges_config {
 	void *arg;
 	uint32_t memory_bytes; /* of decoded code; 0: the default */
 	double budget_percent; /* of a CPU, for the windows alone */
+	const char *types;     /* as in struct windows_config; for edges_new only */
 };
 
 /* -EOPNOTSUPP and others: the kernel or the processor cannot; in diag why. */

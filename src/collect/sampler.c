@@ -49,6 +49,11 @@ static int explain_load_failure(int err, struct diag *diag)
 			 libbpf_said);
 }
 
+const void *sampler_object(size_t *ret_size)
+{
+	return sample_bpf__elf_bytes(ret_size);
+}
+
 /* Programs that nothing is attached to would cost their verification all the same. */
 static void choose_programs(struct sampler *s, const struct sampler_config *config)
 {
@@ -63,6 +68,7 @@ static void choose_programs(struct sampler *s, const struct sampler_config *conf
 
 static int load_program(struct sampler *s, const struct sampler_config *config, struct diag *diag)
 {
+	LIBBPF_OPTS(bpf_object_open_opts, options, .btf_custom_path = config->types);
 	/* Numbers need not be dense. */
 	uint32_t cpus = s->cpus.number[s->cpus.count - 1] + 1u;
 	int possible, r;
@@ -75,7 +81,7 @@ static int load_program(struct sampler *s, const struct sampler_config *config, 
 	if ((uint32_t)possible > cpus)
 		cpus = (uint32_t)possible;
 
-	s->bpf = sample_bpf__open();
+	s->bpf = sample_bpf__open_opts(&options);
 	if (!s->bpf)
 		return diag_fail(diag, ENOMEM, "cannot open the sampling program: %s",
 				 strerror(errno));

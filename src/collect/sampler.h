@@ -22,7 +22,8 @@ struct sampler_config {
 	size_t event_count;
 	bool scoped; /* only processes added by sampler_scope_add, and their children */
 	bool randomize;
-	uint64_t seed; /* of the periods */
+	uint64_t seed;	   /* of the periods */
+	const char *types; /* kernel_types.h; NULL: all of the kernel's; for sampler_new only */
 };
 
 /*
@@ -32,6 +33,8 @@ struct sampler_config {
  */
 int sampler_new(const struct sampler_config *config, struct sampler **ret, struct diag *diag);
 void sampler_free(struct sampler *s);
+/* What is loaded, as it was compiled: an ELF object of static storage. */
+const void *sampler_object(size_t *ret_size);
 
 /* Forgets what was counted before and starts all events. */
 int sampler_start(struct sampler *s, struct diag *diag);

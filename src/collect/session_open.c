@@ -5,8 +5,10 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "collect/governor.h"
+#include "collect/kernel_types.h"
 #include "collect/session_state.h"
 #include "util/clock.h"
 #include "util/log.h"
@@ -30,6 +32,7 @@ static int open_edges(struct session *s, struct diag *diag)
 		.make_room = session_make_room,
 		.arg = s,
 		.budget_percent = s->config.budget_percent * EDGES_BUDGET_SHARE,
+		.types = s->types,
 	};
 	int r;
 
@@ -70,6 +73,7 @@ static int open_stacks(struct session *s, struct diag *diag)
 		.arg = s,
 		.memory_bytes = s->config.stack_memory,
 		.budget_percent = s->config.budget_percent * STACKS_BUDGET_SHARE,
+		.types = s->types,
 	};
 	int r = s->config.stacks ? stacks_new(&config, &s->stacks, &s->stacks_why) : 0;
 
@@ -92,7 +96,7 @@ static int open_followers(struct session *s, struct diag *diag)
 	return edges.r ? diag_fail(diag, -edges.r, "%s", edges.diag.text) : r;
 }
 
-static int open_collection(struct session *s, struct diag *diag)
+static int open_programs(struct session *s, struct diag *diag)
 {
 	struct sampler_config config = {
 		.events = s->config.events,
@@ -102,6 +106,22 @@ static int open_collection(struct session *s, struct diag *diag)
 		.randomize = !s->config.fixed_periods,
 		.seed = clock_wall_ns(),
 	};
+	char types[KERNEL_TYPES_PATH];
+	int fd = kernel_types_open(NULL, types), r;
+
+	s->types = fd < 0 ? NULL : types;
+	config.types = s->types;
+	r = sampler_new(&config, &s->sampler, diag);
+	if (!r)
+		r = open_followers(s, diag);
+	s->types = NULL;
+	if (fd >= 0)
+		close(fd);
+	return r;
+}
+
+static int open_collection(struct session *s, struct diag *diag)
+{
 	struct rate_wish wish = {.hz = s->config.rate_hz,
 				 .budget_percent = s->config.budget_percent,
 				 .scoped = s->config.scoped};
@@ -110,9 +130,7 @@ static int open_collection(struct session *s, struct diag *diag)
 	/* Opened at a harmless rate; the real one is known once an interrupt has been measured. */
 	for (size_t i = 0; i < s->config.event_count; i++)
 		s->periods[i] = governor_period("", &s->config.events[i], 100);
-	r = sampler_new(&config, &s->sampler, diag);
-	if (!r)
-		r = open_followers(s, diag);
+	r = open_programs(s, diag);
 	wish.budget_percent *=
 		1 - (s->edges ? EDGES_BUDGET_SHARE : 0) - (s->stacks ? STACKS_BUDGET_SHARE : 0);
 	if (!r)

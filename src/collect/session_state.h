@@ -44,6 +44,7 @@ struct session {
 	struct stacks *stacks; /* NULL: none are taken */
 	struct diag stacks_why;
 	struct subject_labels labels;
+	const char *types; /* while its parts are opened: kernel_types.h */
 	struct tally tally;
 	struct skid_facts skid[WIRE_EVENTS]; /* empty where it is not known */
 	struct move {

@@ -122,6 +122,7 @@ static int open_kernel(struct stacks *s, struct diag *diag)
 		.snapshot_bytes = ring_bytes(SNAPSHOT_BYTES, SNAPSHOT_CPU_BYTES),
 		.codes = CODES_MAX,
 		.name_bytes = ring_bytes(NAME_BYTES, NAME_CPU_BYTES),
+		.types = s->config.types,
 	};
 	struct stack_files_config files = {
 		.sampler = s->config.sampler, .worker = s->config.worker, .row_count = config.rows};

@@ -37,6 +37,7 @@ struct stacks_config {
 	void *arg;
 	uint64_t memory_bytes; /* of tables; 0: the default */
 	double budget_percent; /* of a CPU, for stacks alone */
+	const char *types;     /* as in struct unwinder_config; for stacks_new only */
 };
 
 /* -EOPNOTSUPP and others: the kernel or the processor cannot; in diag why. */

@@ -39,6 +39,11 @@ struct unwinder {
 	const struct unwinder_taker *taker; /* while it drains */
 };
 
+const void *unwinder_object(size_t *ret_size)
+{
+	return unwind_bpf__elf_bytes(ret_size);
+}
+
 static bool is_stack(const struct wire_stack *s, size_t size)
 {
 	return size >= offsetof(struct wire_stack, frame) && s->end < WIRE_STACK_ENDS &&
@@ -78,9 +83,10 @@ static int on_snapshot(void *context, void *data, size_t size)
 
 static int load(struct unwinder *u, const struct unwinder_config *config, struct diag *diag)
 {
+	LIBBPF_OPTS(bpf_object_open_opts, options, .btf_custom_path = config->types);
 	int r;
 
-	u->bpf = unwind_bpf__open();
+	u->bpf = unwind_bpf__open_opts(&options);
 	if (!u->bpf)
 		return diag_fail(diag, ENOMEM, "cannot open the unwinder: %s", strerror(errno));
 	u->chunk_room = (config->rows + WIRE_UNWIND_CHUNK_ROWS - 1) / WIRE_UNWIND_CHUNK_ROWS;
@@ -354,6 +360,12 @@ int unwinder_new(const struct unwinder_config *config, struct unwinder **ret, st
 void unwinder_free(struct unwinder *u)
 {
 	(void)u;
+}
+
+const void *unwinder_object(size_t *ret_size)
+{
+	(void)ret_size;
+	return NULL;
 }
 
 int unwinder_program(const struct unwinder *u)

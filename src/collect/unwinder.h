@@ -23,6 +23,7 @@ struct unwinder_config {
 	uint32_t snapshot_bytes; /* the same */
 	uint32_t codes;		 /* of Python, distinct ones until unwinder_forget_codes */
 	uint32_t name_bytes;	 /* as ring_bytes: for what they are called */
+	const char *types; /* kernel_types.h; NULL: all of the kernel's; for unwinder_new only */
 };
 
 /*
@@ -32,6 +33,7 @@ struct unwinder_config {
 int unwinder_new(const struct unwinder_config *config, struct unwinder **ret, struct diag *diag);
 /* The sampler must be gone, or the program taken out of it. */
 void unwinder_free(struct unwinder *u);
+const void *unwinder_object(size_t *ret_size); /* as sampler_object(); NULL: there is none */
 
 /* The program, for the sampler. */
 int unwinder_program(const struct unwinder *u);

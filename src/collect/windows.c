@@ -31,6 +31,11 @@ struct windows {
 	void *arg;
 };
 
+const void *windows_object(size_t *ret_size)
+{
+	return interpret_bpf__elf_bytes(ret_size);
+}
+
 static int on_window(void *context, void *data, size_t size)
 {
 	struct windows *w = context;
@@ -47,9 +52,10 @@ static int on_window(void *context, void *data, size_t size)
 
 static int load(struct windows *w, const struct windows_config *config, struct diag *diag)
 {
+	LIBBPF_OPTS(bpf_object_open_opts, options, .btf_custom_path = config->types);
 	int r;
 
-	w->bpf = interpret_bpf__open();
+	w->bpf = interpret_bpf__open_opts(&options);
 	if (!w->bpf)
 		return diag_fail(diag, ENOMEM, "cannot open the interpreter of edge samples: %s",
 				 strerror(errno));
@@ -193,6 +199,12 @@ int windows_new(const struct windows_config *config, struct windows **ret, struc
 void windows_free(struct windows *w)
 {
 	(void)w;
+}
+
+const void *windows_object(size_t *ret_size)
+{
+	(void)ret_size;
+	return NULL;
 }
 
 int windows_program(const struct windows *w)

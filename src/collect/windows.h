@@ -19,6 +19,7 @@ struct windows_config {
 	uint32_t strips; /* the most that can be decoded */
 	uint32_t micros; /* the most operations; 16 bytes each, and they are allocated at once */
 	uint32_t ring_bytes; /* a power of two, at least a page */
+	const char *types;   /* kernel_types.h; NULL: all of the kernel's; for windows_new only */
 };
 
 /*
@@ -28,6 +29,7 @@ struct windows_config {
 int windows_new(const struct windows_config *config, struct windows **ret, struct diag *diag);
 /* The sampler must be gone, or the program taken out of it. */
 void windows_free(struct windows *w);
+const void *windows_object(size_t *ret_size); /* as sampler_object(); NULL: there is none */
 
 /* The program, for sampler_set_interpreter(). */
 int windows_program(const struct windows *w);
