@@ -270,6 +270,7 @@ static int show(struct calls *c, struct report_header *h, struct diag *diag)
 	if (c->by_callers)
 		r = turn(c, diag);
 	c->view.tree = c->by_callers ? c->turned : c->made;
+	c->view.runs = c->report.format == TABLE_TEXT;
 	if (c->by_gprof)
 		r = show_gprof(c, h, &t, diag);
 	else if (!r && c->operand && !c->by_callers)

@@ -26,6 +26,8 @@ struct drawing {
 	struct lead *leads; /* for each level */
 	size_t lead_room;
 	struct buf lead;
+	struct calls_run run; /* that the nodes at hand are of */
+	uint32_t run_left;    /* of its nodes; period * again of these are not shown */
 	int stacks, total, self, tree, site, image; /* columns */
 	int depth, function, build_id, inlined, self_count;
 	int events;			  /* the first of those of further events */
@@ -232,19 +234,59 @@ static int open_level(struct drawing *d, uint32_t node, uint64_t depth)
 	return 0;
 }
 
+/* In place of the nodes that repeat others; the level is that of the last node that was shown. */
+static int add_again(struct drawing *d)
+{
+	struct buf line;
+	int err = table_add_row(d->table);
+
+	if (err)
+		return err;
+	buf_init(&line, 1 << 20);
+	buf_append(&line, d->lead.data, d->lead.size);
+	if (d->run.period == 1)
+		buf_printf(&line, "\xe2\x80\xa6 %" PRIu32 " times more", d->run.again);
+	else
+		buf_printf(&line, "\xe2\x80\xa6 these %" PRIu32 " calls, %" PRIu32 " times more",
+			   d->run.period, d->run.again);
+	err = line.error ? line.error
+			 : table_set_name(d->table, d->tree, (char *)line.data, line.size);
+	buf_free(&line);
+	return err;
+}
+
+/* Whether the node repeats one that was shown; then a line may stand for it and all that do. */
+static int pass_run(struct drawing *d, uint32_t node, uint64_t depth, bool *ret)
+{
+	if (!d->view->runs)
+		return 0;
+	if (!d->run_left) {
+		d->run = calls_find_run(d->view, node, depth);
+		d->run_left = d->run.period * (d->run.again + 1);
+	}
+	if (!d->run_left)
+		return 0;
+	*ret = d->run_left-- <= d->run.period * d->run.again;
+	return *ret && d->run_left + 1 == d->run.period * d->run.again ? add_again(d) : 0;
+}
+
 static int enter(void *arg, uint32_t node, uint64_t depth)
 {
 	struct drawing *d = arg;
 	struct buf line;
+	bool again = false;
 	int err;
 
-	if (!depth)
-		return open_level(d, node, depth);
-	err = table_add_row(d->table);
-	if (err)
-		return err;
+	err = depth ? pass_run(d, node, depth, &again) : 0;
+	if (err || !depth)
+		return err ? err : open_level(d, node, depth);
 	buf_init(&line, 1 << 20);
 	begin_line(d, depth - 1, &line);
+	err = again ? 0 : table_add_row(d->table);
+	if (err || again) {
+		buf_free(&line);
+		return err ? err : open_level(d, node, depth);
+	}
 	set_counts(d, node);
 	table_set_count(d->table, d->depth, depth);
 	err = set_names(d, node, &line);

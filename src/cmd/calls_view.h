@@ -18,6 +18,7 @@ struct calls_view {
 	 */
 	bool by_self;
 	bool callers;	/* the tree was turned round */
+	bool runs;	/* what repeats itself is shown once: for people */
 	double prune;	/* percent of all stacks, selected or not: what has less is not shown */
 	uint64_t depth; /* levels that are shown; 0: all */
 	uint64_t limit; /* of each node's children so many are shown; 0: all */
@@ -43,6 +44,14 @@ int calls_walk(const struct calls_view *v, const struct calls_visitor *visitor);
 /* How many children of a node are shown, and what is not. */
 uint32_t calls_count_shown(const struct calls_view *v, uint32_t node, uint64_t depth,
 			   struct calls_rest *ret);
+
+/* From a node that is shown, which stands at that depth: the calls of `period` nodes, which then
+ * stand there so many times again, each with all stacks of the one before. period 0: nothing
+ * repeats. */
+struct calls_run {
+	uint32_t period, again;
+};
+struct calls_run calls_find_run(const struct calls_view *v, uint32_t node, uint64_t depth);
 
 /* The stacks of the first event that have one of the functions, each once. 0 or -ENOMEM. */
 int calls_count_through(const struct tree *t, const bool *functions, uint64_t *ret);

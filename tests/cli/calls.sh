@@ -237,6 +237,28 @@ check "they are one, of no address" bash -c '! grep "(0x" out'
 check_status "a folded way back" 0 "$culprit" calls -i fold.db --fold --no-inlined
 check "is no line" bash -c 'grep -q "one (recursive)" out && ! grep -q "more, 0.00%" out'
 
+# Deep recursion: what follows itself is shown once, with how often, as text; where a level has more than the
+# one way on, it is shown.
+{
+	printf 'epoch\t1700000000\t1700000060\n'
+	frame leaf "$leaf"
+	frame one.1 "${one_calls[0]}"
+	frame two.1 $((two + 4))
+	frame main.one "${main_calls[0]}"
+	stack cycles 1000 4 comm=app main.one one.1 one.1 one.1 one.1 one.1 one.1 one.1 one.1 one.1 leaf
+	stack cycles 1000 3 comm=app main.one one.1 one.1 one.1 one.1 one.1 one.1
+	stack cycles 1000 2 comm=app two.1 one.1 two.1 one.1 two.1 one.1 two.1 leaf
+} | "$mkdb" deep.db m1 || fail "mkdb"
+check_status "recursion" 0 "$culprit" calls -i deep.db --no-inlined
+tree() { grep -o '  \(main\|one\|two\|leaf\|… .*more\) ' out | sed 's/^ *//; s/ *$//'; }
+printf '%s\n' main one one '… 3 times more' one one '… 2 times more' leaf two one two \
+	'… these 2 calls, 2 times more' leaf >wanted
+check "is shown once" diff <(tree) wanted
+check_status "recursion --callers" 0 "$culprit" calls -i deep.db --no-inlined --callers leaf
+check_match "from the other side" out '… these 2 calls, 2 times more'
+check_status "recursion --csv" 0 "$culprit" calls -i deep.db --no-inlined --csv
+check "is whole in CSV" test "$(wc -l <out)" = 20
+
 # Names that bite, and a terminal that is narrow.
 {
 	printf 'epoch\t1\t2\n'
