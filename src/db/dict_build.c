@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "db/catalog.h"
+#include "util/array.h"
 
 static void lists_free(struct dict_builder *d)
 {
@@ -45,20 +46,14 @@ int dict_builder_empty(struct dict_builder *d, uint32_t max)
 int dict_builder_image(struct dict_builder *d, const struct image_id *id,
 		       const struct db_bytes *path, uint32_t *ret)
 {
-	uint32_t count = intern_count(d->images), room = d->path_room ? 2 * d->path_room : 64;
-	struct db_bytes *grown;
+	uint32_t count = intern_count(d->images);
 	void *copy;
 	int r;
 
 	if (intern_find(d->images, id, sizeof(*id), ret) == 0)
 		return 0;
-	if (count == d->path_room) {
-		grown = realloc(d->paths, room * sizeof(*grown));
-		if (!grown)
-			return -ENOMEM;
-		d->paths = grown;
-		d->path_room = room;
-	}
+	if (array_grow(&d->paths, count, &d->path_room, sizeof(*d->paths), 64))
+		return -ENOMEM;
 	copy = malloc(path->size + 1);
 	r = copy ? intern_add(d->images, id, sizeof(*id), ret) : -ENOMEM;
 	if (r < 0) {

@@ -9,7 +9,7 @@ struct dict_builder {
 	/* Images by id alone: that an image was met under two paths does not make it two. */
 	struct intern *images, *events, *subjects; /* events as they are written */
 	struct db_bytes *paths;			   /* of each image, as it was met first */
-	uint32_t path_room;
+	size_t path_room;
 	size_t bytes;	  /* of all names */
 	struct buf entry; /* in the making */
 };

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "exchange/counted.h"
+#include "util/array.h"
 #include "util/hash.h"
 #include "util/num.h"
 #include "util/quote.h"
@@ -67,15 +68,6 @@ static struct place place_of(const struct image_frame *f)
 			      discriminator_first(f->discriminator)};
 }
 
-static void *grow(void *list, size_t *room, size_t size)
-{
-	void *more = reallocarray(list, *room ? 2 * *room : 256, size);
-
-	if (more)
-		*room = *room ? 2 * *room : 256;
-	return more;
-}
-
 static int find_node(struct profile *p, uint32_t parent, struct place at, const char *name,
 		     uint32_t *ret)
 {
@@ -83,19 +75,14 @@ static int find_node(struct profile *p, uint32_t parent, struct place at, const 
 		uint32_t parent, name;
 		struct place at;
 	} key = {.parent = parent, .at = at};
-	struct node *more;
 	int r = intern_add(p->names, name, strlen(name), &key.name);
 
 	if (!r)
 		r = intern_add(p->node_keys, &key, sizeof(key), ret);
 	if (r || *ret < p->node_count)
 		return r;
-	if (p->node_count == p->node_room) {
-		more = grow(p->nodes, &p->node_room, sizeof(*more));
-		if (!more)
-			return -ENOMEM;
-		p->nodes = more;
-	}
+	if (array_grow(&p->nodes, p->node_count, &p->node_room, sizeof(*p->nodes), 256))
+		return -ENOMEM;
 	p->nodes[p->node_count++] = (struct node){.parent = parent, .name = key.name, .at = at};
 	return 0;
 }
@@ -107,19 +94,14 @@ static int find_line(struct profile *p, uint32_t node, struct place at, uint32_t
 		uint32_t node, callee;
 		struct place at;
 	} key = {node, callee, at};
-	struct line *more;
 	uint32_t index;
 	int r = intern_add(p->line_keys, &key, sizeof(key), &index);
 
 	if (r)
 		return r;
 	if (index == p->line_count) {
-		if (p->line_count == p->line_room) {
-			more = grow(p->lines, &p->line_room, sizeof(*more));
-			if (!more)
-				return -ENOMEM;
-			p->lines = more;
-		}
+		if (array_grow(&p->lines, p->line_count, &p->line_room, sizeof(*p->lines), 256))
+			return -ENOMEM;
 		p->lines[p->line_count++] = (struct line){.node = node, .callee = callee, .at = at};
 	}
 	*ret = &p->lines[index];

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <linux/perf_event.h>
 #include "db/batch.h"
+#include "util/array.h"
 
 #define MAGIC		  0x32454c4946524550ull /* "PERFILE2" */
 #define MAGIC_SWAPPED	  0x50455246494c4532ull
@@ -327,15 +328,8 @@ void perf_header_build_id(struct perf *p, const uint8_t *record, size_t size)
 	if (size <= 36 || p->build_id_count >= BUILD_IDS_MAX)
 		return;
 	sized = perf_u16(record + 4) & (1u << 15) && id[20] && id[20] <= IMAGE_ID_MAX;
-	if (p->build_id_count == p->build_id_room) {
-		size_t room = p->build_id_room ? 2 * p->build_id_room : 64;
-
-		list = reallocarray(p->build_id, room, sizeof(*list));
-		if (!list)
-			return;
-		p->build_id = list;
-		p->build_id_room = room;
-	}
+	if (array_grow(&p->build_id, p->build_id_count, &p->build_id_room, sizeof(*list), 64))
+		return;
 	list = &p->build_id[p->build_id_count];
 	list->size = sized ? id[20] : IMAGE_ID_MAX;
 	memcpy(list->bytes, id, IMAGE_ID_MAX);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "exchange/places.h"
+#include "util/array.h"
 
 #define THREADS_MAX (1u << 20)
 #define CACHE_BITS  16
@@ -46,7 +47,7 @@ struct perf_world {
 	bool has_kernel;
 	struct map64 *cgroup_of; /* id -> index in cgroups */
 	char **cgroups;
-	size_t cgroup_count;
+	size_t cgroup_count, cgroup_room;
 	struct memo cache[1u << CACHE_BITS];
 };
 
@@ -97,20 +98,13 @@ static struct process *process_known(const struct perf_world *w, uint32_t pid)
 /* NULL when there is no memory for it, or there are too many. */
 static struct process *process_get(struct perf_world *w, uint32_t pid)
 {
-	struct process *known = process_known(w, pid), *list;
+	struct process *known = process_known(w, pid);
 	struct perf_space *space;
 
 	if (known)
 		return known;
-	if (w->process_count == w->process_room) {
-		size_t room = w->process_room ? 2 * w->process_room : 64;
-
-		list = reallocarray(w->processes, room, sizeof(*list));
-		if (!list)
-			return NULL;
-		w->processes = list;
-		w->process_room = room;
-	}
+	if (array_grow(&w->processes, w->process_count, &w->process_room, sizeof(*known), 64))
+		return NULL;
 	space = perf_space_new();
 	if (!space || map64_put(w->process_of, pid, w->process_count)) {
 		perf_space_unref(space);
@@ -131,19 +125,12 @@ static struct thread *thread_known(struct perf_world *w, uint32_t tid)
 
 static struct thread *thread_get(struct perf_world *w, uint32_t tid)
 {
-	struct thread *known = thread_known(w, tid), *list;
+	struct thread *known = thread_known(w, tid);
 
 	if (known)
 		return known;
-	if (w->thread_count == w->thread_room) {
-		size_t room = w->thread_room ? 2 * w->thread_room : 64;
-
-		list = reallocarray(w->threads, room, sizeof(*list));
-		if (!list)
-			return NULL;
-		w->threads = list;
-		w->thread_room = room;
-	}
+	if (array_grow(&w->threads, w->thread_count, &w->thread_room, sizeof(*known), 64))
+		return NULL;
 	if (map64_put(w->thread_of, tid, w->thread_count))
 		return NULL;
 	known = &w->threads[w->thread_count++];
@@ -325,13 +312,14 @@ void perf_world_fork(struct perf *p, uint32_t pid, uint32_t tid, uint32_t ppid, 
 void perf_world_cgroup(struct perf *p, uint64_t id, const char *path, size_t size)
 {
 	struct perf_world *w = p->world;
-	char **list = reallocarray(w->cgroups, w->cgroup_count + 1, sizeof(*list));
+	char **list;
 
-	if (!list)
+	if (id == UINT64_MAX ||
+	    array_grow(&w->cgroups, w->cgroup_count, &w->cgroup_room, sizeof(*list), 16))
 		return;
-	w->cgroups = list;
+	list = w->cgroups;
 	list[w->cgroup_count] = strndup(path, size);
-	if (list[w->cgroup_count] && id != UINT64_MAX)
+	if (list[w->cgroup_count])
 		map64_put(w->cgroup_of, id, w->cgroup_count++);
 }
 

@@ -4,21 +4,14 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "util/array.h"
 
 /* What the writers of stacks have in common. */
 
 static int add_level(struct stack_levels *l, uint32_t place, uint32_t frame)
 {
-	size_t room = l->room ? 2 * l->room : 256;
-	struct stack_level *list;
-
-	if (l->count == l->room) {
-		list = reallocarray(l->list, room, sizeof(*list));
-		if (!list)
-			return -ENOMEM;
-		l->list = list;
-		l->room = room;
-	}
+	if (array_grow(&l->list, l->count, &l->room, sizeof(*l->list), 256))
+		return -ENOMEM;
 	l->list[l->count++] = (struct stack_level){place, frame};
 	return 0;
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 #include "image/code_sweep.h"
 #include "image/code_switch.h"
+#include "util/array.h"
 #include "util/hash.h"
 
 #define STATES_MAX   (1u << 17)
@@ -54,15 +55,8 @@ static const struct code_state *get_state(const struct code_frames *c, uint32_t 
 
 static int push(uint32_t **list, size_t *count, size_t *room, uint32_t join)
 {
-	if (*count == *room) {
-		size_t wanted = *room ? 2 * *room : 64;
-		uint32_t *more = reallocarray(*list, wanted, sizeof(*more));
-
-		if (!more)
-			return -ENOMEM;
-		*list = more;
-		*room = wanted;
-	}
+	if (array_grow(list, *count, room, sizeof(**list), 64))
+		return -ENOMEM;
 	(*list)[(*count)++] = join;
 	return 0;
 }
@@ -70,15 +64,8 @@ static int push(uint32_t **list, size_t *count, size_t *room, uint32_t join)
 /* Gives a join another state, and has its code followed with it. */
 static int change(struct code_frames *c, uint32_t join, uint32_t state)
 {
-	if (c->change_count == c->change_room) {
-		size_t room = c->change_room ? 2 * c->change_room : 64;
-		struct change *more = reallocarray(c->changes, room, sizeof(*more));
-
-		if (!more)
-			return -ENOMEM;
-		c->changes = more;
-		c->change_room = room;
-	}
+	if (array_grow(&c->changes, c->change_count, &c->change_room, sizeof(*c->changes), 64))
+		return -ENOMEM;
 	c->changes[c->change_count++] = (struct change){join, c->sweep.joins[join].state};
 	c->sweep.joins[join].state = state;
 	return push(&c->waiting, &c->wait_count, &c->wait_room, join);

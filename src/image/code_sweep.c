@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "util/array.h"
 
 #define ALIGNMENT 16 /* of functions */
 
@@ -32,36 +33,18 @@ struct sweep {
 	bool padded;	/* padding came after it */
 };
 
-static void *grow(void *list, size_t count, size_t *room, size_t each)
-{
-	void *more;
-
-	if (count < *room)
-		return list;
-	more = reallocarray(list, *room ? 2 * *room : 256, each);
-	if (more)
-		*room = *room ? 2 * *room : 256;
-	return more;
-}
-
 static int add_step(struct code_sweep *s, const struct code_step *step)
 {
-	struct code_step *steps = grow(s->steps, s->step_count, &s->step_room, sizeof(*steps));
-
-	if (!steps)
+	if (array_grow(&s->steps, s->step_count, &s->step_room, sizeof(*s->steps), 256))
 		return -ENOMEM;
-	s->steps = steps;
 	s->steps[s->step_count++] = *step;
 	return 0;
 }
 
 static int add_join(struct code_sweep *s, uint32_t at, uint8_t flags)
 {
-	struct code_join *joins = grow(s->joins, s->join_count, &s->join_room, sizeof(*joins));
-
-	if (!joins)
+	if (array_grow(&s->joins, s->join_count, &s->join_room, sizeof(*s->joins), 256))
 		return -ENOMEM;
-	s->joins = joins;
 	s->joins[s->join_count++] = (struct code_join){
 		.at = at, .state = CODE_NO_STATE, .offer.state = CODE_NO_STATE, .flags = flags};
 	return 0;

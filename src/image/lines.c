@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "image/lines_new.h"
+#include "util/array.h"
 #include "util/hash.h"
 
 #define LINES_MAGIC 0x324e4c43u /* "CLN2" */
@@ -65,14 +66,9 @@ int image_lines_set(struct image_lines *l, size_t i, const struct lines_frame *f
 		n = LINES_FRAMES_MAX;
 	if (l->frame_count > UINT32_MAX / 2)
 		return -EFBIG;
-	while (l->room < l->frame_count + n) {
-		size_t room = l->room ? l->room * 2 : 64;
-		struct lines_frame *more = reallocarray(l->raw, room, sizeof(*more));
-		if (!more)
+	while (l->room < l->frame_count + n)
+		if (array_grow(&l->raw, l->room, &l->room, sizeof(*l->raw), 64))
 			return -ENOMEM;
-		l->raw = more;
-		l->room = room;
-	}
 	l->spans[i] = (struct lines_span){(uint32_t)l->frame_count, (uint32_t)n};
 	if (n)
 		memcpy(l->raw + l->frame_count, frames, n * sizeof(*frames));
