@@ -224,6 +224,9 @@ static int import(struct importing *i, struct diag *diag)
 	if (source.fd != STDIN_FILENO)
 		close(source.fd);
 	progress_clear();
+	if (r == -ENODATA && cut[0])
+		return diag_fail(diag, EBADMSG, "%s: %s, and before that it has no samples",
+				 i->file, cut);
 	if (r)
 		return diag_fail(diag, -r, "%s: %s", i->file,
 				 i->ended_by ? "stopped; nothing of it is stored" : why.text);

@@ -183,6 +183,7 @@ static bool inside(uint64_t offset, uint64_t bytes, size_t size)
 static int read_attrs(struct perf *p, const uint8_t *data, size_t size, struct diag *diag)
 {
 	uint64_t each = perf_u64(data + 16), at = perf_u64(data + 24), bytes = perf_u64(data + 32);
+	uint64_t id_bytes = 0;
 
 	if (each < ATTR_LEAST_BYTES + 16 || each > 4096 || !inside(at, bytes, size))
 		return refuse(diag, "its list of events is outside of the file");
@@ -194,6 +195,10 @@ static int read_attrs(struct perf *p, const uint8_t *data, size_t size, struct d
 			return p->error ? p->error : refuse(diag, "it has more than 4096 events");
 		if (!inside(perf_u64(ids), perf_u64(ids + 8), size))
 			return refuse(diag, "the ids of its events are outside of the file");
+		/* Else a small file would have the same ones read for each of 4096 events. */
+		id_bytes += perf_u64(ids + 8);
+		if (id_bytes > size)
+			return refuse(diag, "its events have the same ids");
 		add_ids(p, p->attr_count - 1, data + perf_u64(ids), perf_u64(ids + 8) / 8);
 	}
 	return p->attr_count ? 0 : refuse(diag, "it has no events");

@@ -91,11 +91,16 @@ static struct perf_block *inflate(struct perf *p, const uint8_t *data, size_t si
 	}
 }
 
-static void take_compressed(struct perf *p, const uint8_t *data, size_t size)
+static void take_compressed(struct perf *p, const struct perf_stream *s, const uint8_t *data,
+			    size_t size)
 {
 	struct perf_block *b;
 	size_t used;
 
+	if (p->zstd && s == &p->zstd->inner) {
+		stop(p, "a compressed part holds another");
+		return;
+	}
 	if (!p->zstd && zstd_open(p))
 		return;
 	b = inflate(p, data, size);
@@ -153,11 +158,11 @@ static void take_own(struct perf *p, struct perf_stream *s, const uint8_t *recor
 		}
 		break;
 	case PERF_USER_COMPRESSED:
-		take_compressed(p, record + 8, size - 8);
+		take_compressed(p, s, record + 8, size - 8);
 		break;
 	case PERF_USER_COMPRESSED2:
 		if (size >= 16 && perf_u64(record + 8) <= size - 16)
-			take_compressed(p, record + 16, perf_u64(record + 8));
+			take_compressed(p, s, record + 16, perf_u64(record + 8));
 		break;
 	case PERF_USER_FINISHED_ROUND:
 		perf_order_round(p);

@@ -399,7 +399,7 @@ static int tell(struct unpacker *u)
 		const struct event *e = &u->events[i];
 		uint64_t period = e->count == e->units || !e->samples
 					  ? 1
-					  : (e->unit_sum + e->samples / 2) / e->samples;
+					  : num_add_sat(e->unit_sum, e->samples / 2) / e->samples;
 
 		harvest_event_set(u->h, e->number, period, DB_EVENT_USER | DB_EVENT_KERNEL);
 		r = harvest_count(u->h, e->number, "samples", e->samples);

@@ -49,6 +49,22 @@ check_same "has the same samples, too" "/none/first 12 0
 /none/third 0 1
 [unknown] 2 0" "$(rows image cycles cache-misses:u)"
 
+make_perf ordered-nested nested.data
+check_status "compressed records within each other, which perf does not make" 1 import nested.data
+check_match "are said" err 'a compressed part holds another'
+
+# A list of ids that every event claims as its own is read once for each.
+python3 - ordered.data shared.data <<'E'
+import struct, sys
+data = bytearray(open(sys.argv[1], "rb").read())
+each, at, size = struct.unpack_from("<QQQ", data, 16)
+for entry in range(at, at + size, each):
+    struct.pack_into("<QQ", data, entry + each - 16, 0, len(data) // 8 * 8)
+open(sys.argv[2], "wb").write(data)
+E
+check_status "ids that are claimed twice" 1 import shared.data
+check_match "are said" err 'its events have the same ids'
+
 make_perf hardware hardware.data
 check_status "branch records, memory samples, raw data" 0 import hardware.data
 check_match "stacks and branches are counted" err ' 12 stacks, 24 branches;'

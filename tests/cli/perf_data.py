@@ -349,7 +349,7 @@ def copied(registers, program="/none/copied", leaf=0x401010, middle=0x401020, st
 
 
 def main():
-    kind, path = sys.argv[1:3]  # NAME[-packed][-pipe]
+    kind, path = sys.argv[1:3]  # NAME[-packed|-nested][-pipe]
     makers = {"instructions": instructions, "liars": liars,
               "unmapped": lambda: instructions(False),
               "unnamed": lambda: instructions(False, ("load", "fetch", "sys")),
@@ -363,6 +363,8 @@ def main():
     recording = makers[kind.split("-")[0]](*given)
     if "-packed" in kind:
         recording.pack(3)
+    for _ in range(2 * ("-nested" in kind)):
+        recording.pack(1)
     with open(path, "wb") as out:
         out.write(getattr(recording, form)())
 
