@@ -19,6 +19,7 @@
 #define host_read(to, size, address) bpf_probe_read_user(to, size, (const void *)(address))
 #include "unwind.h"
 #include "python.bpf.h"
+#include "snapshot.bpf.h"
 
 struct thread_struct {
 	unsigned long fsbase;
@@ -80,11 +81,6 @@ struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 65536);
 } stacks SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_RINGBUF);
-	__uint(max_entries, 65536);
-} snapshots SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
@@ -471,25 +467,21 @@ static __always_inline void send(struct unwind *u)
 	bpf_ringbuf_output(&stacks, &u->stack, stack_bytes(u), BPF_RB_NO_WAKEUP);
 }
 
-/* For the collector to go on with. False: there is no room. */
-static __always_inline bool send_snapshot(struct unwind *u)
+/* For the collector to go on with. 0: there is no room. */
+__noinline int send_snapshot(struct unwind *u)
 {
-	struct wire_snapshot *s = bpf_ringbuf_reserve(&snapshots, sizeof(*s), 0);
-	__u64 begin = u->state.reg[UNWIND_RSP] & -(__u64)WIRE_SNAPSHOT_PAGE;
-	__u32 i;
+	__u32 there = u ? snapshot_count_pages(snapshot_begin(&u->state)) : 0;
+	/* Whose end is not in sight (a goroutine's lies in the heap) has it far off, or never. */
+	__u32 pages = there < WIRE_SNAPSHOT_PAGES ? there : WIRE_SNAPSHOT_ENDLESS;
 
-	if (!s)
-		return false;
-	s->state = u->state;
-	s->begin = begin;
-	for (i = 0; i < WIRE_SNAPSHOT_PAGES; i++)
-		if (bpf_probe_read_user(s->page[i], WIRE_SNAPSHOT_PAGE,
-					(const void *)(begin + i * WIRE_SNAPSHOT_PAGE)))
-			break;
-	s->bytes = i * WIRE_SNAPSHOT_PAGE;
-	bpf_probe_read_kernel(&s->stack, sizeof(s->stack), &u->stack);
-	bpf_ringbuf_submit(s, 0);
-	return true;
+	if (!u)
+		return 0;
+	/* Most stacks are small, and a few large ones fill the ring: better a cut one than none. */
+	return (pages > 32 && snapshot_send(&u->state, &u->stack, there, 64)) ||
+	       (pages > 20 && snapshot_send(&u->state, &u->stack, there, 32)) ||
+	       (pages > 12 && snapshot_send(&u->state, &u->stack, there, 20)) ||
+	       (pages > 4 && snapshot_send(&u->state, &u->stack, there, 12)) ||
+	       snapshot_send(&u->state, &u->stack, there, 4);
 }
 
 static __always_inline void count_stack(struct unwind *u, struct wire_stack_counters *count)

@@ -165,26 +165,30 @@ struct wire_stack {
 	wire_u8 kernel_count;
 	wire_u32 followed; /* frames of the process */
 	wire_u32 unused;
-	struct wire_file file; /* of the last frame, with NO_TABLE */
-	wire_u64 address;      /* where it is in the process */
+	/* Of the last frame, with NO_TABLE; the file only if the frame has no slot. */
+	struct wire_file file;
+	wire_u64 address; /* where it is in the process */
 	wire_u64 file_offset;
 	wire_u64 frame[WIRE_STACK_KERNEL + WIRE_STACK_INNER + WIRE_STACK_OUTER];
 };
 
-#define WIRE_SNAPSHOT_PAGES 8
+#define WIRE_SNAPSHOT_PAGES 64
 #define WIRE_SNAPSHOT_PAGE  4096
+/* Of a stack that has all WIRE_SNAPSHOT_PAGES, whose end is not in sight. */
+#define WIRE_SNAPSHOT_ENDLESS 8
 
 /*
  * A stack that stopped at a table that is lacking. Its end is NO_TABLE and its last frame the one
- * that has no table; it is not counted in counts, nor its end in the counters.
+ * that has no table; it is not counted in counts, nor its end in the counters. The record ends
+ * after the pages that it has, or some later.
  */
 struct wire_snapshot {
 	struct wire_unwind_state state;
-	wire_u64 begin; /* address of the pages, from the stack pointer's on */
-	wire_u32 bytes; /* of them that were resident */
-	wire_u32 unused;
-	wire_u8 page[WIRE_SNAPSHOT_PAGES][WIRE_SNAPSHOT_PAGE];
+	wire_u64 begin;	 /* address of the pages, from the stack pointer's on */
+	wire_u32 bytes;	 /* of them that are here */
+	wire_u32 is_cut; /* the stack goes on behind them */
 	struct wire_stack stack;
+	wire_u8 page[WIRE_SNAPSHOT_PAGES][WIRE_SNAPSHOT_PAGE];
 };
 
 struct wire_stack_counters {

@@ -62,8 +62,10 @@ static void note_move(void *arg, pid_t pid, uint64_t time_ns)
 }
 
 /* Everything that processes did up to now, so that the samples up to now can be resolved. */
-static void follow_processes(struct session *s)
+void session_follow_processes(void *arg)
 {
+	struct session *s = arg;
+
 	s->move_count = s->moves_done = 0;
 	sampler_cgroup_changes(s->sampler, note_move, s);
 	sideband_read(s->sideband, clock_monotonic_ns(), take_record, s);
@@ -79,7 +81,7 @@ static int drain(struct session *s, unsigned first, unsigned count, struct diag 
 	if (r)
 		return r;
 	/* Also when no CPU has its turn: a new file is best looked at while it is there. */
-	follow_processes(s);
+	session_follow_processes(s);
 	resolver_begin_drain(s->resolver);
 	sampler_drain(s->sampler, first, count, resolver_take, s->resolver);
 	if (s->edges)
@@ -172,7 +174,7 @@ static void tick(struct session *s, uint64_t now)
 /* While code is met for the first time, between the ticks too. */
 static void work_soon(struct session *s, uint64_t now)
 {
-	follow_processes(s);
+	session_follow_processes(s);
 	resolver_begin_drain(s->resolver);
 	if (s->edges && now >= edges_next_ns(s->edges))
 		edges_drain(s->edges, now);
@@ -239,7 +241,7 @@ int session_wait(struct session *s, struct pollfd *fds, size_t count, int timeou
 			theirs += fds[i].revents != 0;
 		}
 		if (ready > theirs)
-			follow_processes(s);
+			session_follow_processes(s);
 		if (all[tables].revents)
 			take_tables(s);
 		if (all[stacks].revents)

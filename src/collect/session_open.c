@@ -70,6 +70,7 @@ static int open_stacks(struct session *s, struct diag *diag)
 		.batch = s->batch,
 		.keeper = s->keeper,
 		.make_room = session_make_room,
+		.follow = session_follow_processes,
 		.arg = s,
 		.memory_bytes = s->config.stack_memory,
 		.budget_percent = s->config.budget_percent * STACKS_BUDGET_SHARE,

@@ -63,7 +63,9 @@ struct session {
 	uint64_t unwritten_told; /* images whose symbols could not be written: said so */
 };
 
-/* session.c: the batch is full. A struct session as its argument. */
+/* session.c, with a struct session as their argument: the batch is full; and what processes did
+ * until now is to be known. */
 int session_make_room(void *arg);
+void session_follow_processes(void *arg);
 
 #endif

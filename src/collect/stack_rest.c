@@ -28,21 +28,37 @@ struct rest {
 	struct wire_stack *stack;
 };
 
+/* Of the file where the kernel stopped, if it knew it; else 0. */
+static uint32_t stop_slot(const struct wire_stack *stack)
+{
+	uint64_t frame = stack->frame[WIRE_STACK_PLACE(stack->followed - 1)];
+
+	return frame & WIRE_FRAME_ADDRESS ? 0 : (uint32_t)(frame >> 32);
+}
+
+bool stack_rest_is_other(const struct wire_stack *stack, const struct mapping *m)
+{
+	/* What it looked up last is another's then. */
+	if (stop_slot(stack))
+		return stack->file_offset != stack->address - m->start + m->file_offset;
+	return m->file && file_is_other(m->file, stack->file.device, stack->file.inode);
+}
+
 /* Into r->spot: what has an address of the process. False: not known. */
 static bool find_spot(struct rest *r, uint64_t address)
 {
 	const struct wire_stack *stack = &r->snapshot->stack;
 	struct process *life;
 	struct mapping *m = (struct mapping *)r->spot.mapping;
+	bool is_stop;
 
 	if (m && address >= m->start && address < m->end)
 		return true;
 	m = resolver_find_mapping(r->resolver, (pid_t)(stack->process & WIRE_TGID_MASK), address,
 				  stack->time_ns, &life);
 	r->spot = (struct spot){.mapping = m};
-	/* Of the place where the kernel stopped it is known which file it was. */
-	if (m && m->file && stack->address >= m->start && stack->address < m->end &&
-	    file_is_other(m->file, stack->file.device, stack->file.inode)) {
+	is_stop = m && stack->address >= m->start && stack->address < m->end;
+	if (is_stop && stack_rest_is_other(stack, m)) {
 		r->is_other = true;
 		m = NULL;
 	}
@@ -50,6 +66,8 @@ static bool find_spot(struct rest *r, uint64_t address)
 		r->spot.mapping = NULL;
 		return false;
 	}
+	if (is_stop && stop_slot(stack))
+		r->spot.slot = stop_slot(stack);
 	stack_files_load(r->files, r->spot.slot);
 	return true;
 }
@@ -66,17 +84,13 @@ static int read_memory(void *arg, void *to, uint32_t size, uint64_t address)
 	const struct wire_snapshot *s = r->snapshot;
 	uint64_t at = address - s->begin;
 
-	if (at < sizeof(s->page)) {
-		if (at + size <= s->bytes) {
-			memcpy(to, s->page[0] + at, size);
-			return 0;
-		}
-		r->past |= at + size > sizeof(s->page);
-		return -EFAULT;
+	if (at < s->bytes && size <= s->bytes - at) {
+		memcpy(to, s->page[0] + at, size);
+		return 0;
 	}
 	if (find_spot(r, address) && r->spot.slot)
 		return stack_files_read(r->files, r->spot.slot, file_offset(r, address), to, size);
-	r->past |= at < PAST_BYTES && !r->spot.mapping;
+	r->past |= s->is_cut && at < PAST_BYTES && !r->spot.mapping;
 	return -EFAULT;
 }
 

@@ -2,8 +2,10 @@
 #ifndef CULPRIT_COLLECT_STACK_REST_H
 #define CULPRIT_COLLECT_STACK_REST_H
 
+#include <stdbool.h>
 #include "bpf/wire_stacks.h"
 #include "collect/resolve.h"
+#include "collect/space.h"
 #include "collect/stack_files.h"
 
 /*
@@ -15,5 +17,9 @@
  */
 uint32_t stack_rest(struct resolver *resolver, struct stack_files *files,
 		    const struct wire_snapshot *snapshot, struct wire_stack *ret);
+
+/* Whether a mapping at the address where a stack stopped has another file than the kernel saw
+ * there. */
+bool stack_rest_is_other(const struct wire_stack *stack, const struct mapping *m);
 
 #endif

@@ -73,7 +73,7 @@ void stack_waiting_free(struct stack_waiting *w)
 
 static struct waiting *pack(const struct wire_snapshot *s)
 {
-	const size_t head = offsetof(struct wire_snapshot, page);
+	const size_t head = offsetof(struct wire_snapshot, stack);
 	size_t bytes = s->bytes, frames = unwinder_stack_bytes(&s->stack);
 	struct waiting *one = malloc(sizeof(*one) + head + bytes + frames);
 
@@ -89,7 +89,7 @@ static struct waiting *pack(const struct wire_snapshot *s)
 
 static void unpack(const struct waiting *one, struct wire_snapshot *ret)
 {
-	const size_t head = offsetof(struct wire_snapshot, page);
+	const size_t head = offsetof(struct wire_snapshot, stack);
 	size_t rest = one->size - sizeof(*one) - head;
 
 	memcpy(ret, one->packed, head);

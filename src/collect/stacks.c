@@ -29,7 +29,7 @@
 #define EARLY_MAX      64
 /* The rings: at least, and for each CPU. */
 #define RING_BYTES	   (512u << 10)
-#define SNAPSHOT_BYTES	   (1u << 20)
+#define SNAPSHOT_BYTES	   (4u << 20)
 #define RING_CPU_BYTES	   (64u << 10)
 #define SNAPSHOT_CPU_BYTES (64u << 10)
 #define NAME_BYTES	   (1u << 20)
@@ -61,6 +61,7 @@ struct stacks {
 	struct wire_stack *early[EARLY_MAX];
 	unsigned early_count;
 	uint64_t next_ns, next_waiting_ns;
+	uint64_t followed_ns; /* what processes did until then is known */
 	/* What snapshots took, less what their share was since, by then. */
 	uint64_t waiting_ns, waited_ns;
 	uint64_t ends[WIRE_STACK_ENDS]; /* of those that were finished here */
@@ -303,8 +304,15 @@ static void take_snapshot(void *arg, const struct wire_snapshot *snapshot)
 		.time_ns = stack->time_ns,
 		.tgid = (pid_t)(stack->process & WIRE_TGID_MASK),
 	};
-	uint32_t slot = go_on(s, snapshot, false);
+	uint32_t slot;
 
+	/* On a busy machine much time passes between the last look and this one, and what the
+	 * process mapped in it is where this stack is. */
+	if (stack->time_ns >= s->followed_ns) {
+		s->followed_ns = clock_monotonic_ns();
+		s->config.follow(s->config.arg);
+	}
+	slot = go_on(s, snapshot, false);
 	if (slot && stack_waiting_add(s->waiting, snapshot, slot))
 		go_on(s, snapshot, true);
 	if (stack->frame[WIRE_STACK_PLACE(stack->followed - 1)] & WIRE_FRAME_ADDRESS)

@@ -34,6 +34,7 @@ struct stacks_config {
 	struct db_batch *batch;
 	struct keeper *keeper;	     /* of symbols, and of names of Python functions */
 	int (*make_room)(void *arg); /* as in struct resolver_config; calls stacks_begin_batch */
+	void (*follow)(void *arg);   /* learns what processes did until now */
 	void *arg;
 	uint64_t memory_bytes; /* of tables; 0: the default */
 	double budget_percent; /* of a CPU, for stacks alone */

@@ -75,8 +75,9 @@ static int on_snapshot(void *context, void *data, size_t size)
 	struct unwinder *u = context;
 
 	ring_buffer__consume(u->names);
-	if (size >= sizeof(*s) && is_stack(&s->stack, sizeof(s->stack)) && s->stack.followed &&
-	    s->bytes <= sizeof(s->page))
+	if (size >= offsetof(struct wire_snapshot, page) && is_stack(&s->stack, sizeof(s->stack)) &&
+	    s->stack.followed && s->bytes <= sizeof(s->page) &&
+	    s->bytes <= size - offsetof(struct wire_snapshot, page))
 		u->taker->snapshot(u->taker->arg, s);
 	return 0;
 }
