@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include "db/touches.h"
 #include "util/num.h"
+#include "util/search.h"
 
 /* Fewer windows tell nothing. */
 #define LEAST_WINDOWS 30
@@ -92,15 +93,7 @@ static struct data_footprint footprint(const struct evidence_edge *t, size_t cou
 
 size_t data_touches_seek(const struct evidence_edge *touches, size_t count, uint64_t address)
 {
-	size_t low = 0, high = count;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (touches[middle].from < address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return SEARCH_FIRST(count, i, touches[i].from >= address);
 }
 
 struct data_footprint data_footprint_of(const struct evidence_edge *touches, size_t count,

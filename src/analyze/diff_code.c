@@ -6,6 +6,7 @@
 #include <string.h>
 #include "util/array.h"
 #include "util/num.h"
+#include "util/search.h"
 
 /* One address of a function: an instruction's or a block's. */
 struct place {
@@ -251,19 +252,11 @@ static int add_unit(struct work *w, const struct diff_unit *unit)
 /* Where the first side's place is in the second; links NULL: at the same address. */
 static uint64_t follow(const struct links *links, uint64_t address)
 {
-	struct link key = {.a = address};
-	size_t low = 0, high = links ? links->count : 0;
+	size_t low;
 
 	if (!links)
 		return address;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (links->list[middle].a < key.a)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	low = SEARCH_FIRST(links->count, i, links->list[i].a >= address);
 	return low < links->count && links->list[low].a == address ? links->list[low].b
 								   : ISA_NO_ADDRESS;
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 #include "analyze/disassemble.h"
 #include "analyze/insight_state.h"
+#include "util/search.h"
 
 /* Of an instruction that the graph has, all of whose bytes are there. */
 const uint8_t *insight_code_at(void *image, uint64_t address)
@@ -16,15 +17,7 @@ const uint8_t *insight_code_at(void *image, uint64_t address)
 
 size_t insight_first_sample(const struct insight_image *image, uint64_t address)
 {
-	size_t low = 0, high = image->sample_count;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (image->samples[middle].offset < address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return SEARCH_FIRST(image->sample_count, i, image->samples[i].offset >= address);
 }
 
 uint64_t insight_samples_between(const struct insight_image *image, uint64_t start, uint64_t end)

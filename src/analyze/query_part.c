@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
 #include "analyze/query.h"
 #include "util/num.h"
+#include "util/search.h"
 
 /* Samples by where they were taken. */
 
@@ -14,17 +15,7 @@ const struct query_part *query_find_part(const struct query *q, const struct que
 
 size_t query_part_seek(const struct query_part *p, uint64_t offset)
 {
-	size_t low = 0, high = p ? p->row_count : 0;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (p->rows[middle].offset < offset)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return SEARCH_FIRST(p ? p->row_count : 0, i, p->rows[i].offset >= offset);
 }
 
 void query_part_count(const struct query_part *p, uint64_t start, uint64_t end, uint64_t *counts)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
 #include "cfg/cfg.h"
+#include "util/search.h"
 
 const char *cfg_reason_text(enum cfg_reason why)
 {
@@ -16,30 +17,16 @@ const char *cfg_reason_text(enum cfg_reason why)
 /* Index of the last element with start <= address; both lists are sorted. */
 uint32_t cfg_function_instruction_at(const struct cfg_function *f, uint64_t address)
 {
-	uint32_t low = 0, high = f->instruction_count;
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-		if (f->instructions[middle].address < address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < f->instruction_count && f->instructions[low].address == address ? low
-										     : CFG_OUTSIDE;
+	const size_t n =
+		SEARCH_FIRST(f->instruction_count, i, f->instructions[i].address >= address);
+	return n < f->instruction_count && f->instructions[n].address == address ? (uint32_t)n
+										 : CFG_OUTSIDE;
 }
 
 uint32_t cfg_function_block_at(const struct cfg_function *f, uint64_t address)
 {
 	const uint32_t i = cfg_function_instruction_at(f, address);
-	uint32_t low = 0, high = f->block_count;
 	if (i == CFG_OUTSIDE)
 		return CFG_OUTSIDE;
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-		if (f->blocks[middle].first_instruction <= i)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low - 1;
+	return (uint32_t)SEARCH_FIRST(f->block_count, n, f->blocks[n].first_instruction > i) - 1;
 }

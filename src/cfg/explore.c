@@ -5,6 +5,7 @@
 #include "cfg/build.h"
 #include "isa/operands.h"
 #include "util/array.h"
+#include "util/search.h"
 
 /* Instructions that one function may share with others, beside its own. */
 #define FOREIGN_MAX 65536
@@ -75,14 +76,8 @@ int build_push(struct cfg_builder *b, uint64_t address)
 static int add_landings(struct cfg_builder *b, uint64_t start)
 {
 	const struct cfg_source *s = b->image->source;
-	size_t low = 0, high = s->landing_count;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (s->landings[middle].function < start)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	size_t low = SEARCH_FIRST(s->landing_count, i, s->landings[i].function >= start);
+
 	for (; low < s->landing_count && s->landings[low].function == start; low++) {
 		if (array_grow(&b->landings, b->landing_count, &b->landing_room,
 			       sizeof(*b->landings), 64))

@@ -3,6 +3,7 @@
 #include <string.h>
 #include "cfg/build.h"
 #include "util/array.h"
+#include "util/search.h"
 
 /*
  * All "lea disp32(%rip), %reg" of the code by their bytes, at any alignment: instructions are not
@@ -49,14 +50,8 @@ uint64_t cfg_next_reference(struct cfg_image *image, uint64_t address)
 {
 	if (!image->references_made)
 		make_references(image);
-	size_t low = 0, high = image->reference_count;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (image->references[middle] <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	size_t low = SEARCH_FIRST(image->reference_count, i, image->references[i] > address);
+
 	return low < image->reference_count ? image->references[low] : UINT64_MAX;
 }
 

@@ -3,6 +3,7 @@
 #include <string.h>
 #include "cfg/image.h"
 #include "util/array.h"
+#include "util/search.h"
 
 /*
  * Does a function return? A search for one path from its entry to a return, calls avoided as long
@@ -178,14 +179,9 @@ static bool add_landings(struct search *s)
 	s->landings_done = true;
 	if (!s->place)
 		return true;
-	size_t low = 0, high = source->landing_count;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (source->landings[middle].function < s->place->start)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	size_t low = SEARCH_FIRST(source->landing_count, i,
+				  source->landings[i].function >= s->place->start);
+
 	for (; low < source->landing_count && source->landings[low].function == s->place->start;
 	     low++)
 		if (!push_work(s, source->landings[low].address))

@@ -8,6 +8,7 @@
 
 #include "util/hash.h"
 #include "util/io.h"
+#include "util/search.h"
 
 /*
  * Micro-operations are allocated one after the other in regions of equal size. When all regions are
@@ -223,17 +224,7 @@ static void read_starts(struct edge_code *c, struct edge_file *f)
 /* How many of a rising list are below limit. */
 static size_t below(const uint32_t *list, size_t count, uint64_t limit)
 {
-	size_t low = 0;
-
-	while (low < count) {
-		size_t middle = low + (count - low) / 2;
-
-		if (list[middle] < limit)
-			low = middle + 1;
-		else
-			count = middle;
-	}
-	return low;
+	return SEARCH_FIRST(count, i, list[i] >= limit);
 }
 
 /* Notes that an instruction begins there. */

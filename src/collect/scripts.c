@@ -6,6 +6,7 @@
 #include <string.h>
 #include "image/script.h"
 #include "image/symbols.h"
+#include "util/array.h"
 #include "util/hash.h"
 
 #define KEY_BYTES_MAX 65536
@@ -15,7 +16,7 @@ struct script {
 	uint32_t batch_number, image; /* the batch for which image is its index */
 	/* Its functions that were not kept yet. */
 	struct image_symbol *fresh; /* names are the interned ones */
-	uint32_t fresh_count, fresh_room;
+	size_t fresh_count, fresh_room;
 };
 
 /* What tells a function from others, before its name. */
@@ -80,15 +81,9 @@ int scripts_clear(struct scripts *s)
 
 static int add_fresh(struct script *script, uint64_t start, const char *name)
 {
-	if (script->fresh_count == script->fresh_room) {
-		uint32_t room = script->fresh_room ? 2 * script->fresh_room : 8;
-		struct image_symbol *more = reallocarray(script->fresh, room, sizeof(*more));
-
-		if (!more)
-			return -ENOMEM;
-		script->fresh = more;
-		script->fresh_room = room;
-	}
+	if (array_grow(&script->fresh, script->fresh_count, &script->fresh_room,
+		       sizeof(*script->fresh), 8))
+		return -ENOMEM;
 	script->fresh[script->fresh_count++] =
 		(struct image_symbol){start, IMAGE_SCRIPT_LINES, name};
 	return 0;

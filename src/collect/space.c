@@ -4,6 +4,7 @@
  * addresses from the top down, so a new mapping is nearly always appended.
  */
 #include "collect/space.h"
+#include "util/search.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -100,17 +101,7 @@ static int make_private(struct space **s)
 /* Index of the first live mapping that starts below the address. */
 static size_t first_below(const struct space *s, uint64_t address)
 {
-	size_t low = 0, high = s->live.count;
-
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (s->live.at[mid].start < address)
-			high = mid;
-		else
-			low = mid + 1;
-	}
-	return low;
+	return SEARCH_FIRST(s->live.count, i, s->live.at[i].start < address);
 }
 
 static int insert_at(struct list *l, size_t i, struct mapping m)

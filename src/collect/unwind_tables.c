@@ -4,7 +4,9 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "util/array.h"
 #include "util/hash.h"
+#include "util/search.h"
 
 #define PAGE_BYTES (1u << WIRE_UNWIND_PAGE_BITS)
 
@@ -95,15 +97,8 @@ static int add_made(struct made *m, uint64_t offset, uint32_t rule)
 		m->rows[m->count - 1].rule = rule;
 		return 0;
 	}
-	if (m->count == m->room) {
-		size_t room = m->room ? 2 * m->room : 1024;
-		struct made_row *rows = reallocarray(m->rows, room, sizeof(*rows));
-
-		if (!rows)
-			return -ENOMEM;
-		m->rows = rows;
-		m->room = room;
-	}
+	if (array_grow(&m->rows, m->count, &m->room, sizeof(*m->rows), 1024))
+		return -ENOMEM;
 	m->rows[m->count++] = (struct made_row){(uint32_t)offset, rule};
 	return 0;
 }
@@ -111,17 +106,9 @@ static int add_made(struct made *m, uint64_t offset, uint32_t rule)
 /* The first row that ends after an address. */
 static size_t first_row(const struct image_unwind *u, uint64_t address)
 {
-	size_t low = 0, high = u->row_count;
+	size_t next = SEARCH_FIRST(u->row_count, i, u->base + u->rows[i].offset > address);
 
-	while (high - low > 1) {
-		size_t middle = low + (high - low) / 2;
-
-		if (u->base + u->rows[middle].offset <= address)
-			low = middle;
-		else
-			high = middle;
-	}
-	return low;
+	return next ? next - 1 : 0;
 }
 
 static int make_segment(const struct image_unwind *u, const uint32_t *numbers,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
 #include "exchange/perf_space.h"
+#include "util/search.h"
 
 #include <errno.h>
 #include <stdbool.h>
@@ -39,17 +40,7 @@ void perf_space_unref(struct perf_space *s)
 /* The first range that ends above the address. */
 static size_t first_above(const struct perf_space *s, uint64_t address)
 {
-	size_t low = 0, high = s->count;
-
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (s->list[mid].end > address)
-			high = mid;
-		else
-			low = mid + 1;
-	}
-	return low;
+	return SEARCH_FIRST(s->count, i, s->list[i].end > address);
 }
 
 static bool has(const struct perf_space *s, size_t i, uint64_t address)

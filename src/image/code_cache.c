@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
 #include "image/code_cache.h"
 #include "util/array.h"
+#include "util/search.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -21,15 +22,7 @@ void code_cache_free(struct code_cache *c)
 /* The index of the first piece that ends after address. */
 static size_t first_after(const struct code_cache *c, uint64_t address)
 {
-	size_t low = 0, high = c->count;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (c->list[middle].start + c->list[middle].size <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return SEARCH_FIRST(c->count, i, c->list[i].start + c->list[i].size > address);
 }
 
 static int insert(struct code_cache *c, size_t at, uint64_t start, const uint8_t *data, size_t size)

@@ -9,6 +9,7 @@
 #include "image/code_switch.h"
 #include "util/array.h"
 #include "util/hash.h"
+#include "util/search.h"
 
 #define STATES_MAX   (1u << 17)
 #define SWITCHES_MAX 64
@@ -110,16 +111,8 @@ static int arrive(struct code_frames *c, uint32_t join, const struct code_state 
 /* By address; join_count: there is none there. */
 static uint32_t find_join(const struct code_sweep *s, uint32_t at)
 {
-	size_t low = 0, high = s->join_count;
+	size_t low = SEARCH_FIRST(s->join_count, i, s->joins[i].at >= at);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (s->joins[middle].at < at)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	return (uint32_t)(low < s->join_count && s->joins[low].at == at ? low : s->join_count);
 }
 

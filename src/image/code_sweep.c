@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
 #include "image/code_sweep.h"
+#include "util/search.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -144,17 +145,7 @@ static int sweep_all(struct sweep *w, uint64_t max_instructions)
 /* Number of the first at or after an address. */
 static size_t find_first(const uint64_t *list, size_t count, uint64_t address)
 {
-	size_t low = 0, high = count;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (list[middle] < address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return SEARCH_FIRST(count, i, list[i] >= address);
 }
 
 static int add_places(struct code_sweep *s, const struct code_piece *p, const uint64_t *list,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
 #include "image/dwarf_inline.h"
 #include "util/array.h"
+#include "util/search.h"
 
 #include <dwarf.h>
 #include <errno.h>
@@ -160,14 +161,8 @@ uint32_t dwarf_tree_find(const struct dwarf_tree *t, uint64_t address)
 
 uint32_t dwarf_tree_find_function(const struct dwarf_tree *t, uint64_t address)
 {
-	size_t low = 0, high = t->range_count;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (t->ranges[middle].start <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	size_t low = SEARCH_FIRST(t->range_count, i, t->ranges[i].start > address);
+
 	if (low == 0 || address >= t->ranges[low - 1].end)
 		return UINT32_MAX;
 	return t->ranges[low - 1].node;

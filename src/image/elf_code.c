@@ -7,6 +7,7 @@
 #include <string.h>
 #include "util/array.h"
 #include "util/io.h"
+#include "util/search.h"
 
 Elf_Scn *elf_find_section(Elf *elf, const char *name, GElf_Shdr *ret)
 {
@@ -100,14 +101,8 @@ void elf_code_free(struct elf_code *c)
 
 const struct elf_region *elf_code_region(const struct elf_code *c, uint64_t address)
 {
-	size_t low = 0, high = c->region_count;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (c->regions[middle].start <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	size_t low = SEARCH_FIRST(c->region_count, i, c->regions[i].start > address);
+
 	return low && address < c->regions[low - 1].end ? &c->regions[low - 1] : NULL;
 }
 

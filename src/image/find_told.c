@@ -6,6 +6,7 @@
 #include "image/finder.h"
 #include "image/lines_new.h"
 #include "image/script.h"
+#include "util/search.h"
 
 /* Names and lines that an imported profile told of images whose files may never be at hand. */
 
@@ -206,14 +207,8 @@ int image_finder_tell_lines(struct image_finder *f, const struct image_id *id,
 
 static size_t find_address(const struct told_lines *t, uint64_t address)
 {
-	size_t low = 0, high = t->count;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (t->addresses[middle] < address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	size_t low = SEARCH_FIRST(t->count, i, t->addresses[i] >= address);
+
 	return low < t->count && t->addresses[low] == address ? low : SIZE_MAX;
 }
 

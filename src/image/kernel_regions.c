@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
 #include "image/kernel_regions.h"
 #include "util/array.h"
+#include "util/search.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -76,16 +77,7 @@ void kernel_regions_sort(struct kernel_regions *s)
 /* The index of the first region that starts after address. */
 static size_t regions_after(const struct kernel_regions *s, uint64_t address)
 {
-	size_t low = 0, high = s->count;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (s->list[middle].region.start <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return SEARCH_FIRST(s->count, i, s->list[i].region.start > address);
 }
 
 bool kernel_regions_is_free(const struct kernel_regions *s, uint64_t start, uint64_t end)

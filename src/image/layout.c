@@ -8,6 +8,7 @@
 #include <unistd.h>
 #include "image/layout_wire.h"
 #include "util/io.h"
+#include "util/search.h"
 
 void image_layout_free(struct image_layout *l)
 {
@@ -94,14 +95,8 @@ static void apply_words(struct image_layout *l, const struct wire_word *words, s
 {
 	for (size_t p = 0; p < l->part_count; p++) {
 		struct image_layout_part *part = &l->parts[p];
-		size_t low = 0, high = count;
-		while (low < high) {
-			size_t middle = low + (high - low) / 2;
-			if (words[middle].address < part->address)
-				low = middle + 1;
-			else
-				high = middle;
-		}
+		size_t low = SEARCH_FIRST(count, i, words[i].address >= part->address);
+
 		for (; low < count; low++) {
 			uint64_t at = words[low].address - part->address;
 			if (at >= part->size || part->size - at < sizeof(uint64_t))

@@ -7,6 +7,7 @@
 #include "image/demangle.h"
 #include "image/symbol_set.h"
 #include "util/arena.h"
+#include "util/search.h"
 
 #define SYMBOLS_MAGIC	   0x32595343u /* "CSY2" */
 #define SYMBOLS_MAGIC_OLD  0x31595343u /* the same without bindings */
@@ -103,14 +104,8 @@ const struct image_function *image_symbols_at(const struct image_symbols *s, siz
 
 const struct image_function *image_symbols_find(const struct image_symbols *s, uint64_t address)
 {
-	size_t low = 0, high = s->count;
-	while (low < high) { /* the first row that starts after address */
-		size_t middle = low + (high - low) / 2;
-		if (s->rows[middle].start <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	size_t low = SEARCH_FIRST(s->count, i, s->rows[i].start > address);
+
 	if (low == 0 || address - s->rows[low - 1].start >= s->rows[low - 1].size)
 		return NULL;
 	return image_symbols_at(s, low - 1);

@@ -9,6 +9,7 @@
 #include "image/unwind_rule.h"
 #include "image/unwind_wire.h"
 #include "util/hash.h"
+#include "util/search.h"
 
 #define RULES_MAX 65535 /* what a 16-bit number can tell apart */
 
@@ -130,16 +131,8 @@ static int sort_pieces(struct describe *d)
  */
 static bool has_code(const struct describe *d, size_t count, uint64_t start)
 {
-	size_t low = 0, high = count;
+	size_t low = SEARCH_FIRST(count, i, d->pieces[i].start > start);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (d->pieces[middle].start <= start)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	return low > 0 && start < d->pieces[low - 1].end;
 }
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "isa/micro_build.h"
+#include "util/search.h"
 
 struct isa_micro {
 	ZydisDecoder decoder;
@@ -79,14 +80,8 @@ unsigned isa_micro_translate(const struct isa_micro *decoder, const uint8_t *cod
 /* The last known start that is not after offset, or where the code begins. */
 static uint64_t sweep_begin(const struct isa_micro_code *code, uint64_t offset, size_t *ret_next)
 {
-	size_t low = 0, high = code->start_count;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (code->starts[middle] <= offset)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	size_t low = SEARCH_FIRST(code->start_count, i, code->starts[i] > offset);
+
 	*ret_next = low;
 	if (low > 0 && code->starts[low - 1] >= code->begin)
 		return code->starts[low - 1];

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "util/arena.h"
+#include "util/array.h"
 #include "util/hash.h"
 
 struct intern_entry {
@@ -63,18 +64,11 @@ static size_t intern_slot(const struct intern *t, const void *data, size_t size,
 
 static int intern_grow(struct intern *t)
 {
-	struct intern_entry *entries;
 	size_t room, at;
 	uint32_t *slots;
 
-	if (t->count == t->entry_room) {
-		room = t->entry_room ? 2 * t->entry_room : 16;
-		entries = reallocarray(t->entries, room, sizeof(*entries));
-		if (!entries)
-			return -ENOMEM;
-		t->entries = entries;
-		t->entry_room = room;
-	}
+	if (array_grow(&t->entries, t->count, &t->entry_room, sizeof(*t->entries), 16))
+		return -ENOMEM;
 	if (((size_t)t->count + 1) * 4 <= t->slot_count * 3)
 		return 0;
 	room = t->slot_count ? 2 * t->slot_count : 32;

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#ifndef CULPRIT_UTIL_SEARCH_H
+#define CULPRIT_UTIL_SEARCH_H
+
+#include <stddef.h>
+
+/*
+ * Binary search: the first of count entries for whose number i a condition holds, which holds for
+ * all entries after one for which it does; count where it holds for none. A macro, so that the
+ * condition is read where it is meant, and costs no call:
+ *
+ *     SEARCH_FIRST(list->count, i, list->at[i].start > address)
+ */
+#define SEARCH_FIRST(count, i, condition)                     \
+	({                                                    \
+		size_t low_ = 0, high_ = (count);             \
+		while (low_ < high_) {                        \
+			size_t i = low_ + (high_ - low_) / 2; \
+			if (condition)                        \
+				high_ = i;                    \
+			else                                  \
+				low_ = i + 1;                 \
+		}                                             \
+		low_;                                         \
+	})
+
+#endif
