@@ -28,6 +28,12 @@ static int add_all(struct symbol_set *set, const struct elf_code *code, Elf *deb
 		elf_end(mini);
 		free(mini_data);
 	}
+	if (!err && !*source) {
+		size_t before = set->count;
+		err = elf_add_go(set, code);
+		if (set->count > before)
+			*source = "gopclntab";
+	}
 	if (!err)
 		err = add_source(set, code, code->elf, SHT_DYNSYM, "dynsym", source);
 	if (!err)

@@ -359,6 +359,90 @@ static void try_hostile(const void *data, size_t size)
 	close(fd);
 }
 
+/* A table as Go 1.18 to 1.24 have it, made by the assembler. */
+static const char go_c[] =
+	"asm(\".text\\nfirst: nop\\n nop\\n ret\\nsecond: nop\\n ret\\nlast:\\n\"\n"
+	"    \".section .gopclntab, \\\"a\\\"\\n.balign 8\\ntable: .long MAGIC\\n.byte 0, 0, 1, "
+	"8\\n\"\n"
+	"    \".quad COUNT, 0, first, names - table, 0, 0, 0, funcs - table\\n\"\n"
+	"    \"names: .asciz \\\"main.first\\\"\\nname: .asciz "
+	"\\\"x.org/y.(*T).second\\\"\\n.balign 4\\n\"\n"
+	"    \"funcs: .long 0, one - funcs, second - first, two - funcs, last - first\\n\"\n"
+	"    \"one: .long 0, 0\\ntwo: .long second - first, name - names\\n.text\\n\");\n"
+	"int main(void) { return 0; }\n";
+
+static void build_go(const char *name, const char *magic, int count)
+{
+	char command[256];
+
+	snprintf(command, sizeof(command),
+		 "sed 's/MAGIC/%s/; s/COUNT/%d/' go.c >made.c && gcc -O1 -no-pie made.c -o %s && "
+		 "strip %s",
+		 magic, count, name, name);
+	assert_int_equal(workshop_run(command), 0);
+}
+
+static void test_go(void **state)
+{
+	static const char *const magics[] = {"0xfffffff0", "0xfffffff1"};
+	struct image_symbols *s;
+
+	(void)state;
+	assert_int_equal(workshop_write("go.c", go_c), 0);
+	for (size_t i = 0; i < 2; i++) {
+		build_go("go", magics[i], 2);
+		s = read_symbols("go", NULL);
+		check_sorted(s);
+		assert_string_equal(image_symbols_source(s), "gopclntab");
+		assert_non_null(by_name(s, "main.first"));
+		assert_int_equal(by_name(s, "main.first")->size, 3);
+		assert_non_null(by_name(s, "x.org/y.(*T).second"));
+		assert_int_equal(by_name(s, "x.org/y.(*T).second")->start,
+				 by_name(s, "main.first")->start + 3);
+		image_symbols_free(s);
+	}
+	/* Of another version; with more functions than there is room for: nothing is taken from it.
+	 */
+	for (size_t i = 0; i < 2; i++) {
+		build_go("odd", i ? magics[0] : "0xfffffffb", i ? 1 << 30 : 2);
+		s = read_symbols("odd", NULL);
+		check_sorted(s);
+		assert_null(by_name(s, "main.first"));
+		image_symbols_free(s);
+	}
+	/* A symbol table has names too, and knows more: it comes first. */
+	assert_int_equal(workshop_run("sed 's/MAGIC/0xfffffff0/; s/COUNT/2/' go.c >made.c && "
+				      "gcc -O1 -no-pie made.c -o whole"),
+			 0);
+	s = read_symbols("whole", NULL);
+	assert_string_equal(image_symbols_source(s), "symtab");
+	assert_null(by_name(s, "main.first"));
+	image_symbols_free(s);
+}
+
+/* Any byte of the table may be wrong. */
+static void test_go_hostile(void **state)
+{
+	const char magic[] = {(char)0xf0, (char)0xff, (char)0xff, (char)0xff, 0, 0, 1, 8};
+	size_t size, at;
+	char *elf;
+
+	(void)state;
+	build_go("go", "0xfffffff0", 2);
+	elf = workshop_read("go", &size);
+	assert_non_null(elf);
+	at = (size_t)((char *)memmem(elf, size, magic, sizeof(magic)) - elf);
+	assert_true(at < size - 160);
+	for (size_t i = 0; i < 160 * 3; i++) {
+		const char values[] = {0, (char)0xff, 0x7f}, was = elf[at + i / 3];
+
+		elf[at + i / 3] = values[i % 3];
+		try_hostile(elf, size);
+		elf[at + i / 3] = was;
+	}
+	free(elf);
+}
+
 /* Every truncation of a small file, and bits flipped all over several. */
 static void test_hostile(void **state)
 {
@@ -421,6 +505,7 @@ int main(void)
 		cmocka_unit_test(test_demangle),    cmocka_unit_test(test_demangle_bomb),
 		cmocka_unit_test(test_build),	    cmocka_unit_test(test_save_load),
 		cmocka_unit_test(test_limits),	    cmocka_unit_test(test_hostile),
+		cmocka_unit_test(test_go),	    cmocka_unit_test(test_go_hostile),
 	};
 	return cmocka_run_group_tests(tests, workshop_setup, workshop_teardown);
 }
