@@ -6,7 +6,21 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "collect/procfs.h"
 #include "util/num.h"
+
+/* The number of a thread would never be met: samples are by process. */
+static int add(struct pids *p, pid_t pid, struct diag *diag)
+{
+	pid_t process = procfs_process_of(pid);
+
+	if (process && process != pid)
+		return diag_fail(diag, EINVAL,
+				 "%d is a thread of process %d; -p %d samples all of its threads",
+				 (int)pid, (int)process, (int)process);
+	p->list[p->count++] = pid;
+	return 0;
+}
 
 int pids_parse(struct pids *p, const char *text, struct diag *diag)
 {
@@ -22,7 +36,7 @@ int pids_parse(struct pids *p, const char *text, struct diag *diag)
 		else if (kill((pid_t)pid, 0) && errno == ESRCH)
 			r = diag_fail(diag, ESRCH, "there is no process %s", one);
 		else
-			p->list[p->count++] = (pid_t)pid;
+			r = add(p, (pid_t)pid, diag);
 	}
 	free(copy);
 	return r;

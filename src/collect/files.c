@@ -329,13 +329,20 @@ static bool unchanged(const struct mapped_file *file, const struct stat *st)
 	       file->changed.ns == st->st_ctim.tv_nsec;
 }
 
+/* From here, its path. */
+static bool leads_to_it(const struct mapped_file *file)
+{
+	struct stat here;
+
+	return stat(file->path, &here) == 0 && here.st_ino == file->inode &&
+	       here.st_dev == file->device;
+}
+
 /* What is gone when a report asks: files in places that are emptied, and those that are only in
  * the process's own view of the file system. */
 static bool is_passing(const struct mapped_file *file, const struct stat *st)
 {
-	struct stat here;
-
-	if (stat(file->path, &here) || here.st_ino != st->st_ino || here.st_dev != st->st_dev)
+	if (!leads_to_it(file))
 		return true;
 	return st->st_nlink == 0 || name_starts(&file->name, "/tmp/") ||
 	       name_starts(&file->name, "/var/tmp/") || name_starts(&file->name, "/memfd:");
@@ -478,6 +485,11 @@ bool file_is_other(const struct mapped_file *file, uint32_t kernel_device, uint6
 				: major(file->device) << 20 | minor(file->device);
 
 	return device == kernel_device && (named ? n->inode : file->inode) != inode;
+}
+
+bool file_is_passing(const struct mapped_file *file)
+{
+	return file->gone || (file->state == FILE_ELF && !leads_to_it(file));
 }
 
 bool file_is_pending(const struct mapped_file *file)

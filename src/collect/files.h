@@ -83,6 +83,9 @@ struct mapped_file *files_resolve(struct files *f, struct mapped_file *file, pid
  * systems that have several numbers for one file.
  */
 bool file_is_other(const struct mapped_file *file, uint32_t kernel_device, uint64_t inode);
+/* Whether a report may not find it any more: it is deleted, replaced, in a place that is emptied,
+ * or only the process's own view of the file system has it. Of one that was resolved. */
+bool file_is_passing(const struct mapped_file *file);
 /* Whether it may be known what it is when files_resolve is called once more. */
 bool file_is_pending(const struct mapped_file *file);
 /* The same for a mapping that was just made, if its file was never seen before, or is not named by

@@ -49,7 +49,7 @@ struct job {
 
 struct keeper {
 	char *db_path, *machine;
-	struct intern *asked; /* images, so that each is asked for once */
+	struct intern *asked; /* struct wish, so that each is asked for once */
 	int held_end;	      /* descriptors of code made at run time are below it; 0: none yet */
 	pthread_t thread;
 	bool threaded, stop;
@@ -464,19 +464,29 @@ static void hold_jit(struct keeper *k, struct process *life)
 		life->dump_fd = keep_open(k, open_of_process(life->pid, life->jitdump));
 }
 
+/* Bytes without gaps, as they are hashed: an image that only stacks go through at first may be
+ * wanted with its code later. */
+struct wish {
+	struct image_id id;
+	bool code;
+};
+
 /* NULL: there is nothing to keep, or no room, or it was asked for. */
-static struct job *new_image_job(struct keeper *k, const struct image_id *id, const char *path)
+static struct job *new_image_job(struct keeper *k, const struct image_id *id, const char *path,
+				 bool code)
 {
+	struct wish wish = {*id, code};
 	uint32_t index;
 	struct job *job;
 
 	if (id->kind == IMAGE_JIT || id->kind == IMAGE_UNKNOWN || id->kind == IMAGE_FILE_OFFSET)
 		return NULL;
-	if (intern_find(k->asked, id, sizeof(*id), &index) == 0 || is_full(k))
+	if (intern_find(k->asked, &wish, sizeof(wish), &index) == 0 || is_full(k))
 		return NULL;
 	job = new_job(id);
 	if (!job)
 		return NULL;
+	job->code = code;
 	job->path = strdup(path);
 	if (job->path)
 		return job;
@@ -487,11 +497,11 @@ static struct job *new_image_job(struct keeper *k, const struct image_id *id, co
 /* What is refused now is asked for again. */
 static void queue_image(struct keeper *k, struct job *job)
 {
-	struct image_id id = job->id;
+	struct wish wish = {job->id, job->code};
 	uint32_t index;
 
 	if (queue_job(k, job))
-		intern_add(k->asked, &id, sizeof(id), &index);
+		intern_add(k->asked, &wish, sizeof(wish), &index);
 	else
 		free_job(job);
 }
@@ -503,10 +513,9 @@ void keeper_want_image(struct keeper *k, const struct image_id *id, const char *
 
 	if (id->kind == IMAGE_JIT)
 		hold_jit(k, life);
-	job = new_image_job(k, id, path);
+	job = new_image_job(k, id, path, m && file_is_passing(m->file));
 	if (!job)
 		return;
-	job->code = m && m->file->gone;
 	if (m)
 		job->fd = files_open(m->file, life->pid, m->start, m->end);
 	queue_image(k, job);
@@ -514,7 +523,7 @@ void keeper_want_image(struct keeper *k, const struct image_id *id, const char *
 
 void keeper_want_file(struct keeper *k, const struct image_id *id, const char *path, int fd)
 {
-	struct job *job = new_image_job(k, id, path);
+	struct job *job = new_image_job(k, id, path, false);
 
 	if (!job)
 		return;

@@ -197,6 +197,15 @@ int procfs_read_user(pid_t pid, uid_t *ret)
 	return r;
 }
 
+pid_t procfs_process_of(pid_t tid)
+{
+	char *line = read_status_line(tid, "\nTgid:");
+	pid_t pid = line ? atoi(line) : 0;
+
+	free(line);
+	return pid;
+}
+
 pid_t procfs_inner_pid(pid_t pid)
 {
 	char *line = read_status_line(pid, "\nNSpid:"), *last = line ? strrchr(line, '\t') : NULL;

@@ -39,6 +39,9 @@ char *procfs_parse_cgroup(const char *text);
 /* The user who runs the process (the real one, whatever it has become). */
 int procfs_read_user(pid_t pid, uid_t *ret);
 
+/* The process that a thread is of; 0 when neither is there. */
+pid_t procfs_process_of(pid_t tid);
+
 /* The process's number in its innermost PID namespace; pid itself when that is not known. */
 pid_t procfs_inner_pid(pid_t pid);
 

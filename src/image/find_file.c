@@ -200,10 +200,17 @@ static int find_file(struct image_finder *f, struct found_image *im)
 
 int finder_open_file(struct image_finder *f, struct found_image *im, struct diag *diag)
 {
-	if (im->file.tried)
-		return reopen(&im->file, diag);
+	int fd;
+	if (im->file.tried) {
+		fd = reopen(&im->file, diag);
+		if (fd >= 0 || !im->file.path || strcmp(im->file.path, im->path) == 0)
+			return fd;
+		/* A name that lasted no longer; the image has another one since. */
+		free(im->file.path);
+		im->file.path = NULL;
+	}
 	im->file.tried = true;
-	int fd = find_file(f, im);
+	fd = find_file(f, im);
 	if (fd < 0) {
 		im->file.error = fd;
 		diag_fail(diag, -fd, "%s", im->file.why.text);

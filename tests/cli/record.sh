@@ -30,6 +30,16 @@ refused 'no name' 1 "the command's name is empty" -- ''
 refused 'a name with escapes' 1 "cannot run '\\\\x1b\[31m\\\\n': " -- $'\e[31m\n'
 refused 'nothing after --' 2 'what is to be sampled' --
 refused 'a database without a name' 2 "the database's name is empty" -o '' -- true
+python3 -c 'import threading, time
+def body():
+    print(threading.get_native_id(), flush=True)
+    time.sleep(600)
+threading.Thread(target=body, daemon=True).start()
+time.sleep(600)' >thread &
+threaded=$!
+until [ -s thread ]; do sleep 0.02; done
+refused 'a thread' 2 "$(cat thread) is a thread of process $threaded; -p $threaded samples all" -p "$(cat thread)"
+kill $threaded
 mkdir bin
 ln -s ../dir bin/nosuchcmd
 check_status 'a directory of that name in the path is passed over' 1 env PATH="$PWD/bin:$PATH" "$culprit" record -- nosuchcmd

@@ -136,6 +136,29 @@ static void test_not_kept(void **state)
 	image_finder_free(f);
 }
 
+/* Names of open files come and go: what a second one leads to is as good. */
+static void test_kept_by_another_name(void **state)
+{
+	(void)state;
+	struct image_id id = identity("p");
+	const struct image_symbols *s;
+	char db2[300], link[300], other[300];
+	snprintf(db2, sizeof(db2), "%s/names", workshop_dir);
+	snprintf(link, sizeof(link), "%s/first", workshop_dir);
+	snprintf(other, sizeof(other), "%s/second", workshop_dir);
+	assert_int_equal(workshop_run("mkdir -p names/0123456789abcdef0123456789abcdef; "
+				      "ln p first; ln p second"),
+			 0);
+	struct image_finder *f = finder(db2);
+	assert_int_equal(image_finder_keep(f, &id, link, NULL), 0);
+	assert_int_equal(workshop_run("rm first"), 0);
+	assert_int_equal(image_find_symbols(f, &id, other, &s, NULL), 0);
+	uint64_t at = start_of(s, "main");
+	assert_int_equal(image_finder_keep_code(f, &id, other, &at, 1, NULL), 0);
+	assert_int_equal(image_finder_counts(f).code_kept, 1);
+	image_finder_free(f);
+}
+
 /* What the collector kept serves when the file is gone. */
 static void test_kept(void **state)
 {
@@ -284,10 +307,10 @@ int main(int argc, char **argv)
 {
 	image_worker_dispatch(argc, argv);
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_plain),	    cmocka_unit_test(test_replaced),
-		cmocka_unit_test(test_not_kept),    cmocka_unit_test(test_kept),
-		cmocka_unit_test(test_debug_files), cmocka_unit_test(test_others),
-		cmocka_unit_test(test_kernel),
+		cmocka_unit_test(test_plain),	 cmocka_unit_test(test_replaced),
+		cmocka_unit_test(test_not_kept), cmocka_unit_test(test_kept_by_another_name),
+		cmocka_unit_test(test_kept),	 cmocka_unit_test(test_debug_files),
+		cmocka_unit_test(test_others),	 cmocka_unit_test(test_kernel),
 	};
 	return cmocka_run_group_tests(tests, workshop_setup, workshop_teardown);
 }
