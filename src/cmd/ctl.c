@@ -60,6 +60,8 @@ static int make_request(int count, char **words, char *out, size_t room, struct 
 	if (count == 0)
 		return diag_fail(diag, EINVAL,
 				 "what is it to do? status, flush, epoch, label or stop");
+	if (count == 1 && !strcmp(words[0], "label"))
+		return diag_fail(diag, EINVAL, "which label? label KEY=VALUE, or KEY= to end it");
 	for (size_t i = 0; i < sizeof(plain) / sizeof(plain[0]); i++)
 		known |= count == 1 && !strcmp(words[0], plain[i]);
 	if (!known)

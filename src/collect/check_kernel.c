@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#include <errno.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -42,6 +43,23 @@ static void check_version(struct check_list *l)
 	c = check_add(l, "version", CHECK_BAD, "%s: older than 5.15, the first that works",
 		      release);
 	check_mend(c, "install a kernel of version 5.15 or later");
+}
+
+static void check_pids(struct check_list *l)
+{
+	struct diag diag;
+	int r = host_check_pids(l->root, &diag);
+
+	if (r == -ENOENT)
+		check_mend(check_add(l, "pid_namespace", CHECK_BAD, "/proc is not mounted"),
+			   "mount -t proc proc /proc");
+	else if (r)
+		check_mend(check_add(l, "pid_namespace", CHECK_BAD,
+				     "a container's: processes have other numbers than those that "
+				     "are sampled"),
+			   "run it on the host, or in a container with --pid=host");
+	else
+		check_add(l, "pid_namespace", CHECK_GOOD, "the machine's own");
 }
 
 /* The configuration as text; NULL when the kernel does not give it. The caller frees it. */
@@ -195,6 +213,7 @@ void check_kernel(struct check_list *l)
 {
 	l->group = "kernel";
 	check_version(l);
+	check_pids(l);
 	check_config(l);
 	check_btf(l);
 	check_tracefs(l);

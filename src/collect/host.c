@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define CPUS_MAX 65536
@@ -172,4 +173,25 @@ const char *host_program_path(char *out, size_t room)
 		n = snprintf(out, room, "%s", "/usr/bin/culprit");
 	out[n] = 0;
 	return out;
+}
+
+/* PROC_PID_INIT_INO of include/linux/proc_ns.h: the same on every machine. */
+#define FIRST_PID_NAMESPACE 0xeffffffcu
+
+int host_check_pids(const char *root, struct diag *diag)
+{
+	char path[PATH_MAX];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "%s/proc/self/ns/pid", root);
+	if (stat(path, &st))
+		return diag_fail(diag, ENOENT,
+				 "there is no /proc to know processes by: mount -t proc proc "
+				 "/proc");
+	if (st.st_ino != FIRST_PID_NAMESPACE)
+		return diag_fail(diag, EOPNOTSUPP,
+				 "in a PID namespace (a container's) processes have other numbers "
+				 "than those that are sampled: run it on the host, or in a "
+				 "container with --pid=host");
+	return 0;
 }

@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include "util/diag.h"
 
 /*
  * What the files of /proc and /sys say about this machine. root is "" for the real one; tests put a
@@ -24,6 +25,12 @@ bool host_list_has_cpu(const char *list, int cpu);
 bool host_cpu_is_online(const char *root, int cpu);
 /* The first online CPU that a list holds (NULL: any); -ENODEV when there is none. */
 int host_first_cpu(const char *root, const char *list);
+
+/*
+ * Whether processes have the numbers here that the kernel's own programs see: 0; -EOPNOTSUPP in a
+ * PID namespace of a container; -ENOENT when there is no /proc to know processes by.
+ */
+int host_check_pids(const char *root, struct diag *diag);
 
 /* The path of the running program, for lines that mend its rights. Returns out. */
 const char *host_program_path(char *out, size_t room);

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "collect/governor.h"
+#include "collect/host.h"
 #include "collect/kernel_types.h"
 #include "collect/session_state.h"
 #include "util/clock.h"
@@ -249,6 +250,8 @@ int session_new(const struct session_config *config, struct session **ret, struc
 	s->config = *config;
 	for (size_t i = 0; !r && config->labels && config->labels[i]; i++)
 		r = subject_labels_set(&s->labels, config->labels[i], diag);
+	if (!r)
+		r = host_check_pids("", diag);
 	/* The database first: if it cannot be had, nothing else needs to be tried. */
 	if (!r)
 		r = db_writer_open(config->db_path, NULL, &io_system, &s->writer, diag);

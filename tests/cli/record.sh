@@ -86,6 +86,17 @@ if unshare -m true 2>/dev/null; then
 else
 	skip 'a directory that cannot be written' 'no mounts here'
 fi
+if unshare -pfm --mount-proc true 2>/dev/null; then
+	check_refused 'a PID namespace of its own' 1 "^culprit: in a PID namespace .*: run it on the host, or in a container with --pid=host" \
+		unshare -pfm --mount-proc "$culprit" record -F 100 -o inside.db -- true
+	check 'leaves nothing behind' [ ! -e inside.db ]
+	unshare -pfm --mount-proc "$culprit" doctor >out
+	check_match 'doctor says so too' out 'NO +pid_namespace'
+	check_refused 'no /proc' 1 'there is no /proc .*: mount -t proc proc /proc' \
+		unshare -m sh -c 'umount -l /proc && exec "$1" record -F 100 -o inside.db -- true' - "$culprit"
+else
+	skip 'a PID namespace of its own' 'no namespaces here'
+fi
 # What was sampled is kept, whoever reads the table.
 "$culprit" record -F 100 -o pipe.db -- true 2>err | true
 check 'nobody reads the table' [ "${PIPESTATUS[0]}" != 0 ]
