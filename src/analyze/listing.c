@@ -130,10 +130,10 @@ int listing_new(const struct listing_request *q, struct listing **ret, struct di
 	}
 	if (!err)
 		err = read_lines(l, q);
-	if (!err && (q->form == LISTING_ASSEMBLY || !l->lines))
-		err = q->form == LISTING_BY_LINE ? 0 : make_assembly(l);
+	if (!err && q->form == LISTING_BY_LINE)
+		err = listing_make_by_line(l);
 	else if (!err)
-		err = q->form == LISTING_BOTH ? make_both(l) : listing_make_by_line(l);
+		err = q->form == LISTING_BOTH && l->lines ? make_both(l) : make_assembly(l);
 	if (err < 0) {
 		listing_free(l);
 		return err == -ESTALE ? err : diag_fail(diag, -err, "out of memory for a listing");

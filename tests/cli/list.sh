@@ -109,6 +109,9 @@ rm -r db/$machine/images
 check_status "a stripped program, by its made-up name" 0 list "FUN_$(printf %x "$(symbol with_debug outer)")"
 check "its samples" grep -Eq '^ +70 +70\.00 .*idiv' out
 check "why there is no source" grep -q 'note: no source: ' out
+check_status "its source lines" 0 list -S --json "FUN_$(printf %x "$(symbol with_debug outer)")"
+check "are one row that is not known, with all samples" json "[(r['samples'], r['line'], r['file']) for r in rows] ==
+	[(100, None, None)]"
 
 rm -r db/$machine/images
 cp with_debug p
