@@ -138,13 +138,7 @@ static int write_base(struct compaction *c, uint32_t generation)
 	r = pack_create(c->w->io, c->epoch_fd, name, &head, PACK_LEVEL_BASE, &out, c->diag);
 	if (r < 0)
 		return r;
-	r = merge_rows(c->inputs, c->epoch.pack_count, pack_add_row, out);
-	if (r == 0)
-		r = merge_edges(c->inputs, c->epoch.pack_count, pack_add_edge, out);
-	if (r == 0)
-		r = merge_stacks(c->inputs, c->epoch.pack_count, pack_add_stack, out);
-	if (r == 0)
-		r = merge_raws(c->inputs, c->epoch.pack_count, pack_add_raw, out);
+	r = merge_packs(c->inputs, c->epoch.pack_count, out);
 	if (r == 0)
 		r = carry_unknown(c, out);
 	if (r < 0) {

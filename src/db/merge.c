@@ -18,6 +18,7 @@ struct merge_kind {
 	int (*next)(struct source *s); /* 1, 0 at the chunk's end, -EBADMSG */
 	int (*compare)(const struct source *a, const struct source *b);
 	void (*add)(struct source *to, const struct source *equal);
+	int (*put)(struct pack_writer *out, const struct source *s);
 };
 
 /* An input and where it stands. */
@@ -77,8 +78,10 @@ static void rows_add(struct source *to, const struct source *equal)
 	to->rows.at.count = num_add_sat(to->rows.at.count, equal->rows.at.count);
 }
 
-static const struct merge_kind kind_rows = {CHUNK_ROWS, rows_open, rows_next, rows_compare,
-					    rows_add};
+static int rows_put(struct pack_writer *out, const struct source *s)
+{
+	return pack_add_row(out, &s->rows.at);
+}
 
 static int edges_open(struct source *s, const struct db_bytes streams[CHUNK_STREAMS_MAX],
 		      uint32_t row_count)
@@ -106,8 +109,10 @@ static void edges_add(struct source *to, const struct source *equal)
 	to->edges.at.windows = num_add_sat(to->edges.at.windows, equal->edges.at.windows);
 }
 
-static const struct merge_kind kind_edges = {CHUNK_EDGES, edges_open, edges_next, edges_compare,
-					     edges_add};
+static int edges_put(struct pack_writer *out, const struct source *s)
+{
+	return pack_add_edge(out, &s->edges.at);
+}
 
 static int stacks_open(struct source *s, const struct db_bytes streams[CHUNK_STREAMS_MAX],
 		       uint32_t row_count)
@@ -134,8 +139,10 @@ static void stacks_add(struct source *to, const struct source *equal)
 	to->stacks.at.count = num_add_sat(to->stacks.at.count, equal->stacks.at.count);
 }
 
-static const struct merge_kind kind_stacks = {CHUNK_STACKS, stacks_open, stacks_next,
-					      stacks_compare, stacks_add};
+static int stacks_put(struct pack_writer *out, const struct source *s)
+{
+	return pack_add_stack(out, &s->stacks.at);
+}
 
 static int raws_open(struct source *s, const struct db_bytes streams[CHUNK_STREAMS_MAX],
 		     uint32_t row_count)
@@ -162,8 +169,18 @@ static void raws_add(struct source *to, const struct source *equal)
 	to->raws.at.count = num_add_sat(to->raws.at.count, equal->raws.at.count);
 }
 
-static const struct merge_kind kind_raws = {CHUNK_RAWS, raws_open, raws_next, raws_compare,
-					    raws_add};
+static int raws_put(struct pack_writer *out, const struct source *s)
+{
+	return pack_add_raw(out, &s->raws.at);
+}
+
+/* In the order in which a pack has them. */
+static const struct merge_kind kinds[] = {
+	{CHUNK_ROWS, rows_open, rows_next, rows_compare, rows_add, rows_put},
+	{CHUNK_EDGES, edges_open, edges_next, edges_compare, edges_add, edges_put},
+	{CHUNK_STACKS, stacks_open, stacks_next, stacks_compare, stacks_add, stacks_put},
+	{CHUNK_RAWS, raws_open, raws_next, raws_compare, raws_add, raws_put},
+};
 
 /* A heap of the sources that have a row, the least at [0]; equal rows by order of input. */
 struct heap {
@@ -277,10 +294,10 @@ static int heap_push(struct heap *h, struct source *s)
 }
 
 /*
- * Shows the least row with its equals added. Its source is out of the heap meanwhile, so that it
+ * Writes the least row with its equals added. Its source is out of the heap meanwhile, so that it
  * stands still.
  */
-static int heap_merge(struct heap *h, int (*show)(void *arg, const struct source *s), void *arg)
+static int heap_merge(struct heap *h, struct pack_writer *out)
 {
 	struct source *first = h->at[0];
 	int r = 0;
@@ -293,12 +310,12 @@ static int heap_merge(struct heap *h, int (*show)(void *arg, const struct source
 		r = heap_step(h);
 	}
 	if (r == 0)
-		r = show(arg, first);
+		r = first->kind->put(out, first);
 	return r ? r : heap_push(h, first);
 }
 
 static int merge(const struct merge_kind *kind, const struct merge_input *inputs, size_t count,
-		 int (*show)(void *arg, const struct source *s), void *arg)
+		 struct pack_writer *out)
 {
 	struct source *sources = calloc(count + 1, sizeof(*sources));
 	struct heap h = {.at = calloc(count + 1, sizeof(*h.at))};
@@ -312,7 +329,7 @@ static int merge(const struct merge_kind *kind, const struct merge_input *inputs
 		r = heap_push(&h, &sources[i]);
 	}
 	while (h.count && r == 0)
-		r = heap_merge(&h, show, arg);
+		r = heap_merge(&h, out);
 	for (size_t i = 0; i < count && sources; i++) {
 		buf_free(&sources[i].whole);
 		buf_free(&sources[i].raw);
@@ -323,71 +340,11 @@ static int merge(const struct merge_kind *kind, const struct merge_input *inputs
 	return r;
 }
 
-/* What the caller gave. */
-struct shown {
-	int (*row)(void *arg, const struct db_row *row);
-	int (*edge)(void *arg, const struct db_edge_item *e);
-	int (*stack)(void *arg, const struct db_stack_item *s);
-	int (*raw)(void *arg, const struct db_raw_item *r);
-	void *arg;
-};
-
-static int show_row(void *arg, const struct source *s)
+int merge_packs(const struct merge_input *inputs, size_t count, struct pack_writer *out)
 {
-	const struct shown *to = arg;
+	int r = 0;
 
-	return to->row(to->arg, &s->rows.at);
-}
-
-static int show_edge(void *arg, const struct source *s)
-{
-	const struct shown *to = arg;
-
-	return to->edge(to->arg, &s->edges.at);
-}
-
-static int show_stack(void *arg, const struct source *s)
-{
-	const struct shown *to = arg;
-
-	return to->stack(to->arg, &s->stacks.at);
-}
-
-static int show_raw(void *arg, const struct source *s)
-{
-	const struct shown *to = arg;
-
-	return to->raw(to->arg, &s->raws.at);
-}
-
-int merge_rows(const struct merge_input *inputs, size_t count,
-	       int (*f)(void *arg, const struct db_row *row), void *arg)
-{
-	struct shown to = {.row = f, .arg = arg};
-
-	return merge(&kind_rows, inputs, count, show_row, &to);
-}
-
-int merge_edges(const struct merge_input *inputs, size_t count,
-		int (*f)(void *arg, const struct db_edge_item *e), void *arg)
-{
-	struct shown to = {.edge = f, .arg = arg};
-
-	return merge(&kind_edges, inputs, count, show_edge, &to);
-}
-
-int merge_stacks(const struct merge_input *inputs, size_t count,
-		 int (*f)(void *arg, const struct db_stack_item *s), void *arg)
-{
-	struct shown to = {.stack = f, .arg = arg};
-
-	return merge(&kind_stacks, inputs, count, show_stack, &to);
-}
-
-int merge_raws(const struct merge_input *inputs, size_t count,
-	       int (*f)(void *arg, const struct db_raw_item *r), void *arg)
-{
-	struct shown to = {.raw = f, .arg = arg};
-
-	return merge(&kind_raws, inputs, count, show_raw, &to);
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds) && r == 0; i++)
+		r = merge(&kinds[i], inputs, count, out);
+	return r;
 }
