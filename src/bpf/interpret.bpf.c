@@ -137,7 +137,7 @@ struct {
 /* The mapping that the tree has at an address, or one next to it, or 0. */
 static __always_inline struct vm_area_struct *find_area(struct task_struct *task, __u64 address)
 {
-	struct mm_struct *mm = task->mm;
+	struct mm_struct *mm = BPF_CORE_READ(task, mm);
 	__u32 zero = 0;
 	struct scratch *scratch = bpf_map_lookup_elem(&scratches, &zero);
 
@@ -181,10 +181,10 @@ INTERPRET_FUNCTION int find_in_kernel(struct interpret *s)
 /* Differs between two states of a process's mappings; false where the kernel does not tell. */
 static __always_inline bool mappings_state(struct task_struct *task, __u64 *mm, __u64 *sequence)
 {
-	struct mm_struct *m = task->mm;
+	struct mm_struct *m = BPF_CORE_READ(task, mm);
 	__u32 state;
 
-	if (!m || !mm_state(m, &state))
+	if (!m || !mm_state_read(m, &state))
 		return false;
 	*mm = (__u64)m;
 	*sequence = state;
@@ -310,7 +310,7 @@ static long step(__u32 index, void *context)
 /* As the samples have it. */
 static __always_inline __u32 process_of(struct task_struct *task)
 {
-	return wire_process((__u32)task->tgid, task->group_leader->start_boottime,
+	return wire_process((__u32)task->tgid, BPF_CORE_READ(task, group_leader, start_boottime),
 			    task->self_exec_id);
 }
 

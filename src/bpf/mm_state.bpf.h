@@ -47,6 +47,20 @@ static __always_inline bool mm_state(const struct mm_struct *mm, __u32 *ret)
 	return true;
 }
 
+/* The same by reads that the verifier does not look into, for all but the sampling path: of a
+ * pointer that it trusts it searches all names of the kernel's types, 1 to 2 ms for each step in
+ * the code. */
+static __always_inline bool mm_state_read(const struct mm_struct *mm, __u32 *ret)
+{
+	if (bpf_core_field_exists(((struct mm_struct___sequence *)0)->mm_lock_seq))
+		*ret = BPF_CORE_READ((const struct mm_struct___sequence *)mm, mm_lock_seq.sequence);
+	else if (bpf_core_field_exists(((struct mm_struct___number *)0)->mm_lock_seq))
+		*ret = BPF_CORE_READ((const struct mm_struct___number *)mm, mm_lock_seq);
+	else
+		return false;
+	return true;
+}
+
 /*
  * A number that has changed when an address at which code ran means something else: mm_state's, or
  * that of the flushes, for where code ran there was a page, and no page goes without one. It does

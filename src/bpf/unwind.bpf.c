@@ -393,7 +393,7 @@ static __always_inline void read_registers(struct wire_unwind_state *u, const st
 static __always_inline void keep_mappings(struct unwind *u, struct mm_struct *mm)
 {
 	__u32 state = 0, generation = files_generation; /* from before any search */
-	bool tells = mm && mm_state(mm, &state);
+	bool tells = mm && mm_state_read(mm, &state);
 
 	if (tells && u->mm == (__u64)mm && u->mm_state == state && u->process == u->stack.process &&
 	    u->generation == generation)
@@ -421,7 +421,7 @@ static __always_inline void begin(struct unwind *u, struct task_struct *task, __
 	u->check = event;
 	mix(u, event);
 	python_start(&u->python, u->stack.process);
-	keep_mappings(u, task->mm);
+	keep_mappings(u, BPF_CORE_READ(task, mm));
 }
 
 /* The kernel's part, by its own unwinder. */
