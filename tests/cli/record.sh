@@ -68,7 +68,7 @@ check_match 'is told from a script that is not there' err 'cannot run the comman
 check_status 'a command that dies at once' 137 "$culprit" record -q -o dies.db -- sh -c 'kill -9 $$'
 check_status 'without a home' 0 env -i "$culprit" record -q -o home.db -- /bin/true
 # What we change for ourselves is not for the command: the limit of files, the signals that are blocked.
-echo 'ulimit -Sn; grep Sig /proc/self/status' >tell
+echo 'ulimit -Sn; grep -E "Sig(Blk|Ign)" /proc/self/status' >tell
 as_called() { # COMMAND...
 	(ulimit -Sn 200 && exec python3 -c 'import os, signal, sys
 signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR2])
