@@ -21,25 +21,26 @@ static bool has_capability(cap_t set, int number)
 static void check_capabilities(struct check_list *l, cap_t set)
 {
 	bool admin = has_capability(set, CAP_SYS_ADMIN);
-	char missing[160] = "", uses[256] = "", program[128];
+	char all[160] = "", uses[256] = "", program[128];
 	size_t at = 0, used = 0;
 	struct check *c;
 
 	for (size_t i = 0; i < RIGHTS_LEAST; i++) {
+		/* Those that it has too: setcap takes away what it is not told. */
+		at += (size_t)snprintf(all + at, sizeof(all) - at, "%s%s", at ? "," : "",
+				       rights_least[i].name);
 		if (has_capability(set, rights_least[i].number) ||
 		    (admin && rights_least[i].number > CAP_AUDIT_READ))
 			continue;
-		at += (size_t)snprintf(missing + at, sizeof(missing) - at, "%s%s", at ? "," : "",
-				       rights_least[i].name);
 		used += (size_t)snprintf(uses + used, sizeof(uses) - used, "%s%s", used ? ", " : "",
 					 rights_least[i].use);
 	}
-	if (!missing[0]) {
+	if (!uses[0]) {
 		check_add(l, "capabilities", CHECK_GOOD, "all that are of use");
 		return;
 	}
 	c = check_add(l, "capabilities", CHECK_PARTIAL, "missing to: %s", uses);
-	check_mend(c, "run with sudo, or: sudo setcap %s+ep %s", missing,
+	check_mend(c, "run with sudo, or: sudo setcap %s+ep %s", all,
 		   host_program_path(program, sizeof(program)));
 }
 

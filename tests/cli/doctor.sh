@@ -70,6 +70,19 @@ if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
 	else
 		skip "those two capabilities suffice" "sampling does not work here"
 	fi
+	# setcap replaces what a program had: a line that names only what is missing takes the rest away.
+	row='
+import json, sys
+print([r[sys.argv[2]] for r in json.load(open(sys.argv[1]))["rows"] if r["name"] == "capabilities"][0])'
+	if setcap cap_perfmon,cap_bpf+ep "$nobody_dir/culprit" 2>/dev/null; then
+		"${as_nobody[@]}" "$nobody_dir/culprit" doctor --json >some.json
+		line=$(python3 -c "$row" some.json mend | sed -n 's/.*: sudo //p')
+		eval "$line"
+		"${as_nobody[@]}" "$nobody_dir/culprit" doctor --json >all.json
+		check_same "the line for what is missing leaves what there is" good "$(python3 -c "$row" all.json state)"
+	else
+		skip "the line for what is missing leaves what there is" "no capabilities of files here"
+	fi
 	cp "$culprit" "$nobody_dir/"$'cul\xffprit'
 	"${as_nobody[@]}" "$nobody_dir/"$'cul\xffprit' doctor --json >out
 	check "a path of any bytes in it is escaped" grep -qF "$nobody_dir/cul\\\\xffprit" out
