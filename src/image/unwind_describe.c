@@ -2,8 +2,10 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "bpf/unwind.h"
 #include "image/ehframe.h"
 #include "image/elf_symbols.h"
+#include "image/go_frames.h"
 #include "image/unwind.h"
 #include "image/unwind_code.h"
 #include "image/unwind_rule.h"
@@ -213,21 +215,21 @@ static int append_table(struct describe *d, struct buf *out)
 	return r;
 }
 
-struct describe_debug {
+struct describe_more {
 	struct describe *d;
 	size_t eh_count; /* pieces of .eh_frame */
 };
 
 static int add_debug_entry(void *arg, const struct ehframe_entry *e)
 {
-	struct describe_debug *debug = arg;
+	struct describe_more *debug = arg;
 
 	return has_code(debug->d, debug->eh_count, e->start) ? 0 : add_entry(debug->d, e);
 }
 
 static int add_debug_frame(struct describe *d, const struct elf_code *code)
 {
-	struct describe_debug debug = {d, d->count};
+	struct describe_more debug = {d, d->count};
 	Elf_Data *data = elf_find_debug_frame(code);
 	int r;
 
@@ -245,6 +247,47 @@ static int add_eh_frame(struct describe *d, const struct elf_code *code)
 	if (!data || !data->d_buf)
 		return 0;
 	return ehframe_each(data->d_buf, data->d_size, address, 8, add_entry, d);
+}
+
+/* Compiled functions keep the frame pointer below the return address when they have a frame. */
+static int add_go_frame(void *arg, uint64_t start, uint64_t end, uint32_t depth)
+{
+	struct describe_more *go = arg;
+	struct wire_unwind_rule rule = {.cfa = WIRE_CFA_REGISTER,
+					.cfa_reg = UNWIND_RSP,
+					.cfa_offset = (int32_t)depth + 8,
+					.ra = WIRE_LOCATION_AT_CFA,
+					.ra_offset = -8,
+					.fp = WIRE_LOCATION_SAME,
+					.rbx = WIRE_UNWIND_RBX_LOST};
+	struct piece piece = {.start = start, .end = end};
+	int r;
+
+	if (has_code(go->d, go->eh_count, start))
+		return 0;
+	if (depth) {
+		rule.fp = WIRE_LOCATION_AT_CFA;
+		rule.fp_offset = -16;
+	}
+	r = intern_add(go->d->rules, &rule, sizeof(rule), &piece.rule);
+	if (r)
+		return r == -ENOMEM ? r : 0;
+	return add_piece(go->d, piece);
+}
+
+/* Go's own table, which says more than its code does. */
+static int add_go_frames(struct describe *d, const struct elf_code *code)
+{
+	struct describe_more go = {d, d->count};
+	GElf_Shdr header;
+	Elf_Scn *section = elf_find_section(code->elf, GO_FRAMES_SECTION, &header);
+	Elf_Data *data = section ? elf_rawdata(section, NULL) : NULL;
+	int r;
+
+	if (!data || !data->d_buf)
+		return 0;
+	r = sort_pieces(d);
+	return r ? r : go_frames_each(data->d_buf, data->d_size, add_go_frame, &go);
 }
 
 static int add_derived(void *arg, uint64_t start, uint64_t end, const struct wire_unwind_rule *rule)
@@ -293,6 +336,8 @@ static int add_code(struct describe *d, const struct elf_code *code)
 
 static int describe_elf(struct describe *d, const struct elf_code *code, struct buf *out)
 {
+	static int (*const adders[])(struct describe *, const struct elf_code *) = {
+		add_eh_frame, add_debug_frame, add_go_frames};
 	static const struct wire_unwind_rule none;
 	uint32_t number;
 	int r;
@@ -301,8 +346,8 @@ static int describe_elf(struct describe *d, const struct elf_code *code, struct 
 	    code->header.e_ident[EI_CLASS] != ELFCLASS64)
 		return -EOPNOTSUPP;
 	r = intern_add(d->rules, &none, sizeof(none), &number);
-	for (unsigned i = 0; !r && i < 2; i++) {
-		r = i == 0 ? add_eh_frame(d, code) : add_debug_frame(d, code);
+	for (unsigned i = 0; !r && i < sizeof(adders) / sizeof(adders[0]); i++) {
+		r = adders[i](d, code);
 		if (r == -EBADMSG) {
 			d->damaged++;
 			r = 0;

@@ -104,7 +104,7 @@ complete 'kernel' 98 "$programs/stacks" kernel 20
 complete 'lazy binding' 98 "$programs/lazy" "$programs/liblazy.so" 20
 complete 'static' 98 "$programs/stacks-static" linkage 20
 # Mostly assembly without tables: of the stacks whose files had been seen at all 85% must be complete. Others
-# are those from before a busy collector got its turn, and copies that end in frames of more than 32 KiB.
+# are those from before a busy collector got its turn.
 export CACHE_DIRECTORY=$PWD/cache # tables are made here, not found
 encode() {
 	if ! command -v ffmpeg >/dev/null; then
@@ -137,7 +137,7 @@ fi
 unset CACHE_DIRECTORY
 # Go's stacks go on from the scheduler's to the goroutine's.
 seq 1500000 | awk '{ print $1 * 7919 % 1000003 "/path/to/file" $1 }' >names
-complete 'fzf, in Go' 90 bash -c 'for i in 1 2 3 4 5 6; do fzf -f "9 a $i b" <names; done'
+complete 'fzf, in Go' 98 bash -c 'for i in 1 2 3 4 5 6; do fzf -f "9 a $i b" <names; done'
 # Where a handler's frame is put in place no table can say the way back; elfutils finds none either.
 complete 'exceptions' 94 "$programs/thrown" 20
 tap_end
