@@ -155,12 +155,10 @@ int cmd_calc(int argc, char **argv)
 		insights_close(&c.session);
 		return err;
 	}
-	c.what = operand < argc ? argv[operand++] : NULL;
-	if (operand < argc) {
-		diag_fail(&diag, EINVAL, "one function at a time");
-		return cmd_fail_usage("calc", &diag);
-	}
-	err = run(&c, &diag);
+	err = operand < argc ? pick_operand(&c.session.report, argc, argv, operand, &c.what, &diag)
+			     : 0;
+	if (!err)
+		err = run(&c, &diag);
 	insights_close(&c.session);
 	if (err == -EINVAL)
 		return cmd_fail_usage("calc", &diag);

@@ -141,7 +141,9 @@ assert counts and all(int(c[4:]) == 0 for c in counts), (got, counts)'
 check_status "a selection that has nothing" 0 "$culprit" calc -i db --subject comm=nobody
 check_match "is told as that" out '^note: nothing matches the selection'
 check "and not as a want of edges" test "$(grep -c 'no edges' out)" = 0
-check_refused "a function twice" 2 "one of them" "$culprit" list -i db chase --function locked
+for report in list calc cfg; do
+	check_refused "$report of a function twice" 2 "one of them" "$culprit" $report -i db chase --function locked
+done
 
 check_status "calc as JSON" 0 "$culprit" calc -i db --json chase
 check "the stalled instruction names the load" json "[i for i in d['functions'][0]['instructions']
