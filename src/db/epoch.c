@@ -201,7 +201,7 @@ static bool attempt_has_gap(const struct attempt *t, uint32_t upto)
 {
 	const struct epoch_listing *l = &t->listing;
 	size_t room = t->limit->packs - t->epoch->pack_count;
-	uint32_t next = upto + 1;
+	uint64_t next = (uint64_t)upto + 1;
 
 	for (size_t i = 0; i < l->segment_count && l->segments[i] <= t->limit->segment && room;
 	     i++) {
@@ -218,7 +218,7 @@ static bool attempt_has_gap(const struct attempt *t, uint32_t upto)
 static int attempt_segments(struct attempt *t, uint32_t upto)
 {
 	const struct epoch_listing *l = &t->listing;
-	uint32_t next = upto + 1;
+	uint64_t next = (uint64_t)upto + 1;
 	char file[LAYOUT_NAME_MAX];
 	int r;
 
@@ -231,10 +231,10 @@ static int attempt_segments(struct attempt *t, uint32_t upto)
 			break;
 		if (l->segments[i] != next)
 			attempt_tell(t,
-				     "segments %" PRIu32 " to %" PRIu32
+				     "segments %" PRIu64 " to %" PRIu32
 				     " are missing; lost: what they held",
 				     next, l->segments[i] - 1);
-		next = l->segments[i] + 1;
+		next = (uint64_t)l->segments[i] + 1;
 		layout_segment_name(l->segments[i], file);
 		r = attempt_open(t, file, &t->epoch->packs[t->epoch->pack_count]);
 		if (r < 0)

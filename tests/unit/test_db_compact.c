@@ -223,6 +223,27 @@ static void a_torn_listing_is_noticed(void **state)
 	db_writer_free(w);
 }
 
+/* The largest number that a name can say. */
+static void a_base_may_stand_for_all_segments_there_can_be(void **state)
+{
+	struct help_place *p = *state;
+	struct help_digest first = {0}, second = {0};
+	struct db_writer *w = place_open_writer(p);
+	char epoch[300], from[400], to[400];
+
+	assert_int_equal(db_writer_begin_epoch(w, TEST_TIME_NS, NULL), 0);
+	place_flush_random(w, &first, 1, 300);
+	place_flush_random(w, &first, 2, 300);
+	assert_int_equal(db_writer_compact(w, NULL, NULL), 0);
+	place_flush_random(w, &second, 3, 300);
+	snprintf(epoch, sizeof(epoch), "%s/" TEST_MACHINE "/%s", p->db, db_writer_epoch(w));
+	db_writer_free(w);
+	snprintf(from, sizeof(from), "%s/base-00000001-00000002", epoch);
+	snprintf(to, sizeof(to), "%s/base-00000001-4294967295", epoch);
+	assert_int_equal(rename(from, to), 0);
+	place_expect(p, "last", &first);
+}
+
 static unsigned count_epochs(const struct help_place *p)
 {
 	const struct db_epoch *epochs;
@@ -391,6 +412,7 @@ int main(void)
 		PLACE_TEST(equal_rows_of_many_segments_are_added_up),
 		PLACE_TEST(damaged_segments_are_set_aside_and_counted),
 		PLACE_TEST(a_torn_listing_is_noticed),
+		PLACE_TEST(a_base_may_stand_for_all_segments_there_can_be),
 		PLACE_TEST(retention_keeps_the_newest_three),
 		PLACE_TEST(retention_by_size_removes_the_oldest_only),
 		PLACE_TEST(blobs_go_with_the_last_epoch_of_their_image),
