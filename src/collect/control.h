@@ -4,7 +4,6 @@
 
 #include <poll.h>
 #include <stddef.h>
-#include <stdint.h>
 #include "util/buf.h"
 #include "util/diag.h"
 

@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include "util/hash.h"
-#include "util/io.h"
 #include "util/search.h"
 
 /*

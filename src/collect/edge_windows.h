@@ -2,7 +2,6 @@
 #ifndef CULPRIT_COLLECT_EDGE_WINDOWS_H
 #define CULPRIT_COLLECT_EDGE_WINDOWS_H
 
-#include <stddef.h>
 #include <stdint.h>
 #include "bpf/wire_edges.h"
 #include "collect/edge_code.h"

@@ -6,7 +6,6 @@
  * in weaker forms until one is taken; the difference is the reason.
  */
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 #include "collect/event.h"

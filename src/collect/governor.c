@@ -2,7 +2,6 @@
 #include "collect/governor.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "collect/host.h"

@@ -2,7 +2,6 @@
 #include "collect/python.h"
 
 #include <errno.h>
-#include <stdbool.h>
 #include <string.h>
 
 /* Offsets in the structures of a minor version, which keeps them once it is released. */

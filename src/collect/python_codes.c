@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
 #include "collect/python_codes.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include "collect/python.h"

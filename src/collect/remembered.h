@@ -2,8 +2,6 @@
 #ifndef CULPRIT_COLLECT_REMEMBERED_H
 #define CULPRIT_COLLECT_REMEMBERED_H
 
-#include <stddef.h>
-
 /*
  * What was measured of this machine, so that not each start has to measure it again: a small file
  * for each key, in the directory "measured" of the cache (cache_directory.h). A key is a line that

@@ -4,7 +4,6 @@
 #include <malloc.h>
 #include <pthread.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "collect/governor.h"

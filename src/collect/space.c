@@ -190,7 +190,7 @@ int space_add(struct space **s, uint64_t start, uint64_t end, uint64_t file_offs
 
 struct mapping *space_find(struct space *s, uint64_t pc, uint64_t time_ns)
 {
-	/* The dead are few: they go at the next drain. The first to die after the sample had it. */
+	/* The dead are few: they go within seconds. The first to die after the sample had it. */
 	for (size_t i = 0; i < s->dead.count; i++) {
 		struct mapping *m = &s->dead.at[i];
 

@@ -2,7 +2,6 @@
 #ifndef CULPRIT_COLLECT_UNWIND_CACHE_H
 #define CULPRIT_COLLECT_UNWIND_CACHE_H
 
-#include <stdbool.h>
 #include <stdint.h>
 #include "image/unwind.h"
 
