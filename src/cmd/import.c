@@ -176,6 +176,11 @@ static void tell(const struct importing *i, const struct import_result *r)
 		text_escape(kept, sizeof(kept), r->not_kept, strlen(r->not_kept));
 		fprintf(stderr, "culprit: not kept: %s\n", kept);
 	}
+	if (r->images_unwritten)
+		fprintf(stderr,
+			"culprit: warning: symbols of %u images are not kept, so reports can name "
+			"their functions only while their files are there: %s\n",
+			r->images_unwritten, r->unwritten_why.text);
 	fprintf(stderr, "culprit: files of %u of %u images are at hand; epoch %s of %s in %s\n",
 		r->images_found, r->images, r->epoch, r->machine, i->target.db);
 }

@@ -63,6 +63,8 @@ struct import_result {
 	uint64_t copies, copies_whole; /* copied stacks; unwound to their thread's start */
 	char not_kept[512]; /* what the file holds that a database has no place for, or "" */
 	uint32_t images, images_found; /* with samples; of these, whose file is at hand */
+	uint32_t images_unwritten; /* whose symbols were read, but the database had no room for */
+	struct diag unwritten_why;
 	struct {
 		char name[64];
 		uint64_t samples, period;

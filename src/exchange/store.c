@@ -392,7 +392,7 @@ static int write_all(struct store *s, const struct import_target *target,
 		r = store_tell(target, "storing", 1, 1);
 	/* What only the file tells is part of it. */
 	if (!r)
-		r = store_keep_names(s, target, result->machine, diag);
+		r = store_keep_names(s, target, result, diag);
 	if (r) {
 		db_writer_abandon(f.writer);
 		return r;

@@ -114,10 +114,11 @@ bool store_offset(const struct store_image *image, uint64_t offset, uint64_t *re
 /*
  * store_names.c: keeps the symbols of files while they are there; of images whose files are not,
  * those that the profile tells, added to what earlier imports told; and its lines. What the watch
- * ends is not missed: reports look for it again.
+ * ends is not missed: reports look for it again; so they do for files whose symbols could not be
+ * written, which are counted.
  */
-int store_keep_names(struct store *s, const struct import_target *target, const char *machine,
-		     struct diag *diag);
+int store_keep_names(struct store *s, const struct import_target *target,
+		     struct import_result *result, struct diag *diag);
 /* What the target's watch says. */
 int store_tell(const struct import_target *target, const char *doing, uint64_t done, uint64_t of);
 

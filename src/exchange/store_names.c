@@ -2,6 +2,7 @@
 #include "exchange/store.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "image/find.h"
@@ -11,6 +12,7 @@
 struct telling {
 	struct store *s;
 	struct image_finder *finder;
+	struct import_result *result;
 	struct told { /* of all images, by image and address */
 		uint32_t image;
 		uint64_t address;
@@ -154,8 +156,11 @@ static int keep_image(struct telling *t, const struct store_image *image, const 
 
 	if (image->id.kind == IMAGE_UNKNOWN || image->id.kind == IMAGE_NOTE)
 		return 0;
-	if (image->kind != HARVEST_NAMES)
-		image_finder_keep(t->finder, &image->id, image->name, NULL);
+	if (image->kind != HARVEST_NAMES &&
+	    image_finder_keep(t->finder, &image->id, image->name, NULL) == -EIO &&
+	    !t->result->images_unwritten++)
+		snprintf(t->result->unwritten_why.text, sizeof(t->result->unwritten_why.text), "%s",
+			 image_finder_keep_why(t->finder));
 	list = calloc(p->symbol_count + p->told_count + 1, sizeof(*list));
 	if (!list)
 		return -ENOMEM;
@@ -169,12 +174,12 @@ static int keep_image(struct telling *t, const struct store_image *image, const 
 	return r;
 }
 
-int store_keep_names(struct store *s, const struct import_target *target, const char *machine,
-		     struct diag *diag)
+int store_keep_names(struct store *s, const struct import_target *target,
+		     struct import_result *result, struct diag *diag)
 {
-	struct telling t = {.s = s};
+	struct telling t = {.s = s, .result = result};
 	struct part p = {0};
-	int r = image_finder_new(target->db, machine, &t.finder);
+	int r = image_finder_new(target->db, result->machine, &t.finder);
 
 	if (!r) {
 		image_finder_lend_kernel(t.finder, target->kernel);
@@ -199,7 +204,12 @@ int store_keep_names(struct store *s, const struct import_target *target, const 
 		if (s->images[i].used)
 			r = keep_image(&t, &s->images[i], &p);
 	}
+	if (r)
+		diag_fail(diag, -r, "cannot keep names: %s",
+			  t.finder && *image_finder_keep_why(t.finder)
+				  ? image_finder_keep_why(t.finder)
+				  : strerror(-r));
 	image_finder_free(t.finder);
 	free(t.told);
-	return r ? diag_fail(diag, -r, "cannot keep names: %s", strerror(-r)) : 0;
+	return r;
 }

@@ -20,6 +20,14 @@ check_status "with room there is nothing to say" 0 "$culprit" record -a -F 1000 
 check "neither at the end" bash -c '! grep -q "not kept" err'
 check "nor in the report" bash -c '! grep -q "could not be written" out'
 
+"$culprit" export -i roomy.db --pprof roomy.pb
+rm -rf disk/*
+check_status "an import has room for the samples alone" 0 "$culprit" import roomy.pb -o disk/i.db
+check_match "and says so" err 'warning: symbols of [0-9]+ images are not kept, .*cannot write disk/i.db/.*: make room'
+check_status "but an import without what only it tells is none" 1 sh -c \
+	'head -c 1M /dev/zero >disk/filler; exec "$1" import roomy.pb -o disk/i.db' - "$culprit"
+check_match "which is said with what to do" err '^culprit: .*No space left on device: make room'
+
 rm -rf disk/*
 mkdir elsewhere
 # shellcheck disable=SC2016
