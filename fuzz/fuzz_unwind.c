@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
-/* .eh_frame sections: the frames that they describe, their programs and the rules made of those. */
+/* .eh_frame sections: the frames that they describe, their programs and the rules made of those;
+ * and Go's tables of frames. */
 #include <stdint.h>
 #include <stdlib.h>
 #include "image/ehframe.h"
+#include "image/go_frames.h"
 #include "image/unwind_rule.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -36,10 +38,22 @@ static int take_entry(void *arg, const struct ehframe_entry *entry)
 	return cfi_each_row(&entry->program, take_row, f) > 0;
 }
 
+static int take_go(void *arg, uint64_t start, uint64_t end, uint32_t depth)
+{
+	struct fuzz *f = arg;
+
+	if (start < f->at || end <= start || depth > INT32_MAX - 8)
+		abort();
+	f->at = end;
+	return ++f->rows > 100000 ? 1 : 0;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct fuzz f = {0};
 
 	ehframe_each(data, size, 0x1000, 8, take_entry, &f);
+	f = (struct fuzz){0};
+	go_frames_each(data, size, take_go, &f);
 	return 0;
 }
