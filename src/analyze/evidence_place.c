@@ -24,16 +24,17 @@ static const struct isa_instruction *last_instruction(const struct cfg_function 
 	return &f->instructions[b->first_instruction + b->instruction_count - 1];
 }
 
-/* hint: the function of the place before, mostly the right one. */
-static bool find_place(const struct evidence *e, uint32_t image, uint64_t address, uint32_t hint,
+/* Of the functions that have the code the first choice, if it is one of them; else the one that it
+ * belongs to, which has its samples. */
+static bool find_place(const struct evidence *e, uint32_t image, uint64_t address, uint32_t first,
 		       struct place *ret)
 {
 	const struct evidence_function *f = NULL;
 	const struct cfg_function *built;
 	uint64_t number;
 
-	if (hint < e->function_count && e->functions[hint].image == image) {
-		f = &e->functions[hint];
+	if (first < e->function_count && e->functions[first].image == image) {
+		f = &e->functions[first];
 		ret->block = cfg_function_block_at(f->function, address);
 	}
 	if (!f || ret->block == CFG_OUTSIDE) {
@@ -73,7 +74,6 @@ static void place_samples(struct evidence *e, uint32_t image)
 		if (!m->samples[i].count)
 			continue;
 		e->totals.samples += m->samples[i].count;
-		/* Without a hint: of several that jump to it, it is that one's that has it. */
 		if (!find_place(e, image, m->samples[i].offset, UINT32_MAX, &p))
 			continue;
 		e->totals.samples_placed += m->samples[i].count;
@@ -85,7 +85,7 @@ static void place_samples(struct evidence *e, uint32_t image)
 		e->functions[p.function].samples += m->samples[i].count;
 	}
 	for (size_t i = 0; i < m->executed_count; i++) {
-		if (find_place(e, image, m->executed[i].offset, p.function, &p))
+		if (find_place(e, image, m->executed[i].offset, UINT32_MAX, &p))
 			block_of(e, &p)->executed += (double)m->executed[i].count;
 	}
 }
@@ -184,9 +184,10 @@ static int place_edges(struct evidence *e, uint32_t image)
 		int error;
 
 		if (row->from != EVIDENCE_START)
-			known = find_place(e, image, row->from, from.function, &from);
+			known = find_place(e, image, row->from, UINT32_MAX, &from);
 		if (row->to != EVIDENCE_END)
-			target = find_place(e, row->to_image, row->to, to.function, &to);
+			target = find_place(e, row->to_image, row->to,
+					    known ? from.function : UINT32_MAX, &to);
 		if (target && windows)
 			arrive(e, &to, count);
 		if (row->from == EVIDENCE_START) {

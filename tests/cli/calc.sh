@@ -85,6 +85,25 @@ symbol() { nm shared | awk -v name="$1" '$3 == name { print "0x" $1 }'; }
 check "make its database" bash -c "'$build/tests/cli/mkdb' shared.db $machine <shared.samples"
 check_status "calc of shared code" 0 "$culprit" calc -i shared.db --json --cutoff 100
 check "counts a sample once" json "{f['name']: f['samples'] for f in d['functions']} == {'big': 1000, 'small': 1}"
+# What a branch there did is told of the one that has the samples, whoever came there last.
+edge() { # FROM TO COUNT
+	printf 'edge\t1\t%s\t%s\tcpu-clock\t%d\t%d\t%d\t%d\n' "$(build_id shared)" "$PWD/shared" "$1" "$2" "$3" "$3"
+}
+small=$(($(symbol small))) inside=$(($(symbol big) + 3))
+{
+	cat shared.samples
+	edge -1 $((small)) 50
+	edge $((small + 7)) $inside 50
+	edge $((inside + 7)) $inside 400
+	edge $((inside + 7)) $((inside + 9)) 100
+	edge $((inside + 9)) -1 100
+} >edges.samples
+check "make one with edges" bash -c "'$build/tests/cli/mkdb' edges.db $machine <edges.samples"
+check_status "calc of edges in shared code" 0 "$culprit" calc -i edges.db --json --cutoff 100 --blocks 0 big
+check "its loop is left one time of five" json "[1 for e in d['functions'][0]['edges']
+	if int(e['from'], 16) == $((inside + 7)) and int(e['to'], 16) == $inside
+	and 3 < e['frequency'] / sum(o['frequency'] for o in d['functions'][0]['edges']
+		if int(o['from'], 16) == $((inside + 7)) and int(o['to'], 16) != $inside) < 5]"
 check_status "summary of shared code" 0 "$culprit" summary -i shared.db --cutoff 100 --json
 check "has all samples and no more" json "abs(sum(r['samples'] for r in d['rows']) - 1001) < 0.01"
 check_match "and says so" out '2 functions with 100.00% of the samples'
