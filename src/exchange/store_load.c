@@ -104,7 +104,7 @@ static void take_images(struct store *s, struct cursor *c)
 		image->build_id = take_text(c, IMAGE_ID_MAX);
 		image->path = take_text(c, PATH_MAX_ - 1);
 		if (image->kind == HARVEST_KNOWN &&
-		    (image->key < IMAGE_BUILD_ID || image->key > IMAGE_NOTE))
+		    (image->key < IMAGE_BUILD_ID || image->key > IMAGE_SCRIPT))
 			c->error = c->error ? c->error : -EBADMSG;
 	}
 	s->symbols = take_list(s, c, 2, sizeof(*s->symbols), &s->symbol_count);

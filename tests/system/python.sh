@@ -52,6 +52,9 @@ print(f'{s.through(\"brief\")} of {s.stacks} stacks are in their function')
 assert s.through('brief') > s.stacks / 4"
 
 # A report of another epoch of the same functions has the same names, once.
+"$culprit" export -i program.db --pprof program.pb
+check_status 'functions of Python come back from a pprof profile' 0 "$culprit" import -q program.pb -o back.db
+check 'with their files' sh -c '"$1" calls -i back.db --json | grep -q frames.py' - "$culprit"
 "$culprit" record -q --no-edges -F 100 -o program.db -- $python "$frames" again.json nested 2>/dev/null
 check 'epochs agree on functions' python3 -c '
 import json, subprocess, sys
