@@ -3,18 +3,9 @@
 
 #include <errno.h>
 #include <stdbool.h>
-#include <string.h>
+#include "image/go_table.h"
 
-#define GO_1_18 0xfffffff0u
-#define GO_1_20 0xfffffff1u
-
-/* Of the header, which has 8 bytes each. */
-#define COUNT_AT 8
-#define TEXT_AT	 24
-#define STEPS_AT 56
-#define LIST_AT	 64
-#define HEADER	 72
-/* Of a function. */
+/* Of a function's record. */
 #define STEPS_OF 16
 #define FLAGS_OF 37 /* 4 more since 1.20 */
 
@@ -25,47 +16,14 @@
 
 #define DEPTH_MAX (1 << 30)
 
-struct table {
-	const uint8_t *bytes;
-	size_t size;
-	uint64_t text, count;
-	uint64_t list;	/* of pairs of words: a function's address behind text, and its entry's */
-	uint64_t steps; /* what entries point to */
-	unsigned flags_of;
+struct walk {
+	struct go_table table;
 	go_frames_taker *f;
 	void *arg;
 };
 
-static uint64_t read_word(const uint8_t *at, unsigned bytes)
-{
-	uint64_t word = 0;
-
-	memcpy(&word, at, bytes);
-	return word;
-}
-
-static bool read_header(struct table *t)
-{
-	uint32_t magic;
-
-	if (t->size < HEADER)
-		return false;
-	magic = (uint32_t)read_word(t->bytes, 4);
-	if ((magic != GO_1_18 && magic != GO_1_20) || t->bytes[4] || t->bytes[5] ||
-	    t->bytes[6] != 1 || t->bytes[7] != 8)
-		return false;
-	t->count = read_word(t->bytes + COUNT_AT, 8);
-	t->text = read_word(t->bytes + TEXT_AT, 8);
-	t->steps = read_word(t->bytes + STEPS_AT, 8);
-	t->list = read_word(t->bytes + LIST_AT, 8);
-	t->flags_of = FLAGS_OF + (magic == GO_1_20 ? 4 : 0);
-	/* Behind the last function comes where it ends. */
-	return t->text && t->steps <= t->size && t->list + 4 <= t->size && t->list < t->size &&
-	       t->count <= (t->size - t->list - 4) / 8;
-}
-
 /* Seven bits a byte, the lowest first. */
-static bool read_number(const struct table *t, uint64_t *at, uint32_t *ret)
+static bool read_number(const struct go_table *t, uint64_t *at, uint32_t *ret)
 {
 	uint32_t number = 0;
 
@@ -82,46 +40,50 @@ static bool read_number(const struct table *t, uint64_t *at, uint32_t *ret)
 }
 
 /* Steps of the depth, each with the bytes of code that it holds for, up to a 0 or the end. */
-static int take_steps(const struct table *t, uint64_t at, uint64_t start, uint64_t end)
+static int take_steps(const struct walk *w, uint64_t at, uint64_t start, uint64_t end)
 {
 	int64_t depth = -1;
 	uint32_t change, bytes;
 	int r = 0;
 
 	for (bool first = true; !r && start < end; first = false) {
-		if (!read_number(t, &at, &change) || (!change && !first) ||
-		    !read_number(t, &at, &bytes) || bytes > end - start)
+		if (!read_number(&w->table, &at, &change) || (!change && !first) ||
+		    !read_number(&w->table, &at, &bytes) || bytes > end - start)
 			break;
 		depth += change & 1 ? -(int64_t)(change >> 1) - 1 : (int64_t)(change >> 1);
 		if (depth < 0 || depth > DEPTH_MAX || depth % 8)
 			break;
 		if (bytes)
-			r = t->f(t->arg, start, start + bytes, (uint32_t)depth);
+			r = w->f(w->arg, start, start + bytes, (uint32_t)depth);
 		start += bytes;
 	}
 	return r;
 }
 
+static bool has_frames(const struct go_table *t, uint64_t flags)
+{
+	return flags < t->size && !(t->bytes[flags] & (STARTS_THREAD | WRITES_STACK | ASSEMBLY));
+}
+
 int go_frames_each(const void *table, size_t size, go_frames_taker *f, void *arg)
 {
-	struct table t = {.bytes = table, .size = size, .f = f, .arg = arg};
+	struct walk w = {.f = f, .arg = arg};
+	const struct go_table *t = &w.table;
+	struct go_function function;
 	uint64_t done = 0;
-	int r = 0;
+	int r = go_table_open(table, size, &w.table);
 
-	if (!read_header(&t))
+	if (r || t->quantum != 1)
 		return -EBADMSG;
-	for (uint64_t i = 0; !r && i < t.count; i++) {
-		const uint8_t *pair = t.bytes + t.list + 8 * i;
-		uint64_t start = t.text + read_word(pair, 4), end = t.text + read_word(pair + 8, 4);
-		uint64_t entry = t.list + read_word(pair + 4, 4), steps;
+	for (uint64_t i = 0; !r && i < t->count; i++) {
+		uint32_t steps;
 
-		if (start < done || start >= end || entry + t.flags_of >= size)
+		if (!go_table_function(t, i, &function) || function.start < done)
 			continue;
-		done = end;
-		steps = read_word(t.bytes + entry + STEPS_OF, 4);
-		if (steps && steps < size - t.steps &&
-		    !(t.bytes[entry + t.flags_of] & (STARTS_THREAD | WRITES_STACK | ASSEMBLY)))
-			r = take_steps(&t, t.steps + steps, start, end);
+		done = function.end;
+		steps = go_table_read(t, function.record + STEPS_OF);
+		if (steps && has_frames(t, function.record + FLAGS_OF + (t->is_1_20 ? 4 : 0)))
+			r = take_steps(&w, t->pc_tables + steps, function.start, function.end);
 	}
 	return r;
 }

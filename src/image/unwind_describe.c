@@ -6,6 +6,7 @@
 #include "image/ehframe.h"
 #include "image/elf_symbols.h"
 #include "image/go_frames.h"
+#include "image/go_table.h"
 #include "image/unwind.h"
 #include "image/unwind_code.h"
 #include "image/unwind_rule.h"
@@ -280,7 +281,7 @@ static int add_go_frames(struct describe *d, const struct elf_code *code)
 {
 	struct describe_more go = {d, d->count};
 	GElf_Shdr header;
-	Elf_Scn *section = elf_find_section(code->elf, GO_FRAMES_SECTION, &header);
+	Elf_Scn *section = elf_find_section(code->elf, GO_TABLE_SECTION, &header);
 	Elf_Data *data = section ? elf_rawdata(section, NULL) : NULL;
 	int r;
 
