@@ -176,6 +176,8 @@ struct wire_stack {
 #define WIRE_SNAPSHOT_PAGE  4096
 /* Of a stack that has all WIRE_SNAPSHOT_PAGES, whose end is not in sight. */
 #define WIRE_SNAPSHOT_ENDLESS 8
+/* So many pages that are not in memory may be within a stack. */
+#define WIRE_SNAPSHOT_HOLE 16
 
 /*
  * A stack that stopped at a table that is lacking. Its end is NO_TABLE and its last frame the one
@@ -187,6 +189,7 @@ struct wire_snapshot {
 	wire_u64 begin;	 /* address of the pages, from the stack pointer's on */
 	wire_u32 bytes;	 /* of them that are here */
 	wire_u32 is_cut; /* the stack goes on behind them */
+	wire_u64 there;	 /* a bit for each page, from the lowest: it was in memory; else it is 0 */
 	struct wire_stack stack;
 	wire_u8 page[WIRE_SNAPSHOT_PAGES][WIRE_SNAPSHOT_PAGE];
 };

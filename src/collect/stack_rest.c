@@ -77,6 +77,17 @@ static uint64_t file_offset(const struct rest *r, uint64_t address)
 	return address - r->spot.mapping->start + r->spot.mapping->file_offset;
 }
 
+/* No word is as large as to lie in more than two pages. */
+static bool is_copied(const struct wire_snapshot *s, uint64_t at, uint32_t size)
+{
+	uint64_t pages;
+
+	if (at >= s->bytes || size > s->bytes - at || !size)
+		return false;
+	pages = 1ull << at / WIRE_SNAPSHOT_PAGE | 1ull << (at + size - 1) / WIRE_SNAPSHOT_PAGE;
+	return (s->there & pages) == pages;
+}
+
 /* Of the stack from the copy, of code from its file. */
 static int read_memory(void *arg, void *to, uint32_t size, uint64_t address)
 {
@@ -84,7 +95,7 @@ static int read_memory(void *arg, void *to, uint32_t size, uint64_t address)
 	const struct wire_snapshot *s = r->snapshot;
 	uint64_t at = address - s->begin;
 
-	if (at < s->bytes && size <= s->bytes - at) {
+	if (is_copied(s, at, size)) {
 		memcpy(to, s->page[0] + at, size);
 		return 0;
 	}

@@ -354,7 +354,7 @@ int perf_world_subject(struct perf *p, uint32_t pid, uint32_t tid, uint64_t cgro
 	if (!t->comm[0] && tid == IDLE)
 		snprintf(t->comm, sizeof(t->comm), "swapper");
 	else if (!t->comm[0]) /* as perf calls whom it does not know */
-		snprintf(t->comm, sizeof(t->comm), ":%u", pid ? tid : 0);
+		snprintf(t->comm, sizeof(t->comm), ":%d", pid ? (int)tid : 0);
 	r = make_subject(p, t->comm, cgroup, &t->subject);
 	if (r) {
 		t->subject = NO_SUBJECT;

@@ -28,6 +28,9 @@ check_match "the machine is the file's" err 'of host-elsewhere in p.db'
 check_same "threads have their names from then on" "comm=:12 1 0
 comm=child 1 1
 comm=parent 13 1" "$(rows subject cycles cache-misses:u)"
+make_perf gone gone.data
+check_status "a sample of a task that has ended" 0 import gone.data
+check_same "has the name that perf gives it" "comm=:-1 1" "$(rows subject cycles)"
 
 make_perf ordered-pipe pipe.data
 check_status "the form of a pipe, from a file" 0 import pipe.data

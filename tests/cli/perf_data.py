@@ -203,6 +203,14 @@ def ordered():
     return r
 
 
+def gone():
+    """A task that ends has no number any more."""
+    r = Recording(["cycles", "cache-misses:u"], 0)
+    r.sample(2 ** 32 - 1, 0x409000, 100)
+    r.round()
+    return r
+
+
 def hardware():
     """What comes from hardware that virtual machines do not have."""
     r = Recording(["cycles:pp", "cpu/mem-loads/"], ADDR | PERIOD | CALLCHAIN | RAW | BRANCHES
@@ -353,7 +361,7 @@ def main():
     makers = {"instructions": instructions, "liars": liars,
               "unmapped": lambda: instructions(False),
               "unnamed": lambda: instructions(False, ("load", "fetch", "sys")),
-              "ordered": ordered, "hardware": hardware, "copied": lambda *a: copied(ALL, *a),
+              "ordered": ordered, "gone": gone, "hardware": hardware, "copied": lambda *a: copied(ALL, *a),
               "few": lambda *a: copied(1 << SP | 1 << PC, *a),
               "wide": lambda *a: copied(ALL | 1 << 40, *a),
               "blind": lambda *a: copied(1 << BP, *a),
