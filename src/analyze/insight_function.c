@@ -5,6 +5,7 @@
 #include <string.h>
 #include "analyze/disassemble.h"
 #include "analyze/insight_state.h"
+#include "machine/listing_decoder.h"
 #include "util/search.h"
 
 /* Of an instruction that the graph has, all of whose bytes are there. */
@@ -41,7 +42,7 @@ int insight_disassemble(struct insights *all, struct insight *i, size_t block,
 	if (!*d) {
 		image_find_machine(all->finder, &image->image->id, image->image->path, &machine,
 				   &bits);
-		err = isa_decoder_new(machine, bits, syntax, d, NULL);
+		err = machine_listing_decoder_new(machine, bits, syntax, d, NULL);
 	}
 	for (uint32_t k = 0; k < b->instruction_count && !err; k++) {
 		uint32_t n = b->first_instruction + k;

@@ -5,6 +5,7 @@
 #include <string.h>
 #include "analyze/disassemble.h"
 #include "analyze/listing_state.h"
+#include "machine/listing_decoder.h"
 #include "util/array.h"
 
 static int add_item(struct listing *l, uint64_t address, const char *text)
@@ -28,7 +29,7 @@ static int decode_all(struct listing *l, const struct listing_request *q, const 
 	uint16_t machine;
 	unsigned bits;
 	image_find_machine(q->finder, q->image, q->image_path, &machine, &bits);
-	int err = isa_decoder_new(machine, bits, q->syntax, &d, &diag);
+	int err = machine_listing_decoder_new(machine, bits, q->syntax, &d, &diag);
 	if (err < 0) {
 		listing_add_note(l, diag.text);
 		return err == -ENOMEM ? err : 0;

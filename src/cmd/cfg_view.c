@@ -7,6 +7,7 @@
 #include "analyze/rough_counts.h"
 #include "cfg/function_graph.h"
 #include "cfg/open.h"
+#include "machine/listing_decoder.h"
 #include "util/arena.h"
 
 #define MEMORY_MAX_BYTES ((size_t)1 << 30)
@@ -90,7 +91,7 @@ static int read_all_texts(struct cfg_view *v, const struct cfg_view_request *q)
 	int r = 0;
 
 	image_find_machine(q->finder, &q->hit->image->id, q->hit->image->path, &machine, &bits);
-	if (isa_decoder_new(machine, bits, q->syntax, &decoder, NULL))
+	if (machine_listing_decoder_new(machine, bits, q->syntax, &decoder, NULL))
 		return 0;
 	for (uint32_t i = 0; i < v->function->range_count && !r; i++)
 		r = read_texts(v, q, decoder, &v->function->ranges[i]);

@@ -32,8 +32,17 @@ void isa_decoder_free(struct isa_decoder *d)
 {
 	if (!d)
 		return;
+	if (d->writer.free)
+		d->writer.free(d->writer.state);
 	free(d->state);
 	free(d);
+}
+
+void isa_decoder_set_writer(struct isa_decoder *d, const struct isa_writer *w)
+{
+	if (d->writer.free)
+		d->writer.free(d->writer.state);
+	d->writer = *w;
 }
 
 void isa_decode(const struct isa_decoder *d, const uint8_t *code, size_t size, uint64_t address,
@@ -49,6 +58,10 @@ void isa_decode(const struct isa_decoder *d, const uint8_t *code, size_t size, u
 void isa_format(const struct isa_decoder *d, const uint8_t *code, const struct isa_instruction *in,
 		char out[ISA_TEXT_MAX])
 {
+	const struct isa_writer *w = &d->writer;
+	if (in->valid && d->syntax == ISA_SYNTAX_ATT && w->write &&
+	    w->write(w->state, code, in->size, in->address, out))
+		return;
 	if (!in->valid || !d->table->format(d, code, in, out))
 		strcpy(out, "(bad)");
 }

@@ -44,6 +44,24 @@ int isa_decoder_new(uint16_t elf_machine, unsigned bits, enum isa_syntax syntax,
 		    struct isa_decoder **ret, struct diag *diag);
 void isa_decoder_free(struct isa_decoder *d);
 
+/* The longest text, with its terminator. */
+#define ISA_TEXT_MAX 256
+
+/*
+ * Another writer of AT&T's syntax than the decoder's own. write: the text of the instruction that
+ * is all of code, false where it does not know it and the decoder's own stands. free: of state,
+ * called with the decoder's end.
+ */
+struct isa_writer {
+	bool (*write)(void *state, const uint8_t *code, size_t size, uint64_t address,
+		      char out[ISA_TEXT_MAX]);
+	void (*free)(void *state);
+	void *state;
+};
+
+/* Takes w's state over. One decoder is then one thread's. */
+void isa_decoder_set_writer(struct isa_decoder *d, const struct isa_writer *w);
+
 /*
  * Decodes the instruction at the start of code, which runs at address. Always makes progress:
  * bytes that are no instruction, or the start of one that ends past size, give valid == false and a
@@ -51,9 +69,6 @@ void isa_decoder_free(struct isa_decoder *d);
  */
 void isa_decode(const struct isa_decoder *d, const uint8_t *code, size_t size, uint64_t address,
 		struct isa_instruction *ret);
-
-/* The longest text, with its terminator. */
-#define ISA_TEXT_MAX 256
 
 /*
  * The text of an instruction that isa_decode gave for this code; "(bad)" for an invalid one. Branch

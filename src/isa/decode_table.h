@@ -22,7 +22,8 @@ struct isa_decoder {
 	const struct isa_table *table;
 	enum isa_syntax syntax;
 	unsigned bits;
-	void *state; /* of the architecture, malloc'ed */
+	void *state;		  /* of the architecture, malloc'ed */
+	struct isa_writer writer; /* write NULL: none */
 };
 
 int isa_x86_init(struct isa_decoder *d);

@@ -64,17 +64,20 @@ int llvm_module_load(struct llvm_module **ret, struct diag *diag)
 		void *handle = open_module(why);
 		const struct llvm_costs_table *table =
 			handle ? dlsym(handle, "culprit_llvm_costs") : NULL;
-		if (!table)
+		const struct llvm_text_table *text =
+			handle ? dlsym(handle, "culprit_llvm_text") : NULL;
+		if (!table || !text)
 			return diag_fail(diag, ENOENT,
 					 "instruction costs of LLVM 19 cannot be had: %s; install "
 					 "libllvm19 and culprit's module for it",
 					 why);
-		if (table->abi != LLVM_COSTS_ABI)
+		if (table->abi != LLVM_COSTS_ABI || text->abi != LLVM_TEXT_ABI)
 			return diag_fail(diag, EPROTO,
-					 "%s is of another version of culprit (interface %u, not "
-					 "%u): install the two together",
-					 MODULE_NAME, table->abi, LLVM_COSTS_ABI);
-		module.table = table;
+					 "%s is of another version of culprit (interfaces %u and "
+					 "%u, not %u and %u): install the two together",
+					 MODULE_NAME, table->abi, text->abi, LLVM_COSTS_ABI,
+					 LLVM_TEXT_ABI);
+		module = (struct llvm_module){table, text};
 	}
 	*ret = &module;
 	return 0;

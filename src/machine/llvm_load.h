@@ -3,11 +3,13 @@
 #define CULPRIT_MACHINE_LLVM_LOAD_H
 
 #include "machine/llvm_costs.h"
+#include "machine/llvm_text.h"
 #include "util/diag.h"
 
 /* The module that links to LLVM, loaded once and kept: LLVM cannot be unloaded safely. */
 struct llvm_module {
 	const struct llvm_costs_table *table;
+	const struct llvm_text_table *text;
 };
 
 /*

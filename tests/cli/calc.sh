@@ -147,7 +147,7 @@ check_match "and that there are no edges" out 'from samples alone'
 check_match "a block with its best case" out 'Best-case .*CPI'
 check_match "a bubble with a letter and cycles" out ' d[a-zA-Z]* +\.\.\. +[0-9.]+cy'
 check_match "that is explained" out '\(d = D-cache miss'
-check_match "the load is to blame" out "$(printf '%x' "$(at "$load")") .*mov .* d:$(printf '%x' "$(at "$load")")"
+check_match "the load is to blame" out "$(printf '%x' "$(at "$load")") .*movq? .* d:$(printf '%x' "$(at "$load")")"
 check_match "a summary in ranges" out 'D-cache miss +[0-9.]+% to +[0-9.]+%'
 
 check_status "list has executions" 0 "$culprit" list -i db --asm chase

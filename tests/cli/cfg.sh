@@ -72,7 +72,7 @@ check "are its own" json '[(r["function"], r["samples"]) for r in rows] == [("[n
 
 check_status "cfg" 0 "$culprit" cfg -i db nest
 check_match "prints a graph" out '^digraph cfg \{'
-check_match "with the instructions of hot blocks" out '60  [0-9a-f]+  add .0x1, %eax'
+check_match "with the instructions of hot blocks" out '60  [0-9a-f]+  addl? .0x1, %eax'
 check_match "and loops marked" out 'peripheries=2'
 check "to the end" test "$(tail -n 1 out)" = '}'
 check_status "cfg --intel" 0 "$culprit" cfg -i db nest --intel

@@ -74,7 +74,18 @@ check "no source in it" bash -c '! grep -q "int sum" out && grep -q idiv out'
 check_status "Intel's syntax" 0 list -A --intel outer
 check "it is Intel's" grep -Eq 'idiv [a-z]' out
 check_status "AT&T's syntax" 0 list -A outer
-check "it is AT&T's" grep -Eq 'idiv %' out
+check "it is AT&T's" grep -Eq 'idivl %' out
+objdump -d -M suffix --no-show-raw-insn p | awk '/^[0-9a-f]+ <outer>:/ { on = 1; next } /^$/ { on = 0 }
+	on { sub(":", "", $1); print "0x" $1, $2 }' >by_objdump
+check_status "as CSV" 0 list -A --csv outer
+python3 - >by_list <<'PY'
+import csv
+for row in csv.DictReader(line for line in open("out") if line[0] != "#"):
+    print(row["address"], row["text"].split()[0])
+PY
+check "there are some" test -s by_list
+head -n "$(wc -l <by_list)" by_objdump >first_by_objdump # without the padding behind the function
+check "the names of instructions are objdump's" cmp first_by_objdump by_list
 check_status "source only" 0 list -S outer --json
 check "each line once" json "len([r for r in rows if r['line'] == 4]) == 1
 	and all(r['address'] is None for r in rows)"
