@@ -8,17 +8,20 @@
 #include "cmd/list_table.h"
 #include "cmd/metrics.h"
 #include "cmd/pick.h"
+#include "cmd/values.h"
 #include "util/text.h"
 
 /* culprit list: one function's instructions and source lines with their samples. */
 
-enum { LIST_INTEL = REPORT_OPTION_END, LIST_NO_CPI, LIST_FILE };
+enum { LIST_INTEL = REPORT_OPTION_END, LIST_NO_CPI, LIST_FILE, LIST_MIN };
 
 static const struct cmd_option options[] = {
 	REPORT_DB_OPTION,
 	{"asm", 'A', NULL, "instructions only"},
 	{"source", 'S', NULL, "source lines only, each once"},
 	{"file", LIST_FILE, "FILE", "a whole source file instead of a function"},
+	{"min", LIST_MIN, "PERCENT",
+	 "only rows with at least so much of the samples, and what stands near them"},
 	{"intel", LIST_INTEL, NULL, "Intel's syntax instead of AT&T's"},
 	{"no-cpi", LIST_NO_CPI, NULL, "samples only, without executions and CPI: quicker"},
 	REPORT_METRIC_OPTION,
@@ -46,6 +49,7 @@ struct list {
 	const char *file; /* NULL: a function */
 	struct metrics metrics;
 	struct pick pick;
+	struct list_hot hot;
 };
 
 static int take_option(void *arg, int value, const char *text, struct diag *diag)
@@ -63,6 +67,8 @@ static int take_option(void *arg, int value, const char *text, struct diag *diag
 	case LIST_FILE:
 		l->file = text;
 		return *text ? 0 : diag_fail(diag, EINVAL, "the file's name is empty");
+	case LIST_MIN:
+		return values_take_percent("min", text, &l->hot.min_percent, diag);
 	case LIST_NO_CPI:
 		l->no_cpi = true;
 		return 0;
@@ -146,11 +152,11 @@ static void describe_insight(const struct insight *i, struct report_header *h)
 				   least < most ? insights_confidence(most) : "");
 }
 
-static int print_listing(const struct list *l, const struct query *q,
-			 const struct function_hit *hit, const struct listing *listing,
-			 const struct insight *insight, struct diag *diag)
+static int print_listing(struct list *l, const struct query *q, const struct function_hit *hit,
+			 const struct listing *listing, const struct insight *insight,
+			 struct diag *diag)
 {
-	struct list_table made = {q, hit, listing, insight, l->report.format, {0}};
+	struct list_table made = {q, hit, listing, insight, l->report.format, {0}, &l->hot};
 	struct report_header h = {0};
 	struct table *t = NULL;
 	int err = metrics_bind(&l->metrics, q, hit->counts, &made.metrics, diag);
@@ -162,6 +168,8 @@ static int print_listing(const struct list *l, const struct query *q,
 		describe_insight(insight, &h);
 		err = list_table_make(&made, &t);
 	}
+	if (!err)
+		list_hot_describe(&l->hot, &h);
 	if (!err)
 		err = metrics_describe(&made.metrics, "the function", &h);
 	if (err < 0)
@@ -188,8 +196,8 @@ static int find_insight(const struct list *l, struct insights **ret_all, struct 
 	return err == -ENOMEM ? err : 0;
 }
 
-static int show_function(const struct list *l, const struct query *q,
-			 const struct function_hit *hit, struct diag *diag)
+static int show_function(struct list *l, const struct query *q, const struct function_hit *hit,
+			 struct diag *diag)
 {
 	struct listing_request request = {
 		.finder = l->pick.finder,
@@ -226,7 +234,7 @@ static int show_file(struct list *l, int operands, struct diag *diag)
 	if (operands || l->form == LISTING_ASSEMBLY)
 		return diag_fail(diag, EINVAL,
 				 "--file is of source lines: without FUNCTION and --asm");
-	return list_file_show(&l->report, &l->metrics, l->file, diag);
+	return list_file_show(&l->report, &l->metrics, &l->hot, l->file, diag);
 }
 
 int cmd_list(int argc, char **argv)
@@ -254,6 +262,7 @@ int cmd_list(int argc, char **argv)
 		err = show_function(&l, l.pick.query, l.pick.hit, &diag);
 	pick_free(&l.pick);
 	metrics_free(&l.metrics);
+	list_hot_free(&l.hot);
 	if (err == -EINVAL)
 		return cmd_fail_usage("list", &diag);
 	return err < 0 ? cmd_fail(&diag) : err;

@@ -134,7 +134,7 @@ static int describe(const struct listing_of_file *f, struct report_header *h)
 	return 0;
 }
 
-static int show(const struct report_options *o, const struct metrics *metrics,
+static int show(const struct report_options *o, const struct metrics *metrics, struct list_hot *hot,
 		struct listing_of_file *f, struct diag *diag)
 {
 	struct list_lines lines = {
@@ -144,6 +144,7 @@ static int show(const struct report_options *o, const struct metrics *metrics,
 		.rows = f->rows,
 		.row_count = f->row_count,
 		.format = o->format,
+		.hot = hot,
 	};
 	struct report_header h = {0};
 	struct table *t = NULL;
@@ -155,6 +156,8 @@ static int show(const struct report_options *o, const struct metrics *metrics,
 	if (!r)
 		r = describe(f, &h);
 	if (!r)
+		list_hot_describe(hot, &h);
+	if (!r)
 		r = metrics_describe(&lines.metrics, NULL, &h);
 	if (r)
 		diag_fail(diag, -r, "out of memory");
@@ -165,8 +168,8 @@ static int show(const struct report_options *o, const struct metrics *metrics,
 	return r;
 }
 
-int list_file_show(struct report_options *o, const struct metrics *metrics, const char *name,
-		   struct diag *diag)
+int list_file_show(struct report_options *o, const struct metrics *metrics, struct list_hot *hot,
+		   const char *name, struct diag *diag)
 {
 	struct listing_of_file f = {.sources = sources_new()};
 	int r = f.sources ? read_samples(o, &f, diag) : diag_fail(diag, ENOMEM, "out of memory");
@@ -174,7 +177,7 @@ int list_file_show(struct report_options *o, const struct metrics *metrics, cons
 	if (!r)
 		r = find_rows(&f, name, diag);
 	if (!r)
-		r = show(o, metrics, &f, diag);
+		r = show(o, metrics, hot, &f, diag);
 	free(f.rows);
 	sources_free(f.sources);
 	rank_free(f.rank);

@@ -2,6 +2,7 @@
 #ifndef CULPRIT_CMD_LIST_FILE_H
 #define CULPRIT_CMD_LIST_FILE_H
 
+#include "cmd/list_hot.h"
 #include "cmd/metrics.h"
 #include "cmd/report.h"
 
@@ -11,7 +12,7 @@
  * Returns an exit status, or -ENOENT: no samples in such a file, -EEXIST: it may be any of several,
  * others as of report_open, query_read and rank_new.
  */
-int list_file_show(struct report_options *o, const struct metrics *metrics, const char *name,
-		   struct diag *diag);
+int list_file_show(struct report_options *o, const struct metrics *metrics, struct list_hot *hot,
+		   const char *name, struct diag *diag);
 
 #endif

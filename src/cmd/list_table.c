@@ -148,6 +148,39 @@ static int add_row(struct list_table *l, struct table *t, const struct columns *
 	return err ? err : set_text(t, c->file, row->file);
 }
 
+/* Stands for the rows since the last one that is shown. */
+static int add_gap(struct table *t, const struct columns *c, enum table_format format)
+{
+	int err = format == TABLE_TEXT ? table_add_row(t) : 0;
+	return err || format != TABLE_TEXT ? err : set_text(t, c->text, "...");
+}
+
+/* Samples of one that is left out, counted once: a source line's are those of its instructions. */
+static uint64_t own_samples(const struct listing_row *row, bool addresses)
+{
+	return row->counts && (row->kind == LISTING_INSTRUCTION) == addresses ? row->counts[0] : 0;
+}
+
+static int add_rows(struct list_table *l, struct table *t, const struct columns *c, bool addresses,
+		    bool sources)
+{
+	size_t count;
+	const struct listing_row *rows = listing_rows(l->listing, &count);
+	bool in_gap = false;
+	int err = list_hot_of_rows(l->hot, rows, count, l->hit->counts[0]);
+	for (size_t i = 0; i < count && !err; i++) {
+		if (!list_hot_shows(l->hot, i, own_samples(&rows[i], addresses))) {
+			err = in_gap ? 0 : add_gap(t, c, l->format);
+			in_gap = true;
+			continue;
+		}
+		err = add_row(l, t, c, &rows[i], sources,
+			      in_gap || i == 0 || rows[i].line != rows[i - 1].line);
+		in_gap = false;
+	}
+	return err;
+}
+
 int list_table_make(struct list_table *l, struct table **ret)
 {
 	struct table *t = table_new("list");
@@ -177,10 +210,7 @@ int list_table_make(struct list_table *l, struct table **ret)
 	c.text = table_add_text_column(t, "text", sources ? "source" : "instruction");
 	c.function = table_add_column(t, TABLE_NAME, "function", NULL);
 	c.file = table_add_column(t, TABLE_NAME, "file", NULL);
-	int err = 0;
-	for (size_t i = 0; i < count && !err; i++)
-		err = add_row(l, t, &c, &rows[i], sources,
-			      i == 0 || rows[i].line != rows[i - 1].line);
+	int err = add_rows(l, t, &c, addresses, sources);
 	if (err < 0) {
 		table_free(t);
 		return err;
@@ -189,26 +219,34 @@ int list_table_make(struct list_table *l, struct table **ret)
 	return 0;
 }
 
-/* One line, with the rows from first on that are of it. Their number, or -ENOMEM. */
-static long add_line(struct list_lines *l, struct table *t, const struct columns *c, size_t first,
-		     uint32_t line, uint64_t *counts)
+/* Sums up the rows from first on that are of the line. Their number. */
+static size_t sum_line(const struct list_lines *l, size_t first, uint32_t line, uint64_t *counts,
+		       const struct rank_row **ret_most)
 {
-	const char *path = l->rows[0]->file;
-	const char *text = line ? sources_line(l->sources, path, line, NULL) : NULL;
-	bool zeros = l->format != TABLE_TEXT;
-	const struct rank_row *most = NULL;
 	size_t count = 0, events = l->query->event_count;
-	int err = table_add_row(t);
 
+	*ret_most = NULL;
 	memset(counts, 0, events * sizeof(*counts));
 	for (; first + count < l->row_count && l->rows[first + count]->line == line; count++) {
 		const struct rank_row *row = l->rows[first + count];
 
 		for (size_t e = 0; e < events; e++)
 			counts[e] += row->counts[e];
-		if (!most || row->counts[0] > most->counts[0])
-			most = row;
+		if (!*ret_most || row->counts[0] > (*ret_most)->counts[0])
+			*ret_most = row;
 	}
+	return count;
+}
+
+/* One line with its sums. 0 or -ENOMEM. */
+static int add_line(struct list_lines *l, struct table *t, const struct columns *c, uint32_t line,
+		    const uint64_t *counts, const struct rank_row *most)
+{
+	const char *path = l->rows[0]->file;
+	const char *text = line ? sources_line(l->sources, path, line, NULL) : NULL;
+	bool zeros = l->format != TABLE_TEXT;
+	int err = table_add_row(t);
+
 	if (err)
 		return err;
 	set_counts(t, l->query, c, counts, l->totals, zeros);
@@ -218,9 +256,7 @@ static long add_line(struct list_lines *l, struct table *t, const struct columns
 	err = set_text(t, c->text, text);
 	if (!err && most)
 		err = set_text(t, c->function, most->function);
-	if (!err)
-		err = set_text(t, c->file, path);
-	return err ? err : (long)count;
+	return err ? err : set_text(t, c->file, path);
 }
 
 /* Line 0 is of what has none; behind the end of the file come lines that it once had. */
@@ -228,11 +264,13 @@ static int add_lines(struct list_lines *l, struct table *t, const struct columns
 		     uint64_t *counts)
 {
 	uint32_t line = l->rows[0]->line ? 1 : 0;
+	const struct rank_row *most;
+	bool in_gap = false;
 	size_t at = 0;
-	long added;
+	int err = list_hot_of_lines(l->hot, l->rows, l->row_count, l->totals[0]);
 
-	for (;;) {
-		bool has_rows = at < l->row_count && l->rows[at]->line == line;
+	while (!err) {
+		bool has_rows = at < l->row_count && l->rows[at]->line == line, shown;
 
 		if (!has_rows && !sources_line(l->sources, l->rows[0]->file, line, NULL)) {
 			if (at == l->row_count)
@@ -240,12 +278,16 @@ static int add_lines(struct list_lines *l, struct table *t, const struct columns
 			line = l->rows[at]->line;
 			continue;
 		}
-		added = add_line(l, t, c, at, line, counts);
-		if (added < 0)
-			return (int)added;
-		at += (size_t)added;
+		at += sum_line(l, at, line, counts, &most);
+		shown = list_hot_shows(l->hot, line, counts[0]);
+		if (shown)
+			err = add_line(l, t, c, line, counts, most);
+		else if (!in_gap)
+			err = add_gap(t, c, l->format);
+		in_gap = !shown;
 		line++;
 	}
+	return err;
 }
 
 int list_table_lines(struct list_lines *l, struct table **ret)

@@ -7,6 +7,7 @@
 #include "analyze/listing.h"
 #include "analyze/rank.h"
 #include "analyze/source.h"
+#include "cmd/list_hot.h"
 #include "cmd/metrics.h"
 #include "report/table.h"
 
@@ -19,6 +20,7 @@ struct list_table {
 	const struct insight *insight;
 	enum table_format format;
 	struct metrics_bound metrics;
+	struct list_hot *hot;
 };
 
 int list_table_make(struct list_table *l, struct table **ret);
@@ -31,6 +33,7 @@ struct list_lines {
 	size_t row_count;
 	enum table_format format;
 	struct metrics_bound metrics;
+	struct list_hot *hot;
 };
 
 int list_table_lines(struct list_lines *l, struct table **ret);

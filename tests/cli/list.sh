@@ -86,6 +86,16 @@ PY
 check "there are some" test -s by_list
 head -n "$(wc -l <by_list)" by_objdump >first_by_objdump # without the padding behind the function
 check "the names of instructions are objdump's" cmp first_by_objdump by_list
+check_status "the hot part" 0 list -A --min 50 --json outer
+check "hot rows, what stands near them, and all samples accounted for" json "
+	[r['samples'] for r in rows].count(70) == 1 and 4 <= len(rows) <= 7
+	and any('are left out' in n and f'with {100 - sum(r[\"samples\"] for r in rows)} samples' in n for n in d['notes'])"
+check_status "the hot part, as text" 0 list --min 50 outer
+check_match "gaps are shown" out '^ +\.\.\.$'
+check "the heading of inlined code stays" grep -q 'p.c: deep, inlined' out
+check_status "the hot part of a file" 0 list --file p.c --min 50
+check "its hot line alone" bash -c "grep -q 'return data' out && ! grep -q 'argc, char' out && grep -q 'left out' out"
+check_status "not a percentage" 2 list --min 101 outer
 check_status "source only" 0 list -S outer --json
 check "each line once" json "len([r for r in rows if r['line'] == 4]) == 1
 	and all(r['address'] is None for r in rows)"
