@@ -162,3 +162,8 @@ exec_service() {
 exec_user() {
 	exec setpriv --reuid 64124 --regid 64124 --clear-groups --bounding-set -all "$@"
 }
+
+# The same with what the program's file has.
+exec_given() {
+	exec setpriv --reuid 64124 --regid 64124 --clear-groups "$@"
+}

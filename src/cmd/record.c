@@ -17,6 +17,7 @@
 #include "cmd/values.h"
 #include "collect/child.h"
 #include "collect/event.h"
+#include "collect/rights.h"
 #include "collect/session.h"
 #include "util/clock.h"
 #include "util/buf.h"
@@ -271,7 +272,8 @@ static int show_table(const struct recording *r)
 /* The table first; what else there is to know of the sampling behind it. */
 static int show_result(const struct recording *r)
 {
-	int failed = show_table(r);
+	struct diag diag;
+	int failed = rights_begin(false, &diag) ? cmd_fail(&diag) : show_table(r);
 
 	fflush(stdout);
 	sampling_tell_details(&r->summary);
@@ -304,7 +306,8 @@ static int finish(struct session *s, int err, struct diag *diag)
 	return finished;
 }
 
-static int record(struct recording *r, const char *words, struct diag *diag)
+/* last: no events are to be opened after this run. */
+static int record(struct recording *r, const char *words, bool last, struct diag *diag)
 {
 	struct session_config config = {
 		.db_path = r->db,
@@ -319,6 +322,8 @@ static int record(struct recording *r, const char *words, struct diag *diag)
 		r->sampling.edges = SESSION_EDGES_IF_POSSIBLE;
 	sampling_fill_config(&r->sampling, &config);
 	err = session_new(&config, &s, diag);
+	if (!err && last)
+		err = rights_settle(diag);
 	if (!err && r->command)
 		err = child_start(r->command, &r->heritage, &r->child, diag);
 	if (err) {
@@ -351,6 +356,7 @@ static bool was_stopped(const struct recording *r)
 
 static int sample_and_store(struct recording *r, const char *words, struct diag *diag)
 {
+	uint64_t runs = r->repeat ? r->repeat : 1;
 	int err;
 
 	child_note_heritage(&r->heritage);
@@ -360,11 +366,11 @@ static int sample_and_store(struct recording *r, const char *words, struct diag 
 		err = child_check(r->command[0], diag);
 	if (!err)
 		err = sampling_choose_events(&r->sampling, diag);
-	for (uint64_t i = 0; !err && i < (r->repeat ? r->repeat : 1) && !was_stopped(r); i++) {
+	for (uint64_t i = 0; !err && i < runs && !was_stopped(r); i++) {
 		if (r->repeat > 1)
 			log_notice("run %llu of %llu", (unsigned long long)i + 1,
 				   (unsigned long long)r->repeat);
-		err = record(r, words, diag);
+		err = record(r, words, i + 1 == runs, diag);
 	}
 	return err;
 }

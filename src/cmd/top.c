@@ -11,6 +11,7 @@
 #include "cmd/prof_table.h"
 #include "cmd/scratch.h"
 #include "cmd/values.h"
+#include "collect/rights.h"
 #include "report/screen.h"
 #include "util/num.h"
 
@@ -163,6 +164,8 @@ static int start(struct top *t, const char *db, struct diag *diag)
 
 	sampling_fill_config(&t->sampling, &config);
 	r = session_new(&config, &t->session, diag);
+	if (!r)
+		r = rights_settle(diag);
 	if (!r)
 		r = top_view_init(&t->view, db, diag);
 	if (!r)

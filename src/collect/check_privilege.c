@@ -8,40 +8,54 @@
 #include "collect/host.h"
 #include "collect/rights.h"
 
-static bool has_capability(cap_t set, int number)
+static bool has_capability(cap_t set, int number, cap_flag_t flag)
 {
 	cap_flag_value_t v = CAP_CLEAR;
 
-	return set && !cap_get_flag(set, (cap_value_t)number, CAP_EFFECTIVE, &v) && v == CAP_SET;
+	return set && !cap_get_flag(set, (cap_value_t)number, flag, &v) && v == CAP_SET;
 }
 
-/* Before 5.8 CAP_SYS_ADMIN was for everything, and it still includes what was split off: the
- * numbers after CAP_AUDIT_READ's. What their absence means is tried in check_sampling, so here they
- * are partial at worst. */
-static void check_capabilities(struct check_list *l, cap_t set)
+/* CAP_SYS_PTRACE is used for single calls only where the program's file gave it. Before 5.8
+ * CAP_SYS_ADMIN was for everything, and it still includes what was split off: the numbers after
+ * CAP_AUDIT_READ's. */
+static bool is_missing(cap_t set, const struct rights_capability *c, bool admin)
 {
-	bool admin = has_capability(set, CAP_SYS_ADMIN);
+	return !has_capability(set, c->number, CAP_PERMITTED) &&
+	       !(admin && c->number > CAP_AUDIT_READ);
+}
+
+/* What their absence means is tried in check_sampling, so here they are partial at worst. What a
+ * file should not give is not advised: it would be given up at once. */
+static void check_capabilities(struct check_list *l, cap_t set, bool admin)
+{
 	char all[160] = "", uses[256] = "", program[128];
 	size_t at = 0, used = 0;
+	bool by_file = false;
 	struct check *c;
 
 	for (size_t i = 0; i < RIGHTS_LEAST; i++) {
+		const struct rights_capability *r = &rights_least[i];
+
 		/* Those that it has too: setcap takes away what it is not told. */
-		at += (size_t)snprintf(all + at, sizeof(all) - at, "%s%s", at ? "," : "",
-				       rights_least[i].name);
-		if (has_capability(set, rights_least[i].number) ||
-		    (admin && rights_least[i].number > CAP_AUDIT_READ))
+		if (r->by_file)
+			at += (size_t)snprintf(all + at, sizeof(all) - at, "%s%s", at ? "," : "",
+					       r->name);
+		if (!is_missing(set, r, admin))
 			continue;
+		by_file |= r->by_file;
 		used += (size_t)snprintf(uses + used, sizeof(uses) - used, "%s%s", used ? ", " : "",
-					 rights_least[i].use);
+					 r->use);
 	}
 	if (!uses[0]) {
 		check_add(l, "capabilities", CHECK_GOOD, "all that are of use");
 		return;
 	}
 	c = check_add(l, "capabilities", CHECK_PARTIAL, "missing to: %s", uses);
-	check_mend(c, "run with sudo, or: sudo setcap %s+ep %s", all,
-		   host_program_path(program, sizeof(program)));
+	if (by_file)
+		check_mend(c, "run with sudo, or for whoever may run it: sudo setcap %s+ep %s", all,
+			   host_program_path(program, sizeof(program)));
+	else
+		check_mend(c, "run with sudo, or as a service: sudo systemctl start culprit");
 }
 
 /* Mainline has no such level. It is no fault of a machine that strangers may not sample on it. */
@@ -141,10 +155,11 @@ static void check_limits(struct check_list *l)
 void check_privilege(struct check_list *l)
 {
 	cap_t set = cap_get_proc();
+	bool admin = has_capability(set, CAP_SYS_ADMIN, CAP_PERMITTED);
 
 	l->group = "privilege";
-	check_capabilities(l, set);
-	check_sysctls(l, has_capability(set, CAP_SYS_ADMIN));
+	check_capabilities(l, set, admin);
+	check_sysctls(l, admin);
 	cap_free(set);
 	check_lockdown(l);
 	check_limits(l);

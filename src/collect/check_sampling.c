@@ -22,9 +22,11 @@ static void mend_by_rights(struct check *c)
 {
 	char program[180];
 
-	check_mend(c, "run with sudo, or: %ssudo setcap cap_perfmon,cap_bpf+ep %s",
-		   rights_want_admin("") ? "sudo sysctl kernel.perf_event_paranoid=2; " : "",
-		   host_program_path(program, sizeof(program)));
+	check_mend(
+		c,
+		"run with sudo, or for whoever may run it: %ssudo setcap cap_perfmon,cap_bpf+ep %s",
+		rights_want_admin("") ? "sudo sysctl kernel.perf_event_paranoid=2; " : "",
+		host_program_path(program, sizeof(program)));
 }
 
 /* Diagnoses are made to stand alone; here the row's name has said what they begin with. */

@@ -37,8 +37,7 @@ static void check_kallsyms(struct check_list *l)
 	if (!has_address(text)) {
 		c = check_add(l, "kallsyms", CHECK_PARTIAL,
 			      "addresses are hidden: kernel functions stay without names");
-		check_mend(c, "run with sudo, or: sudo sysctl kernel.kptr_restrict=0 "
-			      "kernel.perf_event_paranoid=1");
+		check_mend(c, "run with sudo, or with CAP_SYSLOG (see capabilities)");
 		return;
 	}
 	check_add(l, "kallsyms", CHECK_GOOD, "readable");

@@ -7,7 +7,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "collect/rights.h"
 #include "util/io.h"
 
 #define SMALL_MAX 65536
@@ -109,14 +111,18 @@ int procfs_parse_mapping(char *line, struct procfs_mapping *ret)
 int procfs_each_mapping(pid_t pid, void (*f)(void *arg, const struct procfs_mapping *m), void *arg)
 {
 	struct procfs_mapping m;
-	char path[64], *line = NULL;
+	char *line = NULL;
 	size_t room = 0;
+	int fd = rights_open_maps(pid);
 	FILE *file;
 
-	snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
-	file = fopen(path, "re");
-	if (!file)
-		return -errno;
+	if (fd < 0)
+		return fd;
+	file = fdopen(fd, "r");
+	if (!file) {
+		close(fd);
+		return -ENOMEM;
+	}
 	while (getline(&line, &room, file) > 0)
 		if (procfs_parse_mapping(line, &m) == 0)
 			f(arg, &m);

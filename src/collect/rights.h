@@ -20,6 +20,7 @@ struct rights_capability {
 	int number;
 	const char *name; /* "cap_bpf" */
 	const char *use;  /* "load the in-kernel program" */
+	bool by_file;	  /* of use as a capability of the program's file too: see rights_begin */
 };
 extern const struct rights_capability rights_least[RIGHTS_LEAST];
 
@@ -28,6 +29,20 @@ enum rights_stage {
 			 */
 	RIGHTS_TO_RUN,	/* no more than rights_least */
 };
+
+/*
+ * For the start of a command, before it opens anything: what the program's file has given to
+ * whoever runs it (getauxval(3) AT_SECURE) is given up. A set-user-ID or set-group-ID program
+ * becomes its caller for good. Of the capabilities of a file (setcap) nothing stays when samples is
+ * false; else what opens no file that the caller may not read: CAP_BPF, CAP_PERFMON and CAP_SYSLOG
+ * in use, and permitted but not in use CAP_SYS_PTRACE, for rights_open_maps alone, and
+ * CAP_SYS_ADMIN, for rights_open_event alone, until rights_settle. Does nothing to rights that the
+ * caller has himself: root's, a service's. May be called again, to give up what is left. Removes
+ * $DEBUGINFOD_URLS while something is left: libraries of the network get nothing of it.
+ */
+int rights_begin(bool samples, struct diag *diag);
+/* The last event is open: what the file gave for that alone is given up. */
+int rights_settle(struct diag *diag);
 
 /* Whether kernel.perf_event_paranoid is one at which events want CAP_SYS_ADMIN. root: host.h. */
 bool rights_want_admin(const char *root);
@@ -45,5 +60,12 @@ int rights_limit(const char *root, enum rights_stage stage, struct diag *diag);
  * rights_limit has kept it. The descriptor, closed by an exec, or a negative errno.
  */
 int rights_open_event(struct perf_event_attr *attr, pid_t pid, int cpu, int group_fd);
+
+/*
+ * Opens /proc/PID/maps to be read, with CAP_SYS_PTRACE for the time of the call where it is refused
+ * without and rights_begin has kept it: names and addresses, which the kernel's records of mappings
+ * also have, but never what they lead to. The descriptor, closed by an exec, or a negative errno.
+ */
+int rights_open_maps(pid_t pid);
 
 #endif

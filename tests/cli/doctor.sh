@@ -79,7 +79,7 @@ print([r[sys.argv[2]] for r in json.load(open(sys.argv[1]))["rows"] if r["name"]
 		line=$(python3 -c "$row" some.json mend | sed -n 's/.*: sudo //p')
 		eval "$line"
 		"${as_nobody[@]}" "$nobody_dir/culprit" doctor --json >all.json
-		check_same "the line for what is missing leaves what there is" good "$(python3 -c "$row" all.json state)"
+		check "the line for what is missing leaves what there is" bash -c '! grep -q setcap "$1"' - <(python3 -c "$row" all.json mend)
 	else
 		skip "the line for what is missing leaves what there is" "no capabilities of files here"
 	fi

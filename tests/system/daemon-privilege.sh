@@ -46,7 +46,7 @@ for level in 4 2 -1; do
 	[ $level -gt 0 ] || continue
 	(exec_user "$culprit" doctor) >out
 	check_match "to nobody doctor says what mends it" out \
-		"^culprit cannot sample.*with sudo, or: $([ $level = 2 ] || echo 'sudo sysctl kernel.perf_event_paranoid=2; ')sudo setcap"
+		"^culprit cannot sample.*with sudo, or for whoever may run it: $([ $level = 2 ] || echo 'sudo sysctl kernel.perf_event_paranoid=2; ')sudo setcap"
 done
 echo "$paranoid_kept" >$paranoid
 if [ "$paranoid_kept" -gt 2 ]; then

@@ -135,6 +135,28 @@ static int open_with_admin(void)
 	return open_everyones() == -EACCES ? 0 : 6;
 }
 
+/* Where mappings are read by CAP_SYS_PTRACE it is in use for no more than the call. */
+static int open_maps_of_parent(void)
+{
+	static const cap_value_t ptrace[] = {CAP_SYS_PTRACE};
+	cap_t set = cap_init();
+	int fd;
+
+	if (!become_service(ptrace, 1))
+		return 1;
+	cap_set_flag(set, CAP_PERMITTED, 1, ptrace, CAP_SET);
+	if (cap_set_proc(set)) /* permitted, and nothing else */
+		return 2;
+	fd = rights_open_maps(getppid());
+	if (fd < 0)
+		return 3;
+	close(fd);
+	if (cap_compare(cap_get_proc(), set))
+		return 4;
+	cap_clear(set);
+	return !cap_set_proc(set) && rights_open_maps(getppid()) == -EACCES ? 0 : 5;
+}
+
 /* Nobody gets what he did not have, and nothing to give up is no failure. */
 static int limit_nobody(void)
 {
@@ -186,6 +208,14 @@ static void test_nobody(void **state)
 	expect_zero(limit_nobody);
 }
 
+static void test_maps(void **state)
+{
+	(void)state;
+	if (geteuid())
+		skip();
+	expect_zero(open_maps_of_parent);
+}
+
 static void test_open(void **state)
 {
 	FILE *f = fopen("/proc/sys/kernel/perf_event_paranoid", "re");
@@ -205,9 +235,8 @@ static void test_open(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_strict),
-		cmocka_unit_test(test_mild),
-		cmocka_unit_test(test_nobody),
+		cmocka_unit_test(test_strict), cmocka_unit_test(test_mild),
+		cmocka_unit_test(test_nobody), cmocka_unit_test(test_maps),
 		cmocka_unit_test(test_open),
 	};
 
