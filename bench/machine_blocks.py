@@ -19,6 +19,9 @@ import statistics
 import subprocess
 import sys
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
+import measure  # pylint: disable=wrong-import-position
+
 LLVM = {"skylake": "skylake-avx512", "icelake": "icelake-server", "alderlake-p": "alderlake",
         "sapphirerapids": "sapphirerapids", "zen3": "znver3", "zen4": "znver4"}
 FILES = ["/usr/lib/x86_64-linux-gnu/libc.so.6", "/usr/lib/x86_64-linux-gnu/libcrypto.so.3",
@@ -138,7 +141,7 @@ def mca_speed(block, cpu):
 
 def own_speed(build):
     out = run([os.path.join(build, "bench", "bench-machine")], "")
-    return float(re.search(r"simulator: ([0-9.]+) million", out)[1])
+    return float(re.search(r"^row\tthe simulator\t[^\t]*\t([0-9.]+)", out, re.M)[1])
 
 
 def disassemble(block):
@@ -155,6 +158,9 @@ def show(pairs, what, worst):
           f"{100 * statistics.median(errors):.1f}%, mean {100 * statistics.mean(errors):.1f}%; "
           f"within 5/10/20/50%: {within[0]:.0f} {within[1]:.0f} {within[2]:.0f} {within[3]:.0f}%; "
           f"mean of simulated/{what}: {statistics.mean(s / r for r, s, _, _ in pairs):.2f}")
+    measure.row(f"simulated cycles of {len(pairs)} blocks against {what}, median error", "%",
+                100 * statistics.median(errors), "-", "-")
+    measure.row("the same, blocks within 20%", "%", within[2], "-", "-")
     for r, s, bound, block in sorted(pairs, key=lambda p: -abs(p[1] / p[0] - 1))[:worst]:
         print(f"  {what} {r:7.2f} simulated {s:7.2f} {bound:13} {disassemble(block)[:230]}")
 
@@ -172,7 +178,8 @@ def main():
     parser.add_argument("files", nargs="*")
     args = parser.parse_args()
     draw = random.Random(args.seed)
-    args.count = min(args.count, 50) if args.quick else args.count
+    if args.quick or os.environ.get("CULPRIT_BENCH_QUICK"):
+        args.count = min(args.count, 50)
     tool = [os.path.join(args.build, "bench", "machine-blocks")]
     tool += ["--builtin"] if args.builtin else []
     if not args.core:
@@ -192,8 +199,7 @@ def main():
     show([(r, float(o[0]), o[1], b) for r, o, b in zip(reference, rows, blocks)], "llvm-mca",
          args.worst)
     mca, ours = mca_speed(blocks[0], LLVM[args.core]), own_speed(args.build)
-    print(f"million instructions/s: llvm-mca {mca:.2f}, the simulator {ours:.1f}: "
-          f"{ours / mca:.0f} times")
+    measure.row("the simulator", "million instructions/s", ours, "llvm-mca", mca)
     return 0
 
 

@@ -45,7 +45,7 @@ void check_sampling(struct check_list *l);  /* opens events, loads and attaches 
 void check_symbols(struct check_list *l);   /* kallsyms, kcore, debug files */
 /* The core's model and where samples land: from the cache, or measured, which takes about 0.7 s. */
 void check_core(struct check_list *l, bool measure);
-/* What a sample costs; takes about 0.3 s. */
+/* What a sample costs; takes about 0.4 s. */
 void check_cost(struct check_list *l, double budget_percent);
 
 /* True when no row is bad. */

@@ -207,6 +207,15 @@ static int attach_handler(void *arg, int perf_fd)
 	return h->link < 0 ? h->link : 0;
 }
 
+static const char *describe_set(const struct governor_cost *cost, char ret[64])
+{
+	*ret = 0;
+	if (cost->measured && cost->set_bytes)
+		snprintf(ret, 64, " to a program that uses %zu kB over and over",
+			 cost->set_bytes >> 10);
+	return ret;
+}
+
 void check_cost(struct check_list *l, double budget_percent)
 {
 	struct handler h = {.program = load_nothing(), .link = -1};
@@ -215,6 +224,7 @@ void check_cost(struct check_list *l, double budget_percent)
 	struct diag diag = {{0}};
 	struct event e = {0};
 	const char *why;
+	char set[64];
 	int r;
 
 	l->group = "cost";
@@ -228,8 +238,9 @@ void check_cost(struct check_list *l, double budget_percent)
 		rate = governor_choose_rate(cost.cost_ns, budget_percent, 1,
 					    governor_kernel_max_hz(""));
 		check_add(l, "sample_cost", cost.measured ? CHECK_FACT : CHECK_PARTIAL,
-			  "%s: %.2f us +- %.2f each%s%s", e.name, cost.cost_ns / 1e3,
-			  cost.error_ns / 1e3, cost.measured ? "" : " assumed, because ", cost.why);
+			  "%s: %.2f us +- %.2f each%s%s%s", e.name, cost.cost_ns / 1e3,
+			  cost.error_ns / 1e3, describe_set(&cost, set),
+			  cost.measured ? "" : " assumed, because ", cost.why);
 		check_add(l, "sample_rate", CHECK_FACT,
 			  "%.0f a second and CPU at a budget of %g%% (decided by the %s)", rate.hz,
 			  budget_percent, rate.bound);

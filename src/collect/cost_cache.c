@@ -29,7 +29,7 @@ static bool make_key(const struct event *e, bool scoped, char out[REMEMBERED_KEY
 	    host_read_text("", "/proc/sys/kernel/random/boot_id", boot, sizeof(boot)) <= 0)
 		return false;
 	n = snprintf(out, REMEMBERED_KEY,
-		     "culprit interrupt " CULPRIT_VERSION " | %s | %s %s | %s | "
+		     "culprit interrupt in caches " CULPRIT_VERSION " | %s | %s %s | %s | "
 		     "%" PRIu32 ":%" PRIx64 ":%u%s",
 		     id, u.release, u.version, boot, (uint32_t)stand.attr.type,
 		     (uint64_t)stand.attr.config, (unsigned)stand.attr.precise_ip,
@@ -54,8 +54,8 @@ int cost_cache_read(const char *directory, const struct event *e, bool scoped,
 	uint64_t when_s, now_s = uptime_s();
 
 	if (!make_key(e, scoped, key) || remembered_read(directory, key, text) ||
-	    sscanf(text, "%lf %lf %" SCNu64 "%c", &cost.cost_ns, &cost.error_ns, &when_s, &end) !=
-		    4 ||
+	    sscanf(text, "%lf %lf %zu %" SCNu64 "%c", &cost.cost_ns, &cost.error_ns,
+		   &cost.set_bytes, &when_s, &end) != 5 ||
 	    end != '\n' || !governor_cost_is_sane(&cost) || when_s > now_s ||
 	    now_s - when_s >= COST_CACHE_S)
 		return -ENOENT;
@@ -72,7 +72,7 @@ int cost_cache_write(const char *directory, const struct event *e, bool scoped,
 
 	if (!cost->measured || !governor_cost_is_sane(cost) || !make_key(e, scoped, key))
 		return -EINVAL;
-	snprintf(text, sizeof(text), "%.1f %.1f %" PRIu64 "\n", cost->cost_ns, cost->error_ns,
-		 uptime_s());
+	snprintf(text, sizeof(text), "%.1f %.1f %zu %" PRIu64 "\n", cost->cost_ns, cost->error_ns,
+		 cost->set_bytes, uptime_s());
 	return remembered_write(directory, key, text);
 }

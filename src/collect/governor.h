@@ -3,36 +3,74 @@
 #define CULPRIT_COLLECT_GOVERNOR_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include "collect/event.h"
 
-/* What one sample costs the CPU that takes it: the interrupt, the handler, and on a virtual machine
- * the exits to the host. */
+/*
+ * What the loop that is interrupted keeps in the caches: nothing, half of the first level of data,
+ * half of the second. The way through the kernel, and out of a virtual machine and back, takes the
+ * caches with it, so a program that lives in them pays more than one that computes in registers.
+ */
+enum governor_set {
+	GOVERNOR_REGISTERS,
+	GOVERNOR_FIRST_LEVEL,
+	GOVERNOR_SECOND_LEVEL,
+	GOVERNOR_SETS
+};
+
+/* What one sample costs the CPU that takes it: the interrupt, the handler, on a virtual machine the
+ * exits to the host, and what the interrupted program has lost of its caches. Of the set for which
+ * that is most. */
 struct governor_cost {
 	double cost_ns;		       /* median over pairs of slices with and without the event */
 	double error_ns;	       /* standard error of that median */
 	double low_ns, high_ns;	       /* the middle half of the pairs */
 	unsigned int pairs, discarded; /* slices that other work disturbed are discarded */
+	size_t set_bytes;	       /* that the interrupted loop used over and over */
 	bool measured;	 /* false: cost_ns is the default below, for the reason in why */
 	const char *why; /* static; "" when measured */
 };
 
-/* Assumed where measuring gave nonsense. Cautious: about 1 us is usual on bare metal, and 14 to 18
- * us were measured on a virtual machine. */
+/* Assumed where measuring gave nonsense, if it was less. Cautious: about 1 us is usual on bare
+ * metal, and on virtual machines 14 to 63 us were measured. */
 #define GOVERNOR_COST_DEFAULT_NS	 4000.0
-#define GOVERNOR_COST_DEFAULT_VIRTUAL_NS 20000.0
+#define GOVERNOR_COST_DEFAULT_VIRTUAL_NS 60000.0
 
 /*
- * Measures the cost of a sample on one CPU (-1: the calling thread's) in 0.1 to 0.3 s, up to 1.2 s
- * on a busy machine where it may not be a real-time thread: a spin loop of fixed work runs there
- * with and without the event at a high rate, in turns of a few ms. attach puts the real handler on
- * the event's descriptor (0 or a negative errno); NULL for none. An event that a spin loop does not
- * cause is stood for by its kind's clock: cycles for hardware events, cpu-clock (which costs more)
- * for software ones and tracepoints. Changes the calling thread's CPU affinity meanwhile. Errors:
- * those of event_open and attach.
+ * Measures the cost of a sample on one CPU (-1: the calling thread's) in 0.2 to 0.4 s, up to 1.2 s
+ * on a busy machine where it may not be a real-time thread: for each set a loop of fixed work runs
+ * there with and without the event at a high rate, in turns of a few ms. attach puts the real
+ * handler on the event's descriptor (0 or a negative errno); NULL for none. An event that a spin
+ * loop does not cause is stood for by its kind's clock: cycles for hardware events, cpu-clock
+ * (which costs more) for software ones and tracepoints. Changes the calling thread's CPU affinity
+ * meanwhile. Errors: those of event_open and attach.
  */
 int governor_measure(const struct event *e, int cpu, int (*attach)(void *arg, int perf_fd),
 		     void *arg, struct governor_cost *ret, struct diag *diag);
+
+/* How slices of work are had and timed; tests make them up. */
+struct governor_bench {
+	/* The time of one slice of that set's work in ns, negative when other work disturbed it;
+	 * while the event is on, with the samples that it took. */
+	double (*slice)(void *arg, enum governor_set set, bool on, double *ret_samples);
+	/* Called before slices of another set: its event's rate, and its lines in the caches. */
+	void (*begin)(void *arg, enum governor_set set);
+	double (*now_ns)(void *arg);
+	void *arg;
+};
+
+/*
+ * The rule of the measurement: every set in turn until each has pairs enough to tell; then the
+ * dearest alone until it is known to 5% or patience_ns is over. ret: of the dearest, its bytes
+ * excepted; where a set could not be measured, at least default_ns. Returns which set it was.
+ */
+enum governor_set governor_measure_sets(const struct governor_bench *b, double patience_ns,
+					double default_ns, struct governor_cost *ret);
+
+/* The bytes of a set on that CPU, by sysfs, else the processor, else what is usual. root as in
+ * host.h. */
+size_t governor_set_bytes(const char *root, int cpu, enum governor_set set);
 
 /* The event that a spin loop causes and that interrupts as e does. */
 void governor_stand_in(const struct event *e, struct event *ret);

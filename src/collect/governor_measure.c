@@ -6,7 +6,8 @@
  * the host takes away unseen falls into the tails, which the median leaves out. So that a machine
  * at work is measured too, the thread asks to be a real-time one meanwhile, if the least of them: a
  * nice value counts only among the threads of its own session or group. Where it may not (the
- * daemon), slices are at least shorter than the scheduler's.
+ * daemon), slices are at least shorter than the scheduler's. governor_sets.c says which set of
+ * memory the work of a slice goes through.
  */
 #include <errno.h>
 #include <math.h>
@@ -17,23 +18,25 @@
 #include <time.h>
 #include <unistd.h>
 #include "collect/governor.h"
+#include "collect/governor_work.h"
 #include "collect/host.h"
 
 #define MEASURE_HZ	  10000.0
 #define SLICE_NS	  1000000.0
-#define PAIRS_WANTED	  144 /* of two slices: 0.3 s, at most */
-#define PAIRS_NEEDED	  24
+#define ROUNDS_A_SLICE	  4 /* through a set, at least... */
+#define ROUNDS_A_SAMPLE	  2 /* ...and from one sample to the next: it finds the set complete */
 #define PATIENCE_NS	  1200000000.0
-#define ERROR_ENOUGH	  0.05	      /* of the cost: a budget is no more exact than that */
 #define PATIENCE_ALONE_NS 400000000.0 /* while no other thread gets the CPU */
-#define COST_LEAST_NS	  20.0
-#define COST_MOST_NS	  1000000.0
 
 struct meter {
+	const struct event *event; /* the stand-in */
 	int fd;
-	double period;	 /* in the event's units */
-	uint64_t rounds; /* of work in a slice */
-	double deadline_ns;
+	double most_hz;
+	struct {
+		struct governor_work work;
+		uint64_t steps;	 /* of a slice; 0: not calibrated yet */
+		uint64_t period; /* in the event's units */
+	} set[GOVERNOR_SETS];
 };
 
 static double now_ns(void)
@@ -44,35 +47,11 @@ static double now_ns(void)
 	return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
 }
 
-/* A chain of dependent operations in registers: its time is the same each time, and the compiler
- * cannot leave it out because the result is used. */
-static uint64_t work(uint64_t rounds)
-{
-	uint64_t x = rounds | 1;
-
-	for (uint64_t i = 0; i < rounds; i++) {
-		x = x * 6364136223846793005u + 1442695040888963407u;
-		__asm__ volatile("" : "+r"(x));
-	}
-	return x;
-}
-
 static long switches(void)
 {
 	struct rusage u;
 
 	return getrusage(RUSAGE_THREAD, &u) ? 0 : u.ru_nivcsw + u.ru_nvcsw;
-}
-
-/* Time of one slice, or a negative number when it was disturbed. */
-static double time_slice(const struct meter *m)
-{
-	long before = switches();
-	double start = now_ns(), took;
-
-	work(m->rounds);
-	took = now_ns() - start;
-	return switches() == before ? took : -1;
 }
 
 static uint64_t read_count(int fd)
@@ -82,64 +61,75 @@ static uint64_t read_count(int fd)
 	return read(fd, v, sizeof(v)) == (ssize_t)sizeof(v) ? v[0] : 0;
 }
 
-/* Rounds of work that take SLICE_NS; also brings the core up to speed. */
-static uint64_t calibrate(void)
+/* Time of a step of a set's work in ns; also brings the core up to speed, and the set into the
+ * caches. */
+static double time_step(const struct governor_work *w)
 {
-	uint64_t rounds = 10000;
-	double best = 1e9;
+	uint64_t steps = 4096, round = governor_work_round(w);
+	double best = INFINITY, took = 0;
 
-	for (double took = 0; took < SLICE_NS / 4 && rounds < UINT64_MAX / 4; rounds *= 2) {
+	governor_work_run(w, round);
+	for (; took < SLICE_NS / 4; steps *= 2) {
 		double start = now_ns();
 
-		work(rounds);
+		governor_work_run(w, steps);
 		took = now_ns() - start;
-		best = took / (double)rounds;
 	}
 	for (int i = 0; i < 5; i++) {
 		double start = now_ns();
 
-		work(rounds / 4);
-		best = fmin(best, (now_ns() - start) / ((double)rounds / 4));
+		governor_work_run(w, steps / 4);
+		best = fmin(best, (now_ns() - start) / (double)(steps / 4));
 	}
-	return (uint64_t)(SLICE_NS / best) + 1;
+	return best;
 }
 
-/* A command that is to be run waits for this: it ends when it has what it is for. */
-static bool is_enough(const struct meter *m, double *values, unsigned int count)
+static void calibrate(struct meter *m, enum governor_set set)
 {
-	struct governor_cost sofar = {0};
+	const struct governor_work *w = &m->set[set].work;
+	double step_ns = fmax(time_step(w), 1e-3);
+	double round_ns = step_ns * (double)governor_work_round(w), hz = m->most_hz;
 
-	if (now_ns() >= m->deadline_ns)
-		return true;
-	if (count < PAIRS_NEEDED || count % (PAIRS_NEEDED / 2))
-		return count >= PAIRS_WANTED;
-	governor_summarize(values, count, &sofar);
-	return sofar.error_ns <= ERROR_ENOUGH * sofar.cost_ns;
+	if (round_ns > 0)
+		hz = fmin(hz, 1e9 / round_ns / ROUNDS_A_SAMPLE);
+	m->set[set].period = governor_period("", m->event, hz);
+	m->set[set].steps = (uint64_t)(fmax(SLICE_NS, round_ns * ROUNDS_A_SLICE) / step_ns) + 1;
 }
 
-/* Fills values with the cost of a sample by each pair; returns how many were good. */
-static unsigned int measure_pairs(const struct meter *m, double *values, unsigned int *discarded)
+static void begin(void *arg, enum governor_set set)
 {
-	double off = time_slice(m), next_off, on;
-	unsigned int count = 0;
+	struct meter *m = arg;
 
-	while (!is_enough(m, values, count)) {
-		uint64_t before = read_count(m->fd);
-		double samples;
+	if (!m->set[set].steps)
+		calibrate(m, set);
+	ioctl(m->fd, PERF_EVENT_IOC_PERIOD, &m->set[set].period);
+	governor_work_run(&m->set[set].work, governor_work_round(&m->set[set].work));
+}
 
+static double slice(void *arg, enum governor_set set, bool on, double *ret_samples)
+{
+	struct meter *m = arg;
+	uint64_t before = on ? read_count(m->fd) : 0;
+	long switched = switches();
+	double start, took;
+
+	if (on)
 		ioctl(m->fd, PERF_EVENT_IOC_ENABLE, 0);
-		on = time_slice(m);
+	start = now_ns();
+	governor_work_run(&m->set[set].work, m->set[set].steps);
+	took = now_ns() - start;
+	if (on) {
 		ioctl(m->fd, PERF_EVENT_IOC_DISABLE, 0);
 		/* Not whole: what is left of a period is kept for the next slice. */
-		samples = (double)(read_count(m->fd) - before) / m->period;
-		next_off = time_slice(m);
-		if (off > 0 && on > 0 && next_off > 0 && samples >= 1)
-			values[count++] = (on - (off + next_off) / 2) / samples;
-		else
-			++*discarded;
-		off = next_off;
+		*ret_samples = (double)(read_count(m->fd) - before) / (double)m->set[set].period;
 	}
-	return count;
+	return switches() == switched ? took : -1;
+}
+
+static double clock_of(void *arg)
+{
+	(void)arg;
+	return now_ns();
 }
 
 void governor_stand_in(const struct event *e, struct event *ret)
@@ -164,37 +154,18 @@ void governor_stand_in(const struct event *e, struct event *ret)
 	ret->attr = attr;
 }
 
-static void use_default(struct governor_cost *c, const char *why)
+static double default_ns(void)
 {
-	c->measured = false;
-	c->why = why;
-	c->cost_ns =
-		host_is_virtual("") ? GOVERNOR_COST_DEFAULT_VIRTUAL_NS : GOVERNOR_COST_DEFAULT_NS;
-	c->error_ns = 0;
-	c->low_ns = c->high_ns = c->cost_ns;
-}
-
-bool governor_cost_is_sane(const struct governor_cost *c)
-{
-	return c->cost_ns >= COST_LEAST_NS && c->cost_ns <= COST_MOST_NS && c->error_ns >= 0 &&
-	       c->error_ns <= c->cost_ns / 2;
+	return host_is_virtual("") ? GOVERNOR_COST_DEFAULT_VIRTUAL_NS : GOVERNOR_COST_DEFAULT_NS;
 }
 
 static void measure(struct meter *m, double patience_ns, struct governor_cost *ret)
 {
-	double values[PAIRS_WANTED];
-	unsigned int count;
+	const struct governor_bench bench = {
+		.slice = slice, .begin = begin, .now_ns = clock_of, .arg = m};
+	enum governor_set most = governor_measure_sets(&bench, patience_ns, default_ns(), ret);
 
-	m->rounds = calibrate();
-	m->deadline_ns = now_ns() + patience_ns;
-	count = measure_pairs(m, values, &ret->discarded);
-	ret->measured = true;
-	ret->why = "";
-	governor_summarize(values, count, ret);
-	if (count < PAIRS_NEEDED)
-		use_default(ret, "the machine was too busy to measure");
-	else if (!governor_cost_is_sane(ret))
-		use_default(ret, "what was measured makes no sense on so noisy a machine");
+	ret->set_bytes = m->set[most].work.bytes;
 }
 
 /* Has the CPU for itself, where that is allowed, else more of it than others. */
@@ -231,37 +202,62 @@ static int pin(int *cpu, cpu_set_t *ret_before)
 	return 0;
 }
 
+static int open_work(struct meter *m, int cpu)
+{
+	int r = 0;
+
+	for (enum governor_set set = 0; !r && set < GOVERNOR_SETS; set++)
+		r = governor_work_new(governor_set_bytes("", cpu, set), &m->set[set].work);
+	return r;
+}
+
+/* On the CPU that the thread is pinned to. */
+static int measure_on(struct meter *m, int cpu, int (*attach)(void *arg, int perf_fd), void *arg,
+		      struct governor_cost *ret, struct diag *diag)
+{
+	struct governor_cost cost = {0};
+	int r = open_work(m, cpu);
+
+	if (r)
+		return diag_fail(diag, -r, "out of memory");
+	m->fd = event_open(m->event, cpu, governor_period("", m->event, m->most_hz), -1, diag);
+	r = m->fd < 0 ? m->fd : 0;
+	if (!r && attach)
+		r = attach(arg, m->fd);
+	if (!r) {
+		measure_first(m, &cost);
+		*ret = cost;
+	}
+	if (m->fd >= 0)
+		close(m->fd);
+	return r;
+}
+
 int governor_measure(const struct event *e, int cpu, int (*attach)(void *arg, int perf_fd),
 		     void *arg, struct governor_cost *ret, struct diag *diag)
 {
-	struct governor_cost cost = {0};
-	struct meter m = {0};
+	double kernel_hz = governor_kernel_max_hz("");
 	struct event stand;
+	struct meter m = {.event = &stand, .fd = -1, .most_hz = MEASURE_HZ};
 	cpu_set_t before;
-	double hz = MEASURE_HZ, kernel_hz = governor_kernel_max_hz("");
 	int r;
 
 	governor_stand_in(e, &stand);
 	if (kernel_hz > 0)
-		hz = fmin(hz, kernel_hz / 2);
-	m.period = (double)governor_period("", &stand, hz);
-	r = pin(&cpu, &before);
-	if (r) {
+		m.most_hz = fmin(m.most_hz, kernel_hz / 2);
+	if (pin(&cpu, &before)) {
 		/* More CPUs than a set holds, or this one is kept from us. */
-		use_default(&cost, "this thread may not run on the CPU to measure");
-		*ret = cost;
+		*ret = (struct governor_cost){
+			.cost_ns = default_ns(),
+			.low_ns = default_ns(),
+			.high_ns = default_ns(),
+			.why = "this thread may not run on the CPU to measure",
+		};
 		return 0;
 	}
-	m.fd = event_open(&stand, cpu, (uint64_t)m.period, -1, diag);
-	r = m.fd < 0 ? m.fd : 0;
-	if (!r && attach)
-		r = attach(arg, m.fd);
-	if (!r) {
-		measure_first(&m, &cost);
-		*ret = cost;
-	}
-	if (m.fd >= 0)
-		close(m.fd);
+	r = measure_on(&m, cpu, attach, arg, ret, diag);
+	for (enum governor_set set = 0; set < GOVERNOR_SETS; set++)
+		governor_work_free(&m.set[set].work);
 	sched_setaffinity(0, sizeof(before), &before);
 	return r;
 }

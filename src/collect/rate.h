@@ -25,7 +25,7 @@ struct rate_wish {
 
 /*
  * Chooses the rate, and the mean period of every event that was not given one. When the governor is
- * to choose, by what an interrupt costs, measured with the real program on this machine (0.1 to 0.3
+ * to choose, by what an interrupt costs, measured with the real program on this machine (0.2 to 0.4
  * s) or remembered (cost_cache.h).
  */
 int rate_choose(const struct rate_wish *wish, const struct event *events, size_t count,

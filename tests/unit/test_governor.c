@@ -10,6 +10,7 @@
 #include <cmocka.h>
 #include "collect/event_name.h"
 #include "collect/governor.h"
+#include "collect/governor_work.h"
 
 #define PLAIN TEST_DATA "/machines/plain"
 
@@ -87,6 +88,141 @@ static void test_summary(void **state)
 	assert_int_equal(c.pairs, 0);
 }
 
+/* A machine whose slices take as long as it is told. */
+struct machine {
+	double now_ns, slice_ns, drift; /* each slice is so much longer than the one before */
+	double cost_ns[GOVERNOR_SETS], noise_ns;
+	unsigned slices, disturbed; /* one in so many */
+	unsigned begun[GOVERNOR_SETS], on[GOVERNOR_SETS];
+	uint32_t draw;
+};
+
+static double make_slice(void *arg, enum governor_set set, bool on, double *ret_samples)
+{
+	struct machine *m = arg;
+	double took = m->slice_ns * (1 + m->drift * m->slices);
+
+	m->draw = m->draw * 1664525 + 1013904223;
+	took += m->noise_ns * ((double)m->draw / UINT32_MAX - 0.5);
+	if (on) {
+		took += 10 * m->cost_ns[set];
+		*ret_samples = 10;
+		m->on[set]++;
+	}
+	m->now_ns += took;
+	return m->disturbed && m->slices++ % m->disturbed == 0 ? -1 : took;
+}
+
+static void begin_set(void *arg, enum governor_set set)
+{
+	((struct machine *)arg)->begun[set]++;
+}
+
+static double read_machine(void *arg)
+{
+	return ((struct machine *)arg)->now_ns;
+}
+
+static enum governor_set measure_machine(struct machine *m, double patience_ns,
+					 struct governor_cost *ret)
+{
+	struct governor_bench b = {make_slice, begin_set, read_machine, m};
+
+	m->slice_ns = m->slice_ns ?: 1e6;
+	return governor_measure_sets(&b, patience_ns, 60000, ret);
+}
+
+/* The largest is what counts, whichever it is of. */
+static void test_sets(void **state)
+{
+	static const double costs[][GOVERNOR_SETS] = {
+		{15000, 20000, 48000}, {15000, 22000, 14000}, {900, 450, 600}};
+	struct governor_cost c;
+
+	(void)state;
+	for (enum governor_set most = 0; most < GOVERNOR_SETS; most++) {
+		const double *cost = costs[GOVERNOR_SETS - 1 - most];
+		struct machine m = {.noise_ns = 200, .drift = 1e-5, .disturbed = 17};
+
+		memcpy(m.cost_ns, cost, sizeof(m.cost_ns));
+		assert_int_equal(measure_machine(&m, 1e9, &c), most);
+		assert_true(c.measured && c.discarded > 0 && c.pairs >= 24);
+		assert_true(fabs(c.cost_ns - cost[most]) < 0.03 * cost[most]);
+		assert_true(m.begun[0] >= 2 && m.begun[1] >= 2 && m.begun[2] >= 2);
+		/* 24 pairs of three sets, and what was disturbed. */
+		assert_true(m.now_ns < 300e6);
+	}
+}
+
+/* Time that is left goes to the set that decides, until it is known. */
+static void test_sets_noise(void **state)
+{
+	struct machine m = {.cost_ns = {15000, 20000, 48000}, .noise_ns = 600000};
+	struct governor_cost c;
+
+	(void)state;
+	assert_int_equal(measure_machine(&m, 1e9, &c), GOVERNOR_SECOND_LEVEL);
+	assert_true(c.measured && c.pairs > 24 && c.pairs <= 144);
+	assert_true(m.on[GOVERNOR_REGISTERS] == 24 && m.on[GOVERNOR_FIRST_LEVEL] == 24);
+	assert_true(m.on[GOVERNOR_SECOND_LEVEL] == c.pairs);
+}
+
+/* A set that could not be measured may be the dearest: the least that is assumed is the default. */
+static void test_sets_busy(void **state)
+{
+	struct machine m = {.cost_ns = {15000, 20000, 48000}, .disturbed = 1};
+	struct machine late = {.cost_ns = {15000, 20000, 48000}};
+	struct machine dear = {.cost_ns = {90000, 90000, 90000}};
+	struct machine absurd = {.cost_ns = {-5000, 15000, 20000}};
+	struct governor_cost c;
+
+	(void)state;
+	measure_machine(&m, 1e8, &c);
+	assert_true(!c.measured && strstr(c.why, "busy") && c.cost_ns == 60000);
+	assert_true(m.now_ns < 1.1e8);
+	/* Time for the first set and a half. */
+	measure_machine(&late, 75e6, &c);
+	assert_true(!c.measured && c.cost_ns == 60000);
+	measure_machine(&dear, 100e6, &c);
+	assert_true(!c.measured && fabs(c.cost_ns - 90000) < 1);
+	measure_machine(&absurd, 1e9, &c);
+	assert_true(!c.measured && strstr(c.why, "noisy") && c.cost_ns == 60000);
+}
+
+/* Half of each level, as sysfs says, and something usable where it says nothing. */
+static void test_set_bytes(void **state)
+{
+	(void)state;
+	assert_int_equal(governor_set_bytes(PLAIN, 0, GOVERNOR_REGISTERS), 0);
+	assert_int_equal(governor_set_bytes(PLAIN, 0, GOVERNOR_FIRST_LEVEL), 24 << 10);
+	assert_int_equal(governor_set_bytes(PLAIN, 0, GOVERNOR_SECOND_LEVEL), 1 << 20);
+	assert_int_equal(governor_set_bytes(PLAIN, 99, GOVERNOR_FIRST_LEVEL), 16 << 10);
+	assert_int_equal(governor_set_bytes(PLAIN, 99, GOVERNOR_SECOND_LEVEL), 512 << 10);
+	assert_in_range(governor_set_bytes("", 0, GOVERNOR_SECOND_LEVEL), 32 << 10, 4 << 20);
+}
+
+static void test_work(void **state)
+{
+	struct governor_work w;
+	void **line;
+	uint64_t round = 0;
+
+	(void)state;
+	assert_int_equal(governor_work_new(0, &w), 0);
+	assert_true(!w.lines && governor_work_round(&w) == 0);
+	governor_work_run(&w, 100);
+	governor_work_free(&w);
+	assert_int_equal(governor_work_new(96 << 10, &w), 0);
+	/* One ring through all of it. */
+	line = w.lines;
+	do
+		round++;
+	while ((line = *line) != w.lines && round < 1 << 20);
+	assert_true(round == (96 << 10) / 64 && round == governor_work_round(&w));
+	governor_work_run(&w, 100);
+	governor_work_free(&w);
+}
+
 static int refuse(void *arg, int fd)
 {
 	*(int *)arg = fd;
@@ -120,9 +256,10 @@ static void test_measure(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_rate),
-		cmocka_unit_test(test_period),
-		cmocka_unit_test(test_summary),
+		cmocka_unit_test(test_rate),	   cmocka_unit_test(test_period),
+		cmocka_unit_test(test_summary),	   cmocka_unit_test(test_sets),
+		cmocka_unit_test(test_sets_noise), cmocka_unit_test(test_sets_busy),
+		cmocka_unit_test(test_set_bytes),  cmocka_unit_test(test_work),
 		cmocka_unit_test(test_measure),
 	};
 

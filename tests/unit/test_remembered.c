@@ -101,8 +101,11 @@ static void test_owner(void **state)
 
 static void test_cost(void **state)
 {
-	struct governor_cost cost = {
-		.cost_ns = 15000, .error_ns = 200, .measured = true, .why = ""};
+	struct governor_cost cost = {.cost_ns = 15000,
+				     .error_ns = 200,
+				     .set_bytes = 1 << 20,
+				     .measured = true,
+				     .why = ""};
 	struct governor_cost back = {0};
 	struct event clock, scheduler;
 	struct timespec now;
@@ -119,29 +122,30 @@ static void test_cost(void **state)
 	assert_int_equal(age, 77);
 	assert_int_equal(cost_cache_read(directory, &clock, true, &back, &age), 0);
 	assert_true(back.cost_ns == 15000 && back.error_ns == 200 && back.measured && age <= 60);
+	assert_int_equal(back.set_bytes, 1 << 20);
 	/* Of another boot, and of a day ago, it says nothing. */
 	damage("sed -i.kept \"s/| $(cat /proc/sys/kernel/random/boot_id) |/| other |/\" $f");
 	assert_int_equal(cost_cache_read(directory, &clock, true, &back, &age), -ENOENT);
 	damage("case $f in *.kept) mv $f ${f%.kept};; esac");
 	assert_int_equal(cost_cache_read(directory, &clock, true, &back, &age), 0);
 	clock_gettime(CLOCK_BOOTTIME, &now);
-	damage("sed -i 's/^15000.*/15000 200 99999999999/' $f");
+	damage("sed -i 's/^15000.*/15000 200 0 99999999999/' $f");
 	assert_int_equal(cost_cache_read(directory, &clock, true, &back, &age), -ENOENT);
-	snprintf(command, sizeof(command), "sed -i 's/^15000.*/15000 200 %lld/' $f",
+	snprintf(command, sizeof(command), "sed -i 's/^15000.*/15000 200 0 %lld/' $f",
 		 (long long)now.tv_sec - COST_CACHE_S / 2);
 	damage(command);
 	assert_int_equal(cost_cache_read(directory, &clock, true, &back, &age),
 			 now.tv_sec < COST_CACHE_S / 2 ? -ENOENT : 0);
 	if (now.tv_sec > COST_CACHE_S) {
-		damage("sed -i 's/^15000.*/15000 200 1/' $f");
+		damage("sed -i 's/^15000.*/15000 200 0 1/' $f");
 		assert_int_equal(cost_cache_read(directory, &clock, true, &back, &age), -ENOENT);
 	}
 	/* What no machine has. */
-	static const char *const nonsense[] = {"nan 200 1",    "inf 200 1",
-					       "1 0 1",	       "15000 nan 1",
-					       "15000 9000 1", "15000 -1 1",
-					       "1e9 200 1",    "15000 200 1 more",
-					       "15000 200",    ""};
+	static const char *const nonsense[] = {"nan 200 0 1",	 "inf 200 0 1",
+					       "1 0 0 1",	 "15000 nan 0 1",
+					       "15000 9000 0 1", "15000 -1 0 1",
+					       "1e9 200 0 1",	 "15000 200 0 1 more",
+					       "15000 200 1",	 ""};
 	for (size_t i = 0; i < sizeof(nonsense) / sizeof(*nonsense); i++) {
 		snprintf(command, sizeof(command), "sed -i '2s/.*/%s/' $f", nonsense[i]);
 		damage(command);
