@@ -286,7 +286,7 @@ static int serve(struct daemon *d, int signals, struct diag *diag)
 
 		if (ready < 0 && ready != -EINTR)
 			return diag_fail(diag, -ready, "cannot wait: %s", strerror(-ready));
-		control_serve(d->control, answer, d);
+		control_serve(d->control, clock_monotonic_ns(), answer, d);
 		/* SIGHUP asks for a flush, the others for the end. */
 		int signal = signals_next(signals);
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
 #include "collect/control.h"
-#include "util/clock.h"
 
 #include <errno.h>
 #include <stdbool.h>
@@ -11,8 +10,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#define CLIENT_PATIENCE_NS 5000000000ull
-#define LISTENER_MS	   1000 /* for one that listens already to take a connection */
+#define LISTENER_MS 1000 /* for one that listens already to take a connection */
 
 struct client {
 	int fd;
@@ -152,14 +150,14 @@ static size_t oldest(const struct control *c)
 	return found;
 }
 
-static void accept_clients(struct control *c)
+static void accept_clients(struct control *c, uint64_t now_ns)
 {
 	int fd;
 
 	while ((fd = accept4(c->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0) {
 		if (c->count == CONTROL_CLIENTS_MAX)
 			drop(c, oldest(c));
-		c->client[c->count++] = (struct client){.fd = fd, .since_ns = clock_monotonic_ns()};
+		c->client[c->count++] = (struct client){.fd = fd, .since_ns = now_ns};
 	}
 }
 
@@ -173,7 +171,7 @@ static void send_answer(int fd, const struct buf *out)
 }
 
 /* True when the client is done with, one way or the other. */
-static bool serve_client(struct client *client,
+static bool serve_client(struct client *client, uint64_t now_ns,
 			 void (*answer)(void *arg, const char *request, struct buf *out), void *arg)
 {
 	ssize_t n = recv(client->fd, client->request + client->size,
@@ -182,7 +180,7 @@ static bool serve_client(struct client *client,
 	char *end;
 
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
-		return clock_monotonic_ns() - client->since_ns > CLIENT_PATIENCE_NS;
+		return now_ns - client->since_ns > CONTROL_PATIENCE_NS;
 	if (n <= 0)
 		return true;
 	client->size += (size_t)n;
@@ -198,12 +196,12 @@ static bool serve_client(struct client *client,
 	return true;
 }
 
-void control_serve(struct control *c,
+void control_serve(struct control *c, uint64_t now_ns,
 		   void (*answer)(void *arg, const char *request, struct buf *out), void *arg)
 {
-	accept_clients(c);
+	accept_clients(c, now_ns);
 	for (size_t i = c->count; i-- > 0;)
-		if (serve_client(&c->client[i], answer, arg))
+		if (serve_client(&c->client[i], now_ns, answer, arg))
 			drop(c, i);
 }
 

@@ -4,6 +4,7 @@
 
 #include <poll.h>
 #include <stddef.h>
+#include <stdint.h>
 #include "util/buf.h"
 #include "util/diag.h"
 
@@ -18,6 +19,7 @@ struct control;
 #define CONTROL_CLIENTS_MAX 16
 #define CONTROL_REQUEST_MAX 1024
 #define CONTROL_ANSWER_MAX  (256u << 10)
+#define CONTROL_PATIENCE_NS UINT64_C(5000000000) /* with a client whose request has no end */
 
 /*
  * Listens at path. A socket file that nobody listens on any more is replaced; -EADDRINUSE when a
@@ -30,9 +32,9 @@ void control_free(struct control *c); /* removes the socket file */
 size_t control_poll_fds(const struct control *c, struct pollfd *fds, size_t max);
 /*
  * Accepts, reads and answers whatever is ready. answer gets a request (terminated, without the
- * newline) and appends the answer's line.
+ * newline) and appends the answer's line. now_ns: of the monotonic clock.
  */
-void control_serve(struct control *c,
+void control_serve(struct control *c, uint64_t now_ns,
 		   void (*answer)(void *arg, const char *request, struct buf *out), void *arg);
 
 /* The client's side: sends one request, waits for the answer at most timeout_ms. free() it. */

@@ -9,13 +9,8 @@
 #include <cmocka.h>
 #include <errno.h>
 #include <linux/perf_event.h>
-#include <pthread.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
-#include "collect/control.h"
 #include "collect/cpus.h"
 #include "collect/sideband.h"
 #include "util/buf.h"
@@ -165,81 +160,6 @@ static void test_cpu_lists(void **state)
 		assert_int_equal(cpus_parse(bad[i], &l), -EINVAL);
 }
 
-static void answer(void *arg, const char *request, struct buf *out)
-{
-	(void)arg;
-	buf_printf(out, "you said %s", request);
-}
-
-static void *ask(void *arg)
-{
-	char *text = NULL;
-
-	control_ask(arg, "hello there", 10000, &text, NULL);
-	return text;
-}
-
-static void test_control(void **state)
-{
-	char dir[] = "/tmp/culprit-test-XXXXXX", path[64];
-	struct control *c, *second;
-	struct pollfd fds[CONTROL_CLIENTS_MAX + 1];
-	struct diag diag;
-	struct stat st;
-	pthread_t t;
-	void *text;
-
-	(void)state;
-	assert_non_null(mkdtemp(dir));
-	snprintf(path, sizeof(path), "%s/control", dir);
-	assert_int_equal(control_new(path, &c, &diag), 0);
-	assert_int_equal(stat(path, &st), 0);
-	assert_int_equal(st.st_mode & 0777, 0660);
-	assert_int_equal(control_new(path, &second, &diag), -EADDRINUSE);
-	assert_int_equal(pthread_create(&t, NULL, ask, path), 0);
-	while (pthread_tryjoin_np(t, &text)) {
-		size_t n = control_poll_fds(c, fds, CONTROL_CLIENTS_MAX + 1);
-
-		poll(fds, n, 10);
-		control_serve(c, answer, NULL);
-	}
-	assert_non_null(text);
-	assert_string_equal(text, "you said hello there");
-	free(text);
-	control_free(c);
-	assert_int_equal(control_ask(path, "x", 100, (char **)&text, &diag), -ENOENT);
-	rmdir(dir);
-}
-
-/* A daemon that hangs takes no connections, and its queue of them is full. */
-static void test_a_daemon_that_hangs(void **state)
-{
-	char dir[] = "/tmp/culprit-test-XXXXXX", *text;
-	struct sockaddr_un address = {.sun_family = AF_UNIX};
-	int listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0), waiting[8], count = 0;
-	struct control *second;
-	struct diag diag;
-
-	(void)state;
-	assert_non_null(mkdtemp(dir));
-	snprintf(address.sun_path, sizeof(address.sun_path), "%s/control", dir);
-	assert_int_equal(bind(listener, (struct sockaddr *)&address, sizeof(address)), 0);
-	assert_int_equal(listen(listener, 0), 0);
-	do {
-		assert_in_range(count, 0, 7);
-		waiting[count] = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-	} while (connect(waiting[count++], (struct sockaddr *)&address, sizeof(address)) == 0);
-	assert_int_equal(errno, EAGAIN);
-	assert_int_equal(control_ask(address.sun_path, "status", 100, &text, &diag), -EPIPE);
-	assert_non_null(strstr(diag.text, "did not answer"));
-	assert_int_equal(control_new(address.sun_path, &second, &diag), -EADDRINUSE);
-	while (count)
-		close(waiting[--count]);
-	close(listener);
-	unlink(address.sun_path);
-	rmdir(dir);
-}
-
 static int setup(void **state)
 {
 	(void)state;
@@ -262,8 +182,6 @@ int main(void)
 		cmocka_unit_test(test_overlong_ksymbol),
 		cmocka_unit_test(test_hostile),
 		cmocka_unit_test(test_cpu_lists),
-		cmocka_unit_test(test_control),
-		cmocka_unit_test(test_a_daemon_that_hangs),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

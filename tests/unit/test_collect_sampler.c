@@ -8,7 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
+#include <bpf/bpf.h>
 #include <errno.h>
+#include <limits.h>
 #include <linux/perf_event.h>
 #include <sched.h>
 #include <signal.h>
@@ -147,6 +149,13 @@ static void test_what_was_not_drained_keeps_its_times(void **state)
 	sampler_free(s);
 }
 
+/* As sampler_start, but forgets nothing. */
+static void go_on(struct sampler *s)
+{
+	for (unsigned i = 0; i < sampler_cpus(s); i++)
+		assert_int_equal(ioctl(s->fds[i], PERF_EVENT_IOC_ENABLE, 0), 0);
+}
+
 static void check_late(void *arg, const struct sampler_entry *e)
 {
 	struct sums *sums = arg;
@@ -170,8 +179,7 @@ static void test_samples_after_hours_are_late(void **state)
 	drain_all(s, &unused);
 	for (unsigned i = 0; i < 2 * sampler_cpus(s); i++)
 		s->tables[i].start_ns = sums.from_ns;
-	for (unsigned i = 0; i < sampler_cpus(s); i++)
-		assert_int_equal(ioctl(s->fds[i], PERF_EVENT_IOC_ENABLE, 0), 0);
+	go_on(s);
 	spin_ns(50000000);
 	sampler_stop(s);
 	assert_int_equal(sampler_flip(s, 0, sampler_cpus(s), &diag), 0);
@@ -219,6 +227,158 @@ static void test_scope_holds_only_its_processes(void **state)
 	assert_int_equal(c.scope_refused, 0);
 	close(go[0]);
 	close(go[1]);
+	sampler_free(s);
+}
+
+/* The start time that the scope has, or -1. */
+static int64_t scope_of(const struct sampler *s, pid_t pid)
+{
+	uint32_t key = (uint32_t)pid;
+	uint64_t started;
+	int r = bpf_map_lookup_elem(bpf_map__fd(s->bpf->maps.scope), &key, &started);
+
+	return r ? -1 : (int64_t)started;
+}
+
+/* A number that another process had before is not in the scope with it. */
+static void test_a_reused_number_is_not_in_the_scope(void **state)
+{
+	struct sampler *s = start(true, 100000);
+	uint64_t another_start = 1;
+	uint32_t me = (uint32_t)getpid();
+	struct sums sums = {.me = getpid()};
+	struct sampler_counters c;
+	struct diag diag;
+
+	(void)state;
+	assert_int_equal(
+		bpf_map_update_elem(bpf_map__fd(s->bpf->maps.scope), &me, &another_start, BPF_ANY),
+		0);
+	assert_int_equal(sampler_start(s, &diag), 0);
+	spin_ns(50000000);
+	/* Nor are its children. */
+	pid_t child = fork();
+	if (child == 0)
+		_exit(0);
+	assert_int_equal(scope_of(s, child), -1);
+	assert_int_equal(waitpid(child, NULL, 0), child);
+	sampler_stop(s);
+	drain_all(s, &sums);
+	sampler_read_counters(s, &c);
+	assert_int_equal(sums.samples, 0);
+	assert_true(c.outside > 0);
+	assert_int_equal(scope_of(s, getpid()), 1);
+	sampler_free(s);
+}
+
+/* So a number that was given leaves the scope with its process. The kernel may take its time. */
+static void test_a_process_leaves_the_scope_with_its_end(void **state)
+{
+	struct sampler *s = start(true, 100000);
+	struct diag diag;
+	int go[2];
+	char byte;
+
+	(void)state;
+	assert_int_equal(pipe(go), 0);
+	pid_t child = fork();
+	if (child == 0) {
+		close(go[1]);
+		_exit(read(go[0], &byte, 1) != 0);
+	}
+	assert_int_equal(sampler_scope_add(s, child, &diag), 0);
+	assert_int_equal(sampler_start(s, &diag), 0);
+	assert_int_equal(scope_of(s, child), 0);
+	close(go[1]);
+	close(go[0]);
+	assert_int_equal(waitpid(child, NULL, 0), child);
+	for (int i = 0; i < 3000 && scope_of(s, child) != -1; i++)
+		usleep(10000);
+	assert_int_equal(scope_of(s, child), -1);
+	sampler_stop(s);
+	sampler_free(s);
+}
+
+static void add_user_samples(void *arg, const struct sampler_entry *e)
+{
+	uint64_t *count = arg;
+
+	*count += e->pc >> 63 ? 0 : e->count;
+}
+
+/* Windows are one in so many of a program's own code, however much of its time is the kernel's. */
+static void test_windows_are_of_user_code_alone(void **state)
+{
+	enum { FAR = 60000, PERIOD = 1000 };
+	struct sampler *s = start(false, 100000);
+	struct sums before = {0};
+	uint64_t counted = 0, user = 0;
+	struct diag diag;
+
+	(void)state;
+	assert_int_equal(sampler_start(s, &diag), 0);
+	sampler_stop(s);
+	drain_all(s, &before);
+	sampler_interpret(s, 0, PERIOD);
+	for (unsigned i = 0; i < sampler_cpus(s); i++)
+		sampler_cpu(s, i)->window_left = FAR;
+	go_on(s);
+	spin_ns(20000000);
+	for (uint64_t end = now_ns() + 50000000; now_ns() < end;)
+		getppid(); /* some of the time in the kernel */
+	sampler_stop(s);
+	assert_int_equal(sampler_flip(s, 0, sampler_cpus(s), &diag), 0);
+	sampler_drain(s, 0, sampler_cpus(s), add_user_samples, &user);
+	for (unsigned i = 0; i < sampler_cpus(s); i++)
+		counted += FAR - sampler_cpu(s, i)->window_left;
+	assert_int_equal(counted, user);
+	assert_true(user > 0);
+	sampler_free(s);
+}
+
+/* What is drawn at the first sample of a start, as the largest and the least of some draws. */
+static void draw_distances(struct sampler *s, volatile uint16_t *left, unsigned *least,
+			   unsigned *most)
+{
+	enum { DRAWS = 64 };
+	struct diag diag;
+
+	*least = UINT_MAX;
+	*most = 0;
+	for (int i = 0; i < DRAWS; i++) {
+		assert_int_equal(sampler_start(s, &diag), 0);
+		while (*left == 0)
+			;
+		sampler_stop(s);
+		*least = *left < *least ? *left : *least;
+		*most = *left > *most ? *left : *most;
+	}
+}
+
+/* At fixed distances they would see the same part of whatever repeats itself. */
+static void test_followers_come_at_random_distances(void **state)
+{
+	enum { PERIOD = 10000 };
+	struct sampler *s = start(false, 100000);
+	cpu_set_t all, one;
+	unsigned least, most;
+
+	(void)state;
+	assert_int_equal(sched_getaffinity(0, sizeof(all), &all), 0);
+	CPU_ZERO(&one);
+	CPU_SET(s->cpus.number[0], &one);
+	if (sched_setaffinity(0, sizeof(one), &one)) {
+		sampler_free(s);
+		skip();
+	}
+	sampler_unwind(s, PERIOD);
+	draw_distances(s, &sampler_cpu(s, 0)->stack_left, &least, &most);
+	assert_true(least < PERIOD * 3 / 4 && most > PERIOD * 5 / 4 && most < 2 * PERIOD);
+	sampler_unwind(s, 0);
+	sampler_interpret(s, 0, PERIOD);
+	draw_distances(s, &sampler_cpu(s, 0)->window_left, &least, &most);
+	assert_true(least < PERIOD * 3 / 4 && most > PERIOD * 5 / 4 && most < 2 * PERIOD);
+	assert_int_equal(sched_setaffinity(0, sizeof(all), &all), 0);
 	sampler_free(s);
 }
 
@@ -311,6 +471,10 @@ int main(void)
 		cmocka_unit_test(test_what_was_not_drained_keeps_its_times),
 		cmocka_unit_test(test_samples_after_hours_are_late),
 		cmocka_unit_test(test_scope_holds_only_its_processes),
+		cmocka_unit_test(test_a_reused_number_is_not_in_the_scope),
+		cmocka_unit_test(test_a_process_leaves_the_scope_with_its_end),
+		cmocka_unit_test(test_windows_are_of_user_code_alone),
+		cmocka_unit_test(test_followers_come_at_random_distances),
 		cmocka_unit_test(test_event_times),
 		cmocka_unit_test(test_missed_cpus),
 		cmocka_unit_test(test_a_cpu_without_tables_is_counted),

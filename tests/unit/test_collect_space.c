@@ -81,6 +81,20 @@ static void test_overlaps_are_cut_in_time(void **state)
 	space_unref(s);
 }
 
+/* What nobody can have run yet is not the place of an older sample. */
+static void test_born_later_is_not_the_place(void **state)
+{
+	struct space *s = space_new();
+
+	(void)state;
+	add(&s, 0x1000, 0x2000, "/a", 10);
+	add(&s, 0x1000, 0x2000, "/b", 20);
+	check(s, 0x1800, 10, "/a", 0x900);
+	check(s, 0x1800, 19, "/a", 0x900);
+	check(s, 0x1800, 9, "/b", 0x900); /* the one that is there: when it came may be unknown */
+	space_unref(s);
+}
+
 static void test_fork_shares_until_a_change(void **state)
 {
 	struct space *parent = space_new(), *child;
@@ -156,6 +170,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_finds_by_address),
 		cmocka_unit_test(test_overlaps_are_cut_in_time),
+		cmocka_unit_test(test_born_later_is_not_the_place),
 		cmocka_unit_test(test_fork_shares_until_a_change),
 		cmocka_unit_test(test_limit),
 		cmocka_unit_test(test_random_against_a_model),

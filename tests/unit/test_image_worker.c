@@ -373,6 +373,48 @@ static void test_jail(void **state)
 #endif
 }
 
+/* A user's own child: what root's change of user does to it is not done there. */
+static void wait_in_jail(int socket_fd)
+{
+	char byte = 0;
+
+	if (!geteuid() && setresuid(65533, 65533, 65533))
+		_exit(98);
+	if (prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) || dup2(socket_fd, WORKER_SOCKET) < 0)
+		_exit(99);
+	int step = worker_jail_enter(64 << 20);
+	if (step || !worker_jail_send(&byte, 1))
+		_exit(WORKER_EXIT_UNSAFE + step);
+	while (read(WORKER_SOCKET, &byte, 1) > 0)
+		;
+	_exit(0);
+}
+
+/* Nobody else of that user traces it or reads its memory: /proc says so by the owner of its files.
+ */
+static void test_jail_is_not_dumpable(void **state)
+{
+	(void)state;
+	int pair[2], status;
+	char byte, path[64];
+	struct stat st;
+
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
+	pid_t pid = fork();
+	if (!pid) {
+		close(pair[1]);
+		wait_in_jail(pair[0]);
+	}
+	close(pair[0]);
+	assert_int_equal(read(pair[1], &byte, 1), 1);
+	snprintf(path, sizeof(path), "/proc/%d/status", pid);
+	assert_int_equal(stat(path, &st), 0);
+	assert_int_equal(st.st_uid, 0);
+	close(pair[1]);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+}
+
 static void test_killed_between(void **state)
 {
 	(void)state;
@@ -685,6 +727,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_lines),
 		cmocka_unit_test(test_child_has_nothing),
 		cmocka_unit_test(test_jail),
+		cmocka_unit_test(test_jail_is_not_dumpable),
 		cmocka_unit_test(test_killed_between),
 		cmocka_unit_test(test_killed_during),
 		cmocka_unit_test(test_timeout),

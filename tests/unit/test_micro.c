@@ -144,6 +144,27 @@ static void branches_calls_and_returns_are_edges(void **state)
 	assert_int_equal(t.window.end_reason, WIRE_END_FULL);
 }
 
+/* Each looks at its own width of rcx; jcxz does not exist in 64-bit code. */
+static void branches_on_the_counter_have_its_width(void **state)
+{
+	/* jecxz +1; nop; nop, and the same with jrcxz */
+	static const char jecxz[] = "\x67\xe3\x01\x90\x90", jrcxz[] = "\xe3\x01\x90\x90";
+	(void)state;
+	t.r.gpr[1] = 1ull << 32;
+	RUN(jecxz, 2);
+	assert_int_equal(t.window.edge_count, 1);
+	expect_edge(0, 0, 4);
+	RUN(jrcxz, 2);
+	assert_int_equal(t.window.edge_count, 1);
+	expect_edge(0, 0, 2);
+	t.r.gpr[1] = 0;
+	RUN(jrcxz, 2);
+	expect_edge(0, 0, 3);
+	t.r.gpr[1] = 1ull << 31;
+	RUN(jecxz, 2);
+	expect_edge(0, 0, 3);
+}
+
 static void stores_are_seen_and_not_made(void **state)
 {
 	/* movl $7, -2(%rsp), over two words; add $1, -2(%rsp); cmp $8, -2(%rsp); je +0 */
@@ -265,6 +286,7 @@ int main(void)
 		cmocka_unit_test(strips_index_their_instructions),
 		cmocka_unit_test(known_starts_win),
 		cmocka_unit_test(branches_calls_and_returns_are_edges),
+		cmocka_unit_test(branches_on_the_counter_have_its_width),
 		cmocka_unit_test(stores_are_seen_and_not_made),
 		cmocka_unit_test(a_window_has_room_for_all_it_does),
 		cmocka_unit_test(string_operations_are_bounded),

@@ -312,6 +312,23 @@ static void test_build(void **state)
 	image_symbols_free(s);
 }
 
+/* A label, or a start that was only found, is no function where one with a name and a size is. */
+static void test_labels_do_not_split(void **state)
+{
+	(void)state;
+	const struct image_symbol list[] = {
+		{0x1000, 0x100, "whole"}, {0x1040, 0, "label"}, {0x1080, 0, ""},
+		{0x10ff, 0, "last"},	  {0x1100, 0, "next"},
+	};
+	struct image_symbols *s;
+	assert_int_equal(image_symbols_build(list, 5, "list", &s), 0);
+	assert_int_equal(image_symbols_count(s), 2);
+	assert_int_equal(image_symbols_at(s, 0)->size, 0x100);
+	assert_string_equal(image_symbols_find(s, 0x10ff)->name, "whole");
+	assert_string_equal(image_symbols_find(s, 0x1100)->name, "next");
+	image_symbols_free(s);
+}
+
 static void test_save_load(void **state)
 {
 	(void)state;
@@ -499,13 +516,21 @@ static void test_limits(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_symtab),	    cmocka_unit_test(test_stripped),
-		cmocka_unit_test(test_no_sections), cmocka_unit_test(test_debug_files),
-		cmocka_unit_test(test_gaps),	    cmocka_unit_test(test_cplusplus),
-		cmocka_unit_test(test_demangle),    cmocka_unit_test(test_demangle_bomb),
-		cmocka_unit_test(test_build),	    cmocka_unit_test(test_save_load),
-		cmocka_unit_test(test_limits),	    cmocka_unit_test(test_hostile),
-		cmocka_unit_test(test_go),	    cmocka_unit_test(test_go_hostile),
+		cmocka_unit_test(test_symtab),
+		cmocka_unit_test(test_stripped),
+		cmocka_unit_test(test_no_sections),
+		cmocka_unit_test(test_debug_files),
+		cmocka_unit_test(test_gaps),
+		cmocka_unit_test(test_cplusplus),
+		cmocka_unit_test(test_demangle),
+		cmocka_unit_test(test_demangle_bomb),
+		cmocka_unit_test(test_build),
+		cmocka_unit_test(test_save_load),
+		cmocka_unit_test(test_labels_do_not_split),
+		cmocka_unit_test(test_limits),
+		cmocka_unit_test(test_hostile),
+		cmocka_unit_test(test_go),
+		cmocka_unit_test(test_go_hostile),
 	};
 	return cmocka_run_group_tests(tests, workshop_setup, workshop_teardown);
 }

@@ -51,6 +51,7 @@ static int set_up(void **state)
 	snprintf(t->cache, sizeof(t->cache), "%s/some/cache", t->root);
 	snprintf(t->file, sizeof(t->file), "%s/file", t->root);
 	/* One that was not changed just now. */
+	await_settled("/proc/self/exe"); /* it may just have been built */
 	t->fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
 	assert_true(t->fd >= 0);
 	*state = t;

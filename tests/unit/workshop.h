@@ -15,7 +15,7 @@
 /* A temporary directory in which a test compiles small programs. */
 static char workshop_dir[64];
 
-static int workshop_run(const char *command)
+static inline int workshop_run(const char *command)
 {
 	char line[4096];
 	int n = snprintf(line, sizeof(line),
