@@ -35,9 +35,10 @@ struct adding {
 	/* Walking the stacks: the children of the set's nodes (0: none), how often each row is
 	 * under way. */
 	uint32_t *first, *next, *active;
-	/* Of the event at hand: stacks through each node, and for each row those that it is on and
-	 * those that it ends. */
-	uint64_t *through, *on, *ends;
+	/* Of the event at hand: samples of the stacks that end at each node and that go through it,
+	 * and for each row those that it is on, and of these the ones that were taken in it. */
+	uint64_t *ends, *through, *on, *own;
+	uint32_t *taken; /* row in which those that end at a node were taken */
 };
 
 static bool by_source(const struct adding *a)
@@ -128,7 +129,7 @@ static bool is_wanted(const struct adding *a, const struct stack_frame *f)
 	const struct query_image *image = &a->set->images[f->image];
 
 	if (fn->kind == STACK_NOTE ||
-	    !query_match_image(a->query->selection->image, &image->id, image->path))
+	    !query_match_image(a->options->image, &image->id, image->path))
 		return false;
 	return !a->has_function ||
 	       (fn->kind == STACK_CODE && !regexec(&a->function, fn->name, 0, NULL, 0));
@@ -142,7 +143,7 @@ static int place_frame(struct adding *a, const struct stack_frame *f)
 	for (uint32_t i = f->first_place; i < f->first_place + f->place_count && !err; i++) {
 		const struct stack_place *place = &s->places[i];
 		const struct stack_function *fn = &s->functions[place->function];
-		bool known = fn->kind == STACK_CODE && !(fn->start & STACK_BY_NAME);
+		bool known = fn->kind == STACK_CODE && !fn->by_name;
 		struct key key = {.start = key_start(a, known, fn->start)};
 
 		err = set_key(a, &s->images[f->image], place->file, place->line, &key);
@@ -156,7 +157,7 @@ static int place_frame(struct adding *a, const struct stack_frame *f)
 static void find_counted(const struct stack_set *s, bool *nodes, bool *frames)
 {
 	for (size_t i = 0; i < s->count_count; i++)
-		nodes[s->counts[i].node] = true;
+		nodes[s->counts[i].node] = frames[s->counts[i].taken] = true;
 	for (size_t i = s->node_count; i-- > 1;) {
 		const struct stack_node *n = &s->nodes[i];
 
@@ -207,6 +208,9 @@ static void enter(struct adding *a, uint32_t node, int step)
 		else if (!a->active[row]++)
 			a->on[row] = num_add_sat(a->on[row], a->through[node]);
 	}
+	if (step < 0 || !a->ends[node] || a->taken[node] == NO_ROW || !a->active[a->taken[node]])
+		return;
+	a->own[a->taken[node]] = num_add_sat(a->own[a->taken[node]], a->ends[node]);
 }
 
 static void walk(struct adding *a)
@@ -235,20 +239,19 @@ static void count_stacks(struct adding *a, size_t event)
 {
 	const struct stack_set *s = a->set;
 
-	memset(a->through, 0, s->node_count * sizeof(*a->through));
+	memset(a->ends, 0, s->node_count * sizeof(*a->ends));
 	memset(a->on, 0, a->rank->row_count * sizeof(*a->on));
-	memset(a->ends, 0, a->rank->row_count * sizeof(*a->ends));
+	memset(a->own, 0, a->rank->row_count * sizeof(*a->own));
 	for (size_t i = 0; i < s->count_count; i++) {
 		const struct stack_count *c = &s->counts[i];
-		const struct stack_frame *f = &s->frames[s->nodes[c->node].frame];
-		uint32_t row = a->place_rows[f->first_place + f->place_count - 1];
+		const struct stack_frame *f = &s->frames[c->taken];
 
 		if (c->event != event)
 			continue;
-		a->through[c->node] = num_add_sat(a->through[c->node], c->count);
-		if (row != NO_ROW)
-			a->ends[row] = num_add_sat(a->ends[row], c->count);
+		a->ends[c->node] = num_add_sat(a->ends[c->node], c->count);
+		a->taken[c->node] = a->place_rows[f->first_place + f->place_count - 1];
 	}
+	memcpy(a->through, a->ends, s->node_count * sizeof(*a->through));
 	for (size_t i = s->node_count; i-- > 1;) {
 		uint64_t *parent = &a->through[s->nodes[i].parent];
 
@@ -257,15 +260,26 @@ static void count_stacks(struct adding *a, size_t event)
 	walk(a);
 }
 
-/* Chance may make the estimate larger than everything. */
-static uint64_t estimate(uint64_t self, uint64_t called, uint64_t stacks, uint64_t samples)
+/* By file and line, chance may make it more than everything: stacks have what functions have. */
+static uint64_t total(uint64_t self, uint64_t called, uint64_t samples)
 {
-	double more;
+	return self >= samples || called < samples - self ? self + called : samples;
+}
 
-	if (!stacks || self >= samples)
-		return self;
-	more = (double)called / (double)stacks * (double)samples;
-	return more < (double)(samples - self) ? self + (uint64_t)(more + 0.5) : samples;
+/* Rows that were made for stacks, of which no sample is left. */
+static void drop_empty(struct rank *k, size_t events)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < k->row_count; i++) {
+		bool empty = true;
+
+		for (size_t e = 0; e < events; e++)
+			empty &= !k->rows[i].inclusive[e];
+		if (!empty)
+			k->rows[n++] = k->rows[i];
+	}
+	k->row_count = n;
 }
 
 static int count_all(struct adding *a)
@@ -287,9 +301,9 @@ static int count_all(struct adding *a)
 		count_stacks(a, e);
 		for (size_t i = 0; i < k->row_count; i++)
 			k->rows[i].inclusive[e] =
-				estimate(k->rows[i].counts[e], a->on[i] - a->ends[i], s->totals[e],
-					 k->totals[e]);
+				total(k->rows[i].counts[e], a->on[i] - a->own[i], k->totals[e]);
 	}
+	drop_empty(k, a->query->event_count);
 	return 0;
 }
 
@@ -315,8 +329,11 @@ static int add_all(struct adding *a)
 	a->through = calloc(nodes, sizeof(*a->through));
 	a->active = calloc(rows, sizeof(*a->active));
 	a->on = calloc(rows, sizeof(*a->on));
-	a->ends = calloc(rows, sizeof(*a->ends));
-	if (!a->first || !a->next || !a->through || !a->active || !a->on || !a->ends)
+	a->own = calloc(rows, sizeof(*a->own));
+	a->ends = calloc(nodes, sizeof(*a->ends));
+	a->taken = calloc(nodes, sizeof(*a->taken));
+	if (!a->first || !a->next || !a->through || !a->active || !a->on || !a->own || !a->ends ||
+	    !a->taken)
 		return -ENOMEM;
 	return count_all(a);
 }
@@ -332,7 +349,9 @@ static void release(struct adding *a)
 	free(a->through);
 	free(a->active);
 	free(a->on);
+	free(a->own);
 	free(a->ends);
+	free(a->taken);
 	if (a->has_function)
 		regfree(&a->function);
 }

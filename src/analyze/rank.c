@@ -33,6 +33,7 @@ struct pass {
 	/* The part at hand. */
 	const struct query_part *part;
 	const struct query_image *image;
+	bool selected;			     /* its rows are wanted */
 	const struct image_symbols *symbols; /* NULL: none, or not needed */
 	struct key last_key;		     /* of the row that find_row gave last */
 	size_t last_row;
@@ -161,6 +162,7 @@ static int place_stretch(struct pass *s, const struct stretch *t, struct key *ke
 		shown->function = unknown	? RANK_UNKNOWN
 				  : t->function ? t->function->demangled
 						: RANK_NO_SYMBOL;
+		shown->sampled = s->part->rows[t->begin].offset;
 	}
 	if ((s->options->by == RANK_FUNCTION || s->options->by == RANK_LINE) && t->function) {
 		shown->start = t->function->start;
@@ -253,7 +255,7 @@ static void add_sums(const struct pass *s, const struct stretch *t, uint64_t *su
 /* Whether the rows of the stretch are to be ranked. */
 static bool is_kept(const struct pass *s, const struct stretch *t)
 {
-	return s->part->selected && t->keep && (s->options->idle || !t->idle);
+	return s->selected && t->keep && (s->options->idle || !t->idle);
 }
 
 /* The lines of addresses; it is no error when nothing is known of them. */
@@ -482,6 +484,8 @@ static int rank_part(struct pass *s, const struct query_part *part)
 
 	s->part = part;
 	s->image = &s->query->images[part->image];
+	s->selected = part->selected &&
+		      query_match_image(s->options->image, &s->image->id, s->image->path);
 	s->symbols = NULL;
 	s->lines = NULL;
 	s->graphs = NULL;
@@ -491,9 +495,9 @@ static int rank_part(struct pass *s, const struct query_part *part)
 	known = s->image->id.kind != IMAGE_UNKNOWN;
 	if (known && needs_symbols(s))
 		r = load_symbols(s);
-	if (!r && known && needs_lines(s->options) && part->selected)
+	if (!r && known && needs_lines(s->options) && s->selected)
 		r = load_lines(s);
-	if (!r && known && needs_graphs(s->options) && part->selected)
+	if (!r && known && needs_graphs(s->options) && s->selected)
 		r = load_graphs(s);
 	if (!r)
 		r = rank_rows(s);

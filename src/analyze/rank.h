@@ -30,8 +30,11 @@ enum query_group rank_group(enum rank_by by);
 struct rank_options {
 	enum rank_by by;
 	const char *function; /* extended regex on the demangled name; NULL: all */
-	bool idle;	      /* the kernel's idle functions are rows like any other */
-	bool loops;	      /* by line: those of each innermost loop are rows of their own */
+	/* Only rows of such images (glob), of a query that has all, which totals with all that was
+	 * called need; NULL: all. */
+	const char *image;
+	bool idle;  /* the kernel's idle functions are rows like any other */
+	bool loops; /* by line: those of each innermost loop are rows of their own */
 };
 
 /* Where symbols, lines and graphs come from: image/find.h and cfg/open.h, or a test. Same meaning
@@ -65,6 +68,7 @@ struct rank_row {
 	/* By function, and by line where no line is known: of the function; size 0: of what has no
 	 * symbol, and of rows that have no samples. */
 	uint64_t start, size;
+	uint64_t sampled; /* by function: an offset that has samples */
 
 	const struct loop_nest *loop; /* with options.loops: the innermost; NULL: in none */
 

@@ -12,7 +12,7 @@ struct function_key {
 	uint64_t start;
 	uint32_t image, kind;
 	uint32_t name; /* of an inlined one: number of its name, plus one */
-	uint32_t unused;
+	uint32_t by_name;
 };
 
 struct naming {
@@ -20,7 +20,6 @@ struct naming {
 	const struct stack_options *options;
 	const struct rank_source *source;
 	struct intern *keys; /* of functions */
-	size_t function_room, place_room;
 
 	/* The image at hand. */
 	uint32_t image;
@@ -59,7 +58,8 @@ static int find_function(struct naming *n, const struct stack_function *f, uint3
 	struct function_key key = {.start = f->start,
 				   .image = f->image,
 				   .kind = f->kind,
-				   .name = f->inlined ? name + 1 : 0};
+				   .name = f->inlined ? name + 1 : 0,
+				   .by_name = f->by_name};
 	struct stack_set *s = n->set;
 	struct stack_function *functions;
 	int err;
@@ -70,7 +70,7 @@ static int find_function(struct naming *n, const struct stack_function *f, uint3
 	err = intern_add(n->keys, &key, sizeof(key), ret);
 	if (err || *ret < s->function_count)
 		return err;
-	functions = stack_set_grow(s->functions, &n->function_room, s->function_count,
+	functions = stack_set_grow(s->functions, &s->reader->function_room, s->function_count,
 				   sizeof(*functions));
 	if (!functions)
 		return -ENOMEM;
@@ -86,7 +86,7 @@ static int add_place(struct naming *n, const struct stack_place *place)
 
 	if (s->place_count >= UINT32_MAX)
 		return -ENOSPC;
-	places = stack_set_grow(s->places, &n->place_room, s->place_count, sizeof(*places));
+	places = stack_set_grow(s->places, &s->reader->place_room, s->place_count, sizeof(*places));
 	if (!places)
 		return -ENOMEM;
 	s->places = places;
@@ -102,17 +102,25 @@ static struct stack_function outer_function(const struct naming *n, const struct
 	const struct image_function *fn = NULL;
 
 	if (image->id.kind == IMAGE_NOTE)
-		return (struct stack_function){n->image, STACK_NOTE, false, f->offset, image->path};
+		return (struct stack_function){.image = n->image,
+					       .kind = STACK_NOTE,
+					       .start = f->offset,
+					       .name = image->path};
 	if (image->id.kind == IMAGE_UNKNOWN)
-		return (struct stack_function){n->image, STACK_UNKNOWN, false, 0, RANK_UNKNOWN};
+		return (struct stack_function){
+			.image = n->image, .kind = STACK_UNKNOWN, .name = RANK_UNKNOWN};
 	if (n->symbols)
 		fn = image_symbols_find(n->symbols, f->offset);
 	if (fn)
-		return (struct stack_function){n->image, STACK_CODE, false, fn->start,
-					       fn->demangled};
+		return (struct stack_function){.image = n->image,
+					       .kind = STACK_CODE,
+					       .start = fn->start,
+					       .name = fn->demangled};
 	if (known && known->function)
-		return (struct stack_function){n->image, STACK_CODE, false, 0, known->function};
-	return (struct stack_function){n->image, STACK_NO_SYMBOL, false, 0, RANK_NO_SYMBOL};
+		return (struct stack_function){
+			.image = n->image, .kind = STACK_CODE, .name = known->function};
+	return (struct stack_function){
+		.image = n->image, .kind = STACK_NO_SYMBOL, .name = RANK_NO_SYMBOL};
 }
 
 static int add_level(struct naming *n, struct stack_function *f, const struct image_frame *known)
@@ -126,8 +134,9 @@ static int add_level(struct naming *n, struct stack_function *f, const struct im
 		if (!f->name)
 			return -ENOMEM;
 		/* Without a symbol, the name is all there is to tell it by. */
-		if (!f->inlined)
-			f->start = (uint64_t)name | STACK_BY_NAME;
+		f->by_name = !f->inlined;
+		if (f->by_name)
+			f->start = name;
 	}
 	if (known && known->file) {
 		place.file = keep_name(n, known->file, NULL);
@@ -150,9 +159,12 @@ static int name_frame(struct naming *n, struct stack_frame *f, size_t address)
 	f->idle = fn.kind == STACK_CODE && rank_is_idle(&n->set->images[n->image].id, fn.name);
 	err = add_level(n, &fn, count ? &known[count - 1] : NULL);
 	for (size_t i = count ? count - 1 : 0; i-- > 0 && !err;) {
-		fn = (struct stack_function){n->image, STACK_CODE, true, 0,
-					     known[i].function ? known[i].function
-							       : RANK_NO_SYMBOL};
+		fn = (struct stack_function){
+			.image = n->image,
+			.kind = STACK_CODE,
+			.inlined = true,
+			.name = known[i].function ? known[i].function : RANK_NO_SYMBOL,
+		};
 		err = add_level(n, &fn, &known[i]);
 	}
 	f->place_count = (uint32_t)n->set->place_count - f->first_place;

@@ -32,7 +32,7 @@ struct stack_reader {
 	struct map64 *other_counts;
 	struct stack_other *others;
 	size_t other_count, other_room;
-	size_t image_room, frame_room, node_room, count_room;
+	size_t image_room, frame_room, node_room, count_room, function_room, place_room;
 	struct stack_event events[QUERY_EVENTS_MAX];
 	/* The stack before, whose beginning is often the next one's too. */
 	struct stack_step last[DB_STACK_MAX];
@@ -43,6 +43,12 @@ void stack_reader_free(struct stack_reader *r);
 /* Names the frames: functions, places, idle. */
 int stack_set_name(struct stack_set *s, const struct stack_options *options,
 		   const struct rank_source *source, struct diag *diag);
+/* Weighs the stacks to the samples of the query; the query must have those of all images. */
+int stack_set_weigh(struct stack_set *s, const struct stack_options *options,
+		    const struct rank_source *source, struct diag *diag);
+/* The number of a frame, and of the node of a frame below another: made if need be. */
+int stack_set_frame(struct stack_set *s, const struct db_frame_item *f, uint32_t *ret);
+int stack_set_node(struct stack_set *s, uint32_t parent, uint32_t frame, uint32_t *ret);
 /* The array with room for one more; NULL when out of memory. */
 void *stack_set_grow(void *array, size_t *room, size_t count, size_t size);
 

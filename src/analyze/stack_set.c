@@ -64,7 +64,7 @@ static int find_image(struct stack_set *s, const struct db_frame_item *f, uint32
 	return set_path(s, images, f);
 }
 
-static int find_frame(struct stack_set *s, const struct db_frame_item *f, uint32_t *ret)
+int stack_set_frame(struct stack_set *s, const struct db_frame_item *f, uint32_t *ret)
 {
 	struct stack_reader *r = s->reader;
 	struct stack_frame *frames;
@@ -115,6 +115,13 @@ static int find_child(struct stack_set *s, struct map64 *known, uint64_t key,
 	return err ? err : map64_put(known, key, *ret);
 }
 
+int stack_set_node(struct stack_set *s, uint32_t parent, uint32_t frame, uint32_t *ret)
+{
+	struct stack_node node = {parent, frame, QUERY_NO_GROUP};
+
+	return find_child(s, s->reader->children, (uint64_t)parent << 32 | frame, &node, ret);
+}
+
 static int find_root(struct stack_set *s, uint32_t group, uint32_t *ret)
 {
 	struct stack_node node = {0, STACK_NO_FRAME, group};
@@ -146,12 +153,9 @@ static int find_node(struct stack_set *s, const struct db_stack_item *item, uint
 	r->last_root = root;
 	r->last_count = shared;
 	for (uint32_t i = shared; i < item->frame_count && !err; i++) {
-		err = find_frame(s, &item->frames[i], &frame);
-		if (!err) {
-			struct stack_node node = {at, frame, QUERY_NO_GROUP};
-
-			err = find_child(s, r->children, (uint64_t)at << 32 | frame, &node, &at);
-		}
+		err = stack_set_frame(s, &item->frames[i], &frame);
+		if (!err)
+			err = stack_set_node(s, at, frame, &at);
 		if (!err)
 			r->last[r->last_count++] = (struct stack_step){*item->frames[i].image,
 								       item->frames[i].offset, at};
@@ -174,7 +178,7 @@ static int add_count(struct stack_set *s, uint32_t node, uint32_t event, uint64_
 	if (!counts)
 		return -ENOMEM;
 	s->counts = counts;
-	counts[s->count_count] = (struct stack_count){node, event, count};
+	counts[s->count_count] = (struct stack_count){node, event, s->nodes[node].frame, count};
 	return map64_put(r->counts, key, s->count_count++);
 }
 
@@ -185,7 +189,7 @@ static int add_other(struct stack_set *s, const struct query_stack *stack)
 	struct stack_other *others;
 	uint64_t key, index;
 	uint32_t frame;
-	int err = find_frame(s, &item->frames[item->frame_count - 1], &frame);
+	int err = stack_set_frame(s, &item->frames[item->frame_count - 1], &frame);
 
 	if (err)
 		return err;
@@ -444,6 +448,9 @@ int stack_set_finish(struct stack_set *s, const struct stack_options *options,
 	place_counts(s, options->idle);
 	if (count_quality(s))
 		return diag_fail(diag, ENOMEM, "out of memory");
+	err = stack_set_weigh(s, options, source, diag);
+	if (err)
+		return err;
 	stack_reader_free(s->reader);
 	s->reader = NULL;
 	return 0;

@@ -10,8 +10,14 @@
 #include "util/diag.h"
 
 /*
- * The stacks that a query selects, summed and named: the source of calling context trees
- * (analyze/tree.h) and of exports. They stand as a tree of frames, each an (image, offset).
+ * The stacks that a query selects, summed, named, and weighed to the samples that they stand for:
+ *the source of calling context trees (analyze/tree.h), of totals with what was called
+ * (analyze/inclusive.h) and of exports. They stand as a tree of frames, each an (image, offset).
+ *
+ * Stacks are taken with a part of the samples only. So that all that is made of them agrees with
+ *the flat profile, in each function as much is taken as was sampled there: doc/stacks.md, "From
+ *stacks to samples". An event that has stacks and no samples (of some imports) keeps its stacks as
+ *they are.
  *
  *	query_new(&selection, group, &q, diag);
  *	stack_set_new(q, &set, diag);
@@ -27,14 +33,12 @@ enum stack_kind {
 	STACK_NOTE,	 /* no code: says why frames are missing ("[truncated: no unwind rule]") */
 };
 
-/* In a start: of a function that has no symbol, but a name in debug information. */
-#define STACK_BY_NAME (1ull << 63)
-
 struct stack_function {
 	uint32_t image; /* index in images */
 	enum stack_kind kind;
 	bool inlined;	  /* code of it that was compiled into another function */
-	uint64_t start;	  /* address in the image, or STACK_BY_NAME; 0 of an inlined one */
+	bool by_name;	  /* it has no symbol, but a name in debug information */
+	uint64_t start;	  /* address in the image; of a name its number; 0 of an inlined one */
 	const char *name; /* demangled, or RANK_NO_SYMBOL, RANK_UNKNOWN, the note */
 };
 
@@ -66,11 +70,19 @@ struct stack_node {
 
 #define STACK_NO_FRAME UINT32_MAX
 
-/* Stacks that end at a node: there the samples were taken. */
+/*
+ * Samples of stacks that end at a node. They were taken in a frame: the node's own, but for those
+ * of Python, which the interpreter's evaluator took (it gives way to them on the stack).
+ */
 struct stack_count {
 	uint32_t node, event; /* event: index in the query's */
+	uint32_t taken;	      /* index in frames */
 	uint64_t count;
 };
+
+/* The note below which samples stand whose callers no stack tells: as far as is known, they are of
+ * what is above it. */
+#define STACK_CALLERS_UNKNOWN "[callers not known]"
 
 #define STACK_REASONS_MAX 16
 
@@ -79,7 +91,8 @@ struct stack_reason {
 	uint64_t stacks;
 };
 
-/* How good the stacks are that the subjects select, idle ones left out; over all events. */
+/* How good the stacks are that the subjects select, idle ones left out; over all events. All are
+ * numbers of stacks, not of the samples that they stand for. */
 struct stack_quality {
 	uint64_t stacks, complete; /* complete: reach their thread's start */
 	uint64_t gapped;	   /* of stacks: with frames left out in the middle */
@@ -97,8 +110,10 @@ struct stack_set {
 	struct stack_function *functions;
 	struct stack_place *places;
 	size_t image_count, frame_count, node_count, count_count, function_count, place_count;
-	uint64_t totals[QUERY_EVENTS_MAX]; /* for each event: all stacks, idle ones left out */
-	uint64_t idle[QUERY_EVENTS_MAX];   /* left out */
+	/* For each event: all samples, selected or not, idle ones left out; the idle ones; and of
+	 * those that are selected the ones whose callers are not known, below
+	 * STACK_CALLERS_UNKNOWN. */
+	uint64_t totals[QUERY_EVENTS_MAX], idle[QUERY_EVENTS_MAX], unplaced[QUERY_EVENTS_MAX];
 	struct stack_quality quality;
 	size_t images_without_symbols, images_without_lines;
 	struct diag symbols_reason, lines_reason; /* of the first of them */

@@ -55,11 +55,11 @@ static const struct cmd_option options[] = {
 const struct cmd_spec cmd_calls_spec = {
 	"calls",
 	"[FUNCTION]",
-	"Shows who called what: the tree of calls from the threads' starts in, with the stacks "
+	"Shows who called what: the tree of calls from the threads' starts in, with the samples "
 	"that\n"
 	"were in a function and in all that it called. Selections keep the stacks that have such "
 	"a\n"
-	"function or image anywhere; percentages are of all stacks of the epochs, idle time left "
+	"function or image anywhere; percentages are of all samples of the epochs, idle time left "
 	"out.",
 	options,
 	false,

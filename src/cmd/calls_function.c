@@ -43,14 +43,14 @@ int calls_pick(const struct tree *t, const char *text, bool *ret, struct diag *d
 }
 
 struct columns {
-	int total, share, stacks, role, function, site, image, build_id;
+	int total, share, samples, role, function, site, image, build_id;
 };
 
 static void add_columns(struct table *t, struct metrics_bound *metrics, struct columns *c)
 {
 	c->total = table_add_column(t, TABLE_PERCENT, "percent", "total%");
 	c->share = table_add_column(t, TABLE_PERCENT, "share", "of it%");
-	c->stacks = table_add_column(t, TABLE_COUNT, "stacks", "stacks");
+	c->samples = table_add_column(t, TABLE_COUNT, "samples", "samples");
 	metrics_add_columns(metrics, t, "metrics", "");
 	c->role = table_add_column(t, TABLE_NAME, "role", "role");
 	c->function = table_add_column(t, TABLE_NAME, "function", "function");
@@ -62,7 +62,7 @@ static void add_columns(struct table *t, struct metrics_bound *metrics, struct c
 struct row {
 	const char *role;
 	uint32_t function; /* TREE_NO_FUNCTION: none */
-	uint64_t stacks;
+	uint64_t samples;
 	const uint64_t *counts;		      /* for each event; of what is not shown: NULL */
 	const struct tree_neighbor *neighbor; /* NULL: none */
 	uint32_t more;			      /* of what is not shown: how many */
@@ -76,12 +76,12 @@ static struct row neighbor_row(const char *role, const struct tree_neighbor *n)
 /* rank: among its like, the heaviest first. */
 static bool is_shown(const struct calls_function *f, const struct row *r, size_t rank)
 {
-	return calls_share(f->tree, 0, r->stacks) >= f->prune && (!f->limit || rank < f->limit);
+	return calls_share(f->tree, 0, r->samples) >= f->prune && (!f->limit || rank < f->limit);
 }
 
 static void leave_out(struct row *rest, const struct row *r)
 {
-	rest->stacks = num_add_sat(rest->stacks, r->stacks);
+	rest->samples = num_add_sat(rest->samples, r->samples);
 	rest->more++;
 }
 
@@ -130,7 +130,7 @@ static const char *row_name(const struct calls_function *f, const struct row *r,
 {
 	if (r->more) {
 		snprintf(room, 64, "\xe2\x80\xa6 %" PRIu32 " more, %.2f%%", r->more,
-			 calls_share(f->tree, 0, r->stacks));
+			 calls_share(f->tree, 0, r->samples));
 		return room;
 	}
 	return r->function == TREE_NO_FUNCTION ? THREAD_START
@@ -141,7 +141,7 @@ static double row_share(const struct calls_function *f, const struct row *r)
 {
 	uint64_t all = f->neighbors->total[0];
 
-	return all ? 100 * (double)r->stacks / (double)all : 0;
+	return all ? 100 * (double)r->samples / (double)all : 0;
 }
 
 /* The image of the row's function, NULL when it has none. */
@@ -203,9 +203,9 @@ static int add_table_row(void *arg, const struct row *r)
 	if (err)
 		return err;
 	row_site(f->function, r, site, sizeof(site));
-	table_set_real(t, f->columns.total, calls_share(f->function->tree, 0, r->stacks));
+	table_set_real(t, f->columns.total, calls_share(f->function->tree, 0, r->samples));
 	table_set_real(t, f->columns.share, row_share(f->function, r));
-	table_set_count(t, f->columns.stacks, r->stacks);
+	table_set_count(t, f->columns.samples, r->samples);
 	if (r->counts)
 		metrics_set(&f->metrics, t, r->counts);
 	err = table_set_name(t, f->columns.role, r->role, strlen(r->role));
@@ -281,9 +281,9 @@ static int print_row(void *arg, const struct row *r)
 	json_object_set_new(object, "site_file", report_json_text(n ? n->site_file : NULL));
 	json_object_set_new(object, "site_line",
 			    n && n->site_line ? json_integer(n->site_line) : json_null());
-	json_object_set_new(object, "stacks", report_json_count(r->stacks));
+	json_object_set_new(object, "samples", report_json_count(r->samples));
 	json_object_set_new(object, "percent",
-			    report_json_number(calls_share(w->function->tree, 0, r->stacks)));
+			    report_json_number(calls_share(w->function->tree, 0, r->samples)));
 	json_object_set_new(object, "share", report_json_number(row_share(w->function, r)));
 	if (w->metrics.metrics->count && r->counts)
 		json_object_set_new(object, "metrics", metrics_json(&w->metrics, r->counts));

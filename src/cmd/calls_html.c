@@ -87,7 +87,7 @@ static int leave(void *arg, uint32_t node, uint64_t depth, const struct calls_re
 	struct html *p = arg;
 	const struct tree_node *n = &p->tree->nodes[node];
 
-	if (!rest->stacks)
+	if (!rest->samples)
 		return 0;
 	memset(p->samples, 0, p->tree->event_count * sizeof(*p->samples));
 	for (uint32_t i = 0; i < n->child_count; i++) {

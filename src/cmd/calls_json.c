@@ -115,8 +115,8 @@ static int leave(void *arg, uint32_t node, uint64_t depth, const struct calls_re
 	if (rest->nodes) {
 		fputs(",\"more\":", w->out);
 		err = report_json_print(json_pack("{s:o, s:o}", "nodes",
-						  report_json_count(rest->nodes), "stacks",
-						  report_json_count(rest->stacks)),
+						  report_json_count(rest->nodes), "samples",
+						  report_json_count(rest->samples)),
 					0, w->out);
 	}
 	fputs(depth ? "}" : "}\n", w->out);

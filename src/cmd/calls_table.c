@@ -28,7 +28,7 @@ struct drawing {
 	struct buf lead;
 	struct calls_run run; /* that the nodes at hand are of */
 	uint32_t run_left;    /* of its nodes; period * again of these are not shown */
-	int stacks, total, self, tree, site, image; /* columns */
+	int samples, total, self, tree, site, image; /* columns */
 	int depth, function, build_id, inlined, self_count;
 	int events;			  /* the first of those of further events */
 	struct metrics_bound with, alone; /* metrics with all that is called, and without */
@@ -95,9 +95,9 @@ static void add_columns(struct drawing *d)
 
 	d->total = table_add_column(t, TABLE_PERCENT, "percent", "total%");
 	d->self = table_add_column(t, TABLE_PERCENT, "self_percent", "self%");
-	d->stacks = table_add_column(t, TABLE_COUNT, "total", d->view->by_self ? NULL : "stacks");
+	d->samples = table_add_column(t, TABLE_COUNT, "total", d->view->by_self ? NULL : "samples");
 	d->self_count =
-		table_add_column(t, TABLE_COUNT, "self", d->view->by_self ? "stacks" : NULL);
+		table_add_column(t, TABLE_COUNT, "self", d->view->by_self ? "samples" : NULL);
 	d->events = d->self_count + 1;
 	for (size_t e = 1; e < q->event_count; e++) {
 		table_add_group_column(t, TABLE_COUNT, "total", q->events[e].label, NULL);
@@ -128,7 +128,7 @@ static void set_counts(struct drawing *d, uint32_t node)
 	if (!d->view->by_self || !t->nodes[node].parent)
 		table_set_real(d->table, d->total, calls_share(t, 0, tree_total(t, node, 0)));
 	table_set_real(d->table, d->self, calls_share(t, 0, tree_self(t, node, 0)));
-	table_set_count(d->table, d->stacks, tree_total(t, node, 0));
+	table_set_count(d->table, d->samples, tree_total(t, node, 0));
 	table_set_count(d->table, d->self_count, tree_self(t, node, 0));
 	for (size_t e = 1; e < t->event_count; e++) {
 		uint64_t total = tree_total(t, node, e), self = tree_self(t, node, e);
@@ -309,10 +309,10 @@ static int leave(void *arg, uint32_t node, uint64_t depth, const struct calls_re
 	buf_init(&line, 1 << 20);
 	begin_line(d, depth, &line);
 	buf_printf(&line, "\xe2\x80\xa6 %" PRIu32 " more, %.2f%%", rest->nodes,
-		   calls_share(d->view->tree, 0, rest->stacks));
+		   calls_share(d->view->tree, 0, rest->samples));
 	table_set_real(d->table, d->view->by_self ? d->self : d->total,
-		       calls_share(d->view->tree, 0, rest->stacks));
-	table_set_count(d->table, d->view->by_self ? d->self_count : d->stacks, rest->stacks);
+		       calls_share(d->view->tree, 0, rest->samples));
+	table_set_count(d->table, d->view->by_self ? d->self_count : d->samples, rest->samples);
 	table_set_count(d->table, d->depth, depth + 1);
 	err = line.error ? line.error
 			 : table_set_name(d->table, d->tree, (char *)line.data, line.size);

@@ -14,12 +14,12 @@
 
 struct calls_view {
 	const struct tree *tree;
-	/* Nodes are shown by the stacks that end in them (a tree of callers), or go through them.
-	 */
+	/* Nodes are shown by the samples of the stacks that end in them (a tree of callers), or go
+	 * through them. */
 	bool by_self;
 	bool callers;	/* the tree was turned round */
 	bool runs;	/* what repeats itself is shown once: for people */
-	double prune;	/* percent of all stacks, selected or not: what has less is not shown */
+	double prune;	/* percent of all samples, selected or not: what has less is not shown */
 	uint64_t depth; /* levels that are shown; 0: all */
 	uint64_t limit; /* of each node's children so many are shown; 0: all */
 	struct metrics metrics;
@@ -28,8 +28,8 @@ struct calls_view {
 
 /* What is not shown below a node. */
 struct calls_rest {
-	uint32_t nodes;	 /* children of it */
-	uint64_t stacks; /* in them, of the first event */
+	uint32_t nodes;	  /* children of it */
+	uint64_t samples; /* in them, of the first event */
 };
 
 /* Called for each node that is shown, the root too, in preorder. */
@@ -53,9 +53,10 @@ struct calls_run {
 };
 struct calls_run calls_find_run(const struct calls_view *v, uint32_t node, uint64_t depth);
 
-/* The stacks of the first event that have one of the functions, each once. 0 or -ENOMEM. */
+/* The samples of the stacks of the first event that have one of the functions, each once. 0 or
+ * -ENOMEM. */
 int calls_count_through(const struct tree *t, const bool *functions, uint64_t *ret);
-double calls_share(const struct tree *t, size_t event, uint64_t stacks);
+double calls_share(const struct tree *t, size_t event, uint64_t samples);
 /*
  * "app.c:12", or "0x1234"; "" when not known. shared: others are of the same line, so that the
  * address is told too, as in "app.c:12 (0x1234)".

@@ -25,17 +25,17 @@ static uint64_t measure(const struct calls_view *v, uint32_t node)
 	return v->by_self ? tree_self(v->tree, node, 0) : tree_total(v->tree, node, 0);
 }
 
-double calls_share(const struct tree *t, size_t event, uint64_t stacks)
+double calls_share(const struct tree *t, size_t event, uint64_t samples)
 {
 	uint64_t all = t->event_count ? t->set->totals[event] : 0;
 
-	return all ? 100 * (double)stacks / (double)all : 0;
+	return all ? 100 * (double)samples / (double)all : 0;
 }
 
 struct through {
 	const struct tree *tree;
 	const bool *functions;
-	uint64_t inside, stacks;
+	uint64_t inside, samples;
 };
 
 static bool is_in(const struct through *f, uint32_t node)
@@ -50,7 +50,7 @@ static void enter_node(void *arg, uint32_t node)
 	struct through *f = arg;
 
 	if (is_in(f, node) && !f->inside++)
-		f->stacks = num_add_sat(f->stacks, tree_total(f->tree, node, 0));
+		f->samples = num_add_sat(f->samples, tree_total(f->tree, node, 0));
 }
 
 static void leave_node(void *arg, uint32_t node)
@@ -67,11 +67,11 @@ int calls_count_through(const struct tree *t, const bool *functions, uint64_t *r
 	int r = t->event_count ? tree_visit(t, enter_node, leave_node, &f) : 0;
 
 	if (!r)
-		*ret = f.stacks;
+		*ret = f.samples;
 	return r;
 }
 
-/* The child that the hot path goes on to; UINT32_MAX: none. Children stand by their stacks. */
+/* The child that the hot path goes on to; UINT32_MAX: none. Children stand by their samples. */
 static uint32_t hot_child(const struct calls_view *v, uint32_t node)
 {
 	const struct tree_node *n = &v->tree->nodes[node];
@@ -90,17 +90,17 @@ static uint32_t hot_child(const struct calls_view *v, uint32_t node)
 static bool is_shown(const struct calls_view *v, uint32_t parent, uint32_t rank, uint64_t depth)
 {
 	uint32_t node = v->tree->children[v->tree->nodes[parent].first_child + rank];
-	uint64_t stacks = measure(v, node);
+	uint64_t samples = measure(v, node);
 
 	if ((v->depth && depth > v->depth) || (v->limit && rank >= v->limit))
 		return false;
 	if (v->hot > 0)
 		return hot_child(v, parent) == node;
-	return stacks && calls_share(v->tree, 0, stacks) >= v->prune;
+	return samples && calls_share(v->tree, 0, samples) >= v->prune;
 }
 
 /* Of any event; what is but the way back of a recursion that was folded has none. */
-static bool has_stacks(const struct calls_view *v, uint32_t node)
+static bool has_samples(const struct calls_view *v, uint32_t node)
 {
 	const uint64_t *counts = v->by_self ? v->tree->self : v->tree->total;
 
@@ -122,9 +122,9 @@ uint32_t calls_count_shown(const struct calls_view *v, uint32_t node, uint64_t d
 
 		if (is_shown(v, node, i, depth + 1)) {
 			shown++;
-		} else if (has_stacks(v, child)) {
+		} else if (has_samples(v, child)) {
 			rest.nodes++;
-			rest.stacks = num_add_sat(rest.stacks, measure(v, child));
+			rest.samples = num_add_sat(rest.samples, measure(v, child));
 		}
 	}
 	*ret = rest;

@@ -50,7 +50,7 @@ static int read_stacks(struct export_source *s, struct stack_set **ret, struct d
 		r = query_read(s->query, s->reader, diag);
 	if (!r)
 		r = stack_set_finish(*ret, &options, &source, diag);
-	if (!r && !(*ret)->count_count)
+	if (!r && !(*ret)->quality.stacks)
 		r = report_fail_no_stacks(diag);
 	return r;
 }

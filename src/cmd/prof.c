@@ -16,7 +16,7 @@ static const struct cmd_option options[] = {
 	{"by", PROF_BY, "WHAT", "function (default), image, file, line, loop, process, subject",
 	 "function image file line loop process subject"},
 	{"inclusive", PROF_INCLUSIVE, NULL,
-	 "with all that was called, as far as stacks tell; ranked by that"},
+	 "with all that was called, as stacks tell; ranked by that"},
 	{"sort", PROF_SORT, "COLUMN",
 	 "an event, a metric or a column's name; default: the first event"},
 	{"limit", 'n', "N", "only the first N rows; the rest is summed up in a note"},
@@ -152,6 +152,11 @@ static int run(struct prof *p, struct diag *diag)
 		return diag_fail(diag, EINVAL,
 				 "--inclusive goes with --by function, image, file and line");
 	p->rank.function = p->report.function;
+	/* What is on stacks has samples of all images. */
+	if (p->table.inclusive) {
+		p->rank.image = p->report.selection.image;
+		p->report.selection.image = NULL;
+	}
 	p->table.balance = p->rank.by == RANK_PROCESS;
 	r = query_new(&p->report.selection, rank_group(p->rank.by), &q, diag);
 	if (!r && p->table.inclusive)

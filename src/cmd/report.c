@@ -355,11 +355,12 @@ void report_describe_rank(struct report_header *h, const struct query *q, const 
 				   "there are no samples of %s: record for longer, or sample "
 				   "more often (-F HZ, or -e %s:PERIOD)",
 				   q->events[0].label, q->events[0].name);
-	if (q->event_count && !k->ranked[0] && k->totals[0])
+	if (q->event_count && !k->row_count && k->totals[0])
 		report_nothing_matches(h);
 	else if (q->event_count && k->ranked[0] < k->totals[0])
-		report_header_note(h, "the selection has %.2f%% of the samples",
-				   100 * (double)k->ranked[0] / (double)k->totals[0]);
+		report_header_note(h, "the selection has %.2f%% of the samples%s",
+				   100 * (double)k->ranked[0] / (double)k->totals[0],
+				   k->row_count && k->rows[0].inclusive ? " as its own" : "");
 	if (k->images_without_symbols)
 		report_header_note(h, "no symbols of %zu image%s: %s", k->images_without_symbols,
 				   k->images_without_symbols == 1 ? "" : "s, first",

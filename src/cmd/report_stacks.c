@@ -4,6 +4,7 @@
 #include <string.h>
 #include "cmd/report.h"
 #include "util/buf.h"
+#include "util/num.h"
 
 /* What reports that need stacks say of them. */
 
@@ -35,9 +36,34 @@ static void describe_lost(const struct query *q, struct report_header *h)
 					   q->trouble[i].value);
 }
 
+static void describe_weights(const struct stack_set *s, struct report_header *h)
+{
+	const struct query *q = s->query;
+	uint64_t samples = 0;
+
+	for (size_t i = 0; i < s->count_count; i++)
+		samples = num_add_sat(samples, s->counts[i].count);
+	if (samples != s->quality.stacks)
+		report_header_note(h,
+				   "they stand for %" PRIu64
+				   " samples: each for those of the function "
+				   "that it ends in",
+				   samples);
+	for (size_t e = 0; e < q->event_count; e++)
+		if (s->unplaced[e] && s->totals[e])
+			report_header_note(
+				h,
+				"%s: %.2f%% of the samples are in functions that no stack "
+				"ends in: what called them stands above " STACK_CALLERS_UNKNOWN
+				" as far as is known (record more: --stack-rate)",
+				q->events[e].label,
+				100 * (double)s->unplaced[e] / (double)s->totals[e]);
+}
+
 void report_describe_stacks(struct report_header *h, const struct stack_set *s)
 {
 	describe_quality(&s->quality, h);
+	describe_weights(s, h);
 	describe_lost(s->query, h);
 }
 

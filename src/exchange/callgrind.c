@@ -32,7 +32,7 @@ struct entries {
 	const struct stack_set *set;
 	struct intern *keys, *strings;
 	uint64_t *costs;  /* for each entry, for each event */
-	uint64_t *counts; /* stacks of an entry */
+	uint64_t *counts; /* samples of an entry */
 	uint32_t *stamps; /* the last stack that has been counted in an entry */
 	uint32_t *way;	  /* the last stack on which a function was met */
 	size_t room;
@@ -160,13 +160,18 @@ static void put_name(struct buf *b, const char *what, const char *name, const ch
 	buf_printf(b, "%s\n", suffix);
 }
 
+static void put_values(struct buf *b, const struct stack_set *s, size_t event, uint64_t samples)
+{
+	buf_printf(b, " %" PRIu64 " %.0f", samples, (double)samples * stacks_units(s, event));
+}
+
 static void put_costs(struct buf *b, const struct entries *e, uint32_t number)
 {
 	size_t events = e->set->query->event_count;
 
 	buf_printf(b, "%u", key_at(e, number)->line);
 	for (size_t i = 0; i < events; i++)
-		buf_printf(b, " %" PRIu64, e->costs[number * events + i]);
+		put_values(b, e->set, i, e->costs[number * events + i]);
 	buf_append_u8(b, '\n');
 }
 
@@ -225,22 +230,29 @@ static int put_entries(struct buf *b, const struct entries *e)
 	return b->error;
 }
 
+/* A name here is letters, digits and "_". */
+static void put_event(struct buf *b, const char *name)
+{
+	static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				      "0123456789_";
+
+	buf_append_u8(b, ' ');
+	for (; *name; name++)
+		buf_append_u8(b, strchr(allowed, *name) ? (uint8_t)*name : '_');
+}
+
 static void put_head(struct buf *b, const struct stack_set *s, const struct stacks_about *about)
 {
+	char samples[STACKS_NAME_MAX], units[STACKS_NAME_MAX], text[512];
+
+	stacks_describe(s, text, sizeof(text));
 	buf_printf(b, "# callgrind format\nversion: 1\ncreator: culprit " CULPRIT_VERSION "\n");
 	put_name(b, "# profile", about->title, "");
-	buf_printf(b, "positions: line\nevents:");
+	buf_printf(b, "desc: Samples: %s\npositions: line\nevents:", text);
 	for (size_t i = 0; i < s->query->event_count; i++) {
-		const char *p = s->query->events[i].label;
-
-		buf_append_u8(b, ' ');
-		for (; *p; p++) /* a name here is letters, digits and "_" */
-			buf_append_u8(b,
-				      strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-					     "0123456789_",
-					     *p)
-					      ? (uint8_t)*p
-					      : '_');
+		stacks_event_names(s, i, samples, units);
+		put_event(b, samples);
+		put_event(b, units);
 	}
 	buf_printf(b, "\nsummary:");
 	for (size_t i = 0; i < s->query->event_count; i++) {
@@ -248,7 +260,7 @@ static void put_head(struct buf *b, const struct stack_set *s, const struct stac
 
 		for (size_t k = 0; k < s->count_count; k++)
 			sum += s->counts[k].event == i ? s->counts[k].count : 0;
-		buf_printf(b, " %" PRIu64, sum);
+		put_values(b, s, i, sum);
 	}
 	buf_append_u8(b, '\n');
 }

@@ -11,6 +11,8 @@
 #define TRUNCATED "[truncated: "
 #define LEFT_OUT  "[frames left out]"
 #define COMM_MAX  256
+/* An export of ours says so of samples that no stack is known of. */
+#define CALLERS "[callers not known]"
 
 static int place_in(struct harvest *h, const struct harvest_image *image, uint64_t offset,
 		    uint32_t *ret)
@@ -45,8 +47,9 @@ static bool is(const char *name, size_t size, const char *text)
 
 static bool is_note(const char *name, size_t size)
 {
-	return is(name, size, LEFT_OUT) || (size > strlen(TRUNCATED) && name[size - 1] == ']' &&
-					    !memcmp(name, TRUNCATED, strlen(TRUNCATED)));
+	return is(name, size, LEFT_OUT) || is(name, size, CALLERS) ||
+	       (size > strlen(TRUNCATED) && name[size - 1] == ']' &&
+		!memcmp(name, TRUNCATED, strlen(TRUNCATED)));
 }
 
 /* Different lines of a function are different places in it: by what is said of them. */

@@ -209,7 +209,7 @@ static void add_functions(struct packer *p)
 static void add_types(struct packer *p)
 {
 	const struct query *q = p->set->query;
-	char name[1100];
+	char samples[STACKS_NAME_MAX], units[STACKS_NAME_MAX];
 
 	NEW_LIST(p, sample_type, 2 * q->event_count, Culprit__Pprof__ValueType,
 		 culprit__pprof__value_type__init);
@@ -217,10 +217,10 @@ static void add_types(struct packer *p)
 		const struct query_event *e = &q->events[i];
 		Culprit__Pprof__ValueType **type = &p->profile.sample_type[2 * i];
 
-		snprintf(name, sizeof(name), "samples%s%s", i ? "." : "", i ? e->label : "");
-		type[0]->type = add_text(p, name);
+		stacks_event_names(p->set, i, samples, units);
+		type[0]->type = add_text(p, samples);
 		type[0]->unit = add_text(p, "count");
-		type[1]->type = add_text(p, i || !stacks_is_clock(e) ? e->label : "cpu");
+		type[1]->type = add_text(p, units);
 		type[1]->unit = add_text(p, stacks_is_clock(e) ? "nanoseconds" : "count");
 	}
 	if (p->error || !q->event_count)
@@ -307,6 +307,18 @@ static void add_samples(struct packer *p)
 	free(order);
 }
 
+static void add_comment(struct packer *p)
+{
+	char text[512];
+
+	stacks_describe(p->set, text, sizeof(text));
+	p->profile.comment = get_memory(p, 1, sizeof(*p->profile.comment));
+	if (p->error)
+		return;
+	p->profile.comment[0] = add_text(p, text);
+	p->profile.n_comment = 1;
+}
+
 static void add_string_table(struct packer *p)
 {
 	uint32_t count = intern_count(p->strings);
@@ -350,6 +362,7 @@ int stacks_write_pprof(const struct stack_set *s, const struct stacks_about *abo
 		add_locations(&p);
 		add_functions(&p);
 		add_samples(&p);
+		add_comment(&p);
 		add_string_table(&p);
 		if (!p.error)
 			p.error = save(&p, out);

@@ -85,7 +85,7 @@ static int put_samples(struct buf *b, const struct stack_set *s, const uint32_t 
 	return r ? r : b->error;
 }
 
-/* Of a clock the time that the stacks stand for; of others their number. */
+/* Of a clock the time that the samples stand for; of others their number. */
 static int put_profile(struct buf *b, const struct stack_set *s, const uint32_t *numbers,
 		       size_t event)
 {

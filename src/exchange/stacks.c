@@ -2,9 +2,12 @@
 #include "exchange/stacks.h"
 
 #include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "util/array.h"
+#include "util/num.h"
 
 /* What the writers of stacks have in common. */
 
@@ -53,13 +56,33 @@ bool stacks_is_clock(const struct query_event *e)
 double stacks_units(const struct stack_set *s, size_t event)
 {
 	const struct query_event *e = &s->query->events[event];
-	double stacks = (double)s->totals[event] + (double)s->idle[event];
 
-	if (!(stacks > 0))
-		return 0;
-	/* Imported stacks may be all that there is of an event. */
-	return (double)e->period * query_event_scale(e) *
-	       ((double)e->samples > stacks ? (double)e->samples / stacks : 1);
+	return (double)e->period * query_event_scale(e);
+}
+
+void stacks_event_names(const struct stack_set *s, size_t event, char samples[STACKS_NAME_MAX],
+			char units[STACKS_NAME_MAX])
+{
+	const struct query_event *e = &s->query->events[event];
+
+	snprintf(samples, STACKS_NAME_MAX, "samples%s%s", event ? "." : "", event ? e->label : "");
+	snprintf(units, STACKS_NAME_MAX, "%s", event || !stacks_is_clock(e) ? e->label : "cpu");
+}
+
+void stacks_describe(const struct stack_set *s, char *out, size_t room)
+{
+	uint64_t samples = 0, unplaced = 0;
+
+	for (size_t i = 0; i < s->count_count; i++)
+		samples = num_add_sat(samples, s->counts[i].count);
+	for (size_t e = 0; e < s->query->event_count; e++)
+		unplaced = num_add_sat(unplaced, s->unplaced[e]);
+	snprintf(
+		out, room,
+		"%" PRIu64 " stacks stand for %" PRIu64
+		" samples: each for those of the function that it ends in; %.2f%% are in functions "
+		"that no stack ends in, below " STACK_CALLERS_UNKNOWN,
+		s->quality.stacks, samples, samples ? 100 * (double)unplaced / (double)samples : 0);
 }
 
 static int compare_counts(const void *a, const void *b, void *arg)

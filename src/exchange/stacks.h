@@ -9,8 +9,9 @@
 #include "util/diag.h"
 
 /*
- * Stacks as other programs read them (doc/exchange.md). Every writer takes the whole set; idle
- * stacks are in it only if it was made with them. Errors are returned and kept in the buffer.
+ * Stacks as other programs read them (doc/exchange.md). Every writer takes the whole set, and so
+ * has the samples that its stacks stand for; idle ones are in it only if it was made with them.
+ * Errors are returned and kept in the buffer.
  */
 
 /* The epochs that the set is of, for formats that tell when. */
@@ -19,18 +20,18 @@ struct stacks_about {
 	uint64_t start_ns, end_ns;
 };
 
-/* A line for each distinct stack of the first event: "command;outermost;...;innermost COUNT", as
+/* A line for each distinct stack of the first event: "command;outermost;...;innermost SAMPLES", as
  * flamegraph.pl and others read it. ";" in names becomes ":". */
 int stacks_write_folded(const struct stack_set *s, struct buf *out);
 /* speedscope's JSON: a profile for each event. Clocks are in nanoseconds. */
 int stacks_write_speedscope(const struct stack_set *s, const struct stacks_about *about,
 			    struct buf *out);
-/* callgrind's profile format: cost by line, and of each call what it cost with what it called.
- * Counts of calls are counts of stacks: sampling knows no other. */
+/* callgrind's profile format: cost by line, and of each call what it cost with what it called. The
+ * costs are pprof's values. Counts of calls are counts of samples: sampling knows no other. */
 int stacks_write_callgrind(const struct stack_set *s, const struct stacks_about *about,
 			   struct buf *out);
 /*
- * pprof's, compressed. For each event two values: the stacks themselves, and the units of the event
+ * pprof's, compressed. For each event two values: samples, and the units of the event
  * (nanoseconds, cycles, ...) that they stand for. Addresses are the images' own.
  */
 int stacks_write_pprof(const struct stack_set *s, const struct stacks_about *about,
@@ -62,8 +63,15 @@ static inline const struct stack_function *stack_level_function(const struct sta
 
 /* True for events that tell time, in nanoseconds. */
 bool stacks_is_clock(const struct query_event *e);
-/* Units of an event that one stack stands for: only one in so many samples has a stack. */
+/* Units of an event that one sample stands for. */
 double stacks_units(const struct stack_set *s, size_t event);
+#define STACKS_NAME_MAX 1100
+/* What an event's two values are called, in pprof's custom: "samples" and "cpu" of the first if it
+ * tells time, else "samples.LABEL" and its label. */
+void stacks_event_names(const struct stack_set *s, size_t event, char samples[STACKS_NAME_MAX],
+			char units[STACKS_NAME_MAX]);
+/* One line: how many samples the stacks stand for, and of how many the callers are not known. */
+void stacks_describe(const struct stack_set *s, char *out, size_t room);
 /* The indexes of the set's counts ordered by (node, event). To be freed; NULL when out of memory.
  */
 uint32_t *stacks_order(const struct stack_set *s);

@@ -76,10 +76,10 @@ check_match "goes down" out ' leaf +app.c:13'
 check "and nowhere else" test "$(grep -c ' two ' out)" = 0
 check_match "and accounts for the rest" out '… [0-9]+ more, 20.00%|… 3 more'
 check_status "calls --hot=90" 0 "$culprit" calls -i a.db --hot=90 --json
-check "stops where no callee has so much" python 'assert text(rows) == ["main"] and rows[0]["more"] == {"nodes": 4, "stacks": 95}, text(rows)'
+check "stops where no callee has so much" python 'assert text(rows) == ["main"] and rows[0]["more"] == {"nodes": 4, "samples": 95}, text(rows)'
 check_status "calls --prune" 0 "$culprit" calls -i a.db --prune 30 --json
 check "accounts for what it leaves out" python 'assert text(rows) == ["main(one(leaf(small)))"], text(rows)
-assert j["rows"][0]["more"]["stacks"] == 17 and rows[0]["children"][0]["more"]["nodes"] == 2'
+assert j["rows"][0]["more"]["samples"] == 17 and rows[0]["children"][0]["more"]["nodes"] == 2'
 check_status "calls --prune of a small selection" 0 "$culprit" calls -i a.db --subject comm=lib --prune 50 --json
 check "leaves out what has less of that, not of all" python 'assert text(rows) == ["main([no symbol])"], text(rows)'
 check_status "calls --depth" 0 "$culprit" calls -i a.db --depth 2 --json
@@ -87,7 +87,7 @@ check "shows two levels" python 'assert max(d for d, n in walk(rows)) == 1
 assert all("more" in n for n in rows[0]["children"] if n["function"] == "one" and not n["self"] == n["total"])'
 check_status "calls --function" 0 "$culprit" calls -i a.db --function '^two$' --json
 check "keeps stacks that have it" python 'assert sum(r["total"] for r in rows) == 15
-assert any("selection has 15.00% of the stacks" in n for n in j["notes"])'
+assert any("selection has 15.00% of the samples" in n for n in j["notes"])'
 check_status "calls --image" 0 "$culprit" calls -i a.db --image lib --json
 check "keeps stacks that have it" python 'assert text(rows) == ["main([no symbol])"], text(rows)'
 check_status "calls --subject" 0 "$culprit" calls -i a.db --subject comm=lib --json
@@ -134,7 +134,7 @@ assert rows[0]["total"] == 81'
 
 # One function: who called it, whom it called.
 check_status "calls FUNCTION" 0 "$culprit" calls -i a.db --json --no-inlined leaf
-check "has callers and callees" python 'r = [(x["role"], x.get("function"), x["stacks"]) for x in rows]
+check "has callers and callees" python 'r = [(x["role"], x.get("function"), x["samples"]) for x in rows]
 assert r[-1] == ("self", "leaf", 88) and r[-2] == ("total", "leaf", 88), r
 assert sum(n for role, f, n in r if role == "caller") == 88 and ("caller", "one", 53) in r, r
 assert [x["site"] for x in rows if x.get("function") == "one"][-1] == hex('"${one_calls[0]}"'), rows'
@@ -146,12 +146,12 @@ check_match "is CSV" out '^15,.*,15,total,two'
 # Only the heaviest, and the rest accounted for, in every view.
 check_status "calls --limit" 0 "$culprit" calls -i a.db --json --no-inlined -n 1
 check "has the heaviest of each line" python 'assert text(rows) == ["main(one(leaf))"], text(rows)
-assert rows[0]["more"]["stacks"] == 17 and rows[0]["children"][0]["more"] == {"nodes": 2, "stacks": 23}, rows
-assert sum(n["self"] + n.get("more", {}).get("stacks", 0) for d, n in walk(rows)) + j["more"]["stacks"] == 100'
+assert rows[0]["more"]["samples"] == 17 and rows[0]["children"][0]["more"] == {"nodes": 2, "samples": 23}, rows
+assert sum(n["self"] + n.get("more", {}).get("samples", 0) for d, n in walk(rows)) + j["more"]["samples"] == 100'
 check_status "calls --callers --limit" 0 "$culprit" calls -i a.db --callers --json --no-inlined --merge --limit 2
-check "has the heaviest functions" python 'assert [r["function"] for r in rows] == ["leaf", "one"] and j["more"] == {"nodes": 1, "stacks": 4}, rows'
+check "has the heaviest functions" python 'assert [r["function"] for r in rows] == ["leaf", "one"] and j["more"] == {"nodes": 1, "samples": 4}, rows'
 check_status "calls FUNCTION --limit" 0 "$culprit" calls -i a.db --json --no-inlined -n 1 leaf
-check "has the heaviest caller" python 'assert [(r["role"], r.get("function"), r.get("more"), r["stacks"]) for r in rows] == [
+check "has the heaviest caller" python 'assert [(r["role"], r.get("function"), r.get("more"), r["samples"]) for r in rows] == [
     ("caller", None, 2, 35), ("caller", "one", None, 53), ("total", "leaf", None, 88), ("self", "leaf", None, 88)], rows'
 check_status "calls --gprof --limit" 0 "$culprit" calls -i a.db --gprof -n 2
 check "has the first entries" test "$(grep -c '^\[' out)" = 2
@@ -188,7 +188,7 @@ check_status "calls --gprof without calls" 0 "$culprit" calls -i a.db --gprof
 check_match "says so" out '^note: no calls were followed'
 check_match "shows a cycle" out '<cycle 1 as a whole>'
 
-# Two periods of one event, one after the other, are one; stacks of both are weighed.
+# Two periods of one event, one after the other, are one; stacks of both stand for the samples of both.
 {
 	printf 'epoch\t1700000000\t1700000060\nframe\tx\t1\t11\t/x\t16\n'
 	printf 'sample\t1\t11\t/x\tcycles\t1000\t16\t400\tcomm=x\nstack\tcycles\t1000\t40\tcomm=x\tx\n'
@@ -196,7 +196,7 @@ check_match "shows a cycle" out '<cycle 1 as a whole>'
 	printf 'sample\t1\t11\t/x\tcycles\t2000\t16\t100\tcomm=x\nstack\tcycles\t2000\t10\tcomm=x\tx\n'
 } | "$mkdb" two.db m1
 check_status "two periods" 0 "$culprit" calls -i two.db --epoch all --json
-check "are weighed" python 'assert rows[0]["total"] == 60 and len(rows) == 1, rows'
+check "are weighed" python 'assert rows[0]["total"] == 600 and len(rows) == 1, rows'
 
 # Two calls on one line are told apart by their addresses, in a tree and round a function; other lines are not.
 cat >line.c <<'C'

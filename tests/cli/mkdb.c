@@ -9,7 +9,9 @@
  *	counter EVENT PERIOD NAME VALUE		(EVENT -: of no event)
  *	fact NAME VALUE
  *	many IMAGES ROWS			(ROWS samples in each of IMAGES images)
+ *	symbol KIND ID START SIZE NAME		(those of an image together)
  *	frame NAME KIND ID PATH OFFSET		(names a frame for the stacks of this epoch)
+ *	python NAME PATH FUNCTION FIRST LINE	(one of Python, by its function's first line)
  *	stack EVENT PERIOD COUNT KEY=VALUE NAME...	(the outermost frame first)
  *	forest STACKS DEPTH KIND ID PATH	(so many stacks, of calls by chance)
  */
@@ -17,6 +19,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include "db/writer.h"
+#include "image/find.h"
+#include "image/script.h"
 
 #define FIELDS_MAX 640
 #define NAMED_MAX  256
@@ -26,6 +30,11 @@ struct named_frame {
 	struct db_frame frame;
 };
 
+struct symbol {
+	struct image_id image;
+	struct image_symbol symbol;
+};
+
 struct maker {
 	struct db_writer *writer;
 	struct db_batch *batch;
@@ -33,6 +42,8 @@ struct maker {
 	uint64_t start_ns, end_ns;
 	struct named_frame named[NAMED_MAX];
 	size_t named_count;
+	struct symbol symbols[NAMED_MAX];
+	size_t symbol_count;
 };
 
 static void stop(const char *what, const struct diag *diag)
@@ -98,15 +109,22 @@ static uint32_t find_event(struct maker *m, const char *name, const char *period
 	return index;
 }
 
-/* By its kind, id and path. */
-static uint32_t find_image(struct maker *m, char **field)
+static struct image_id read_id(char **field)
 {
 	struct image_id id = {.kind = (uint8_t)number(field[0])};
 	unsigned byte;
-	uint32_t image;
 
 	for (const char *hex = field[1]; sscanf(hex, "%2x", &byte) == 1; hex += 2)
 		id.bytes[id.size++] = (uint8_t)byte;
+	return id;
+}
+
+/* By its kind, id and path. */
+static uint32_t find_image(struct maker *m, char **field)
+{
+	struct image_id id = read_id(field);
+	uint32_t image;
+
 	if (db_batch_image(m->batch, &id, field[2], strlen(field[2]), &image))
 		stop("image", NULL);
 	return image;
@@ -211,6 +229,67 @@ static void add_stack(struct maker *m, char **field, size_t count)
 		stop("stack", NULL);
 }
 
+static void add_symbol(struct maker *m, const struct image_id *image, uint64_t start, uint64_t size,
+		       const char *name)
+{
+	if (m->symbol_count == NAMED_MAX)
+		stop("symbol", NULL);
+	m->symbols[m->symbol_count++] =
+		(struct symbol){*image, {.start = start, .size = size, .name = strdup(name)}};
+}
+
+static void take_symbol(struct maker *m, char **field)
+{
+	struct image_id id = read_id(field + 1);
+
+	add_symbol(m, &id, number(field[3]), number(field[4]), field[5]);
+}
+
+static void name_python(struct maker *m, char **field)
+{
+	const char *name = field[3];
+	uint64_t function = image_script_function((uint32_t)number(field[4]), name, strlen(name));
+	struct image_id id;
+	uint32_t image;
+
+	if (m->named_count == NAMED_MAX)
+		stop("python", NULL);
+	image_script_id(field[2], strlen(field[2]), &id);
+	add_symbol(m, &id, function, IMAGE_SCRIPT_LINES, name);
+	if (db_batch_image(m->batch, &id, field[2], strlen(field[2]), &image))
+		stop("image", NULL);
+	m->named[m->named_count].name = strdup(field[1]);
+	m->named[m->named_count++].frame =
+		(struct db_frame){image, image_script_offset(function, (uint32_t)number(field[5]))};
+}
+
+/* Names are kept as a recording keeps them, an image at a time. */
+static void keep_symbols(struct maker *m, const char *db, const char *machine)
+{
+	struct image_finder *finder;
+	size_t end;
+
+	if (!m->symbol_count)
+		return;
+	if (image_finder_new(db, machine, &finder))
+		stop("finder", NULL);
+	for (size_t i = 0; i < m->symbol_count; i = end) {
+		struct image_symbol list[NAMED_MAX];
+
+		for (end = i;
+		     end < m->symbol_count &&
+		     !memcmp(&m->symbols[i].image, &m->symbols[end].image, sizeof(struct image_id));
+		     end++)
+			list[end - i] = m->symbols[end].symbol;
+		if (image_finder_tell_symbols(finder, &m->symbols[i].image, list, end - i,
+					      &m->diag))
+			stop("symbols", &m->diag);
+	}
+	image_finder_free(finder);
+	while (m->symbol_count)
+		free((char *)m->symbols[--m->symbol_count].symbol.name);
+}
+
 /* Calls among 4096 places of the image, each of which calls eight others. */
 static void add_forest(struct maker *m, char **field)
 {
@@ -258,6 +337,10 @@ static void take_line(struct maker *m, char *line)
 		db_batch_fact(m->batch, field[1], field[2]);
 	else if (!strcmp(field[0], "frame") && count == 6)
 		name_frame(m, field);
+	else if (!strcmp(field[0], "symbol") && count == 6)
+		take_symbol(m, field);
+	else if (!strcmp(field[0], "python") && count == 6)
+		name_python(m, field);
 	else if (!strcmp(field[0], "stack") && count >= 6)
 		add_stack(m, field, count);
 	else if (!strcmp(field[0], "forest") && count == 6)
@@ -285,6 +368,7 @@ int main(int argc, char **argv)
 	if ((db_writer_epoch(m.writer) && db_writer_compact(m.writer, NULL, &m.diag)) ||
 	    db_writer_close(m.writer, &m.diag))
 		stop("close", &m.diag);
+	keep_symbols(&m, argv[1], argv[2]);
 	db_batch_free(m.batch);
 	free(line);
 	return 0;

@@ -9,9 +9,10 @@ browser=$root/tests/browser
 . "$root/tests/stack_app.sh"
 mapfile -t one_calls < <(calls one)
 mapfile -t main_calls < <(calls main)
-sample() { # EVENT PERIOD OFFSET COUNT
-	printf 'sample\t1\t%s\t%s\t%s\t%s\t%d\t%d\tcomm=app\n' "$id" "$PWD/app" "$1" "$2" "$3" "$4"
+sample_of() { # COMM EVENT PERIOD OFFSET COUNT
+	printf 'sample\t1\t%s\t%s\t%s\t%s\t%d\t%d\tcomm=%s\n' "$id" "$PWD/app" "$2" "$3" "$4" "$5" "$1"
 }
+sample() { sample_of app "$@"; }
 # A stack for every second sample of the clock, and for every one of the other event.
 {
 	printf 'epoch\t1700000000\t1700000060\n'
@@ -28,8 +29,9 @@ sample() { # EVENT PERIOD OFFSET COUNT
 	stack cpu-clock 1000000 2 comm=app main.one hostile
 	stack cache-misses 1000 7 comm=app main.one one.leaf leaf
 	sample cpu-clock 1000000 "$(address leaf)" 106
-	sample cpu-clock 1000000 "$(address one)" 50
-	sample cpu-clock 1000000 "${main_calls[0]}" 4
+	sample cpu-clock 1000000 "$(address one)" 25
+	sample_of "a;b" cpu-clock 1000000 "$(address one)" 25
+	printf 'sample\t1\t77\t/tmp/\\xff"<&;|\\x1b[31m\tcpu-clock\t1000000\t1280\t4\tcomm=app\n'
 	sample cache-misses 1000 "$(address leaf)" 7
 	printf 'counter\tcpu-clock\t1000000\tsamples\t160\n'
 } | "$build/tests/cli/mkdb" a.db m1 || fail "mkdb"
@@ -38,13 +40,13 @@ check_status "export everything" 0 "$culprit" export -i a.db --folded a.folded -
 	--speedscope a.json --callgrind a.callgrind --xml a.xml --counts a.counts
 
 cat >wanted <<'S'
-a:b;main;one 20
-app;[truncated: no unwind rule];one 5
-app;main;[no symbol] 2
-app;main;one;leaf;small 50
-app;main;one;main;one;leaf;small 3
+a:b;main;one 40
+app;[truncated: no unwind rule];one 10
+app;main;[no symbol] 4
+app;main;one;leaf;small 100
+app;main;one;main;one;leaf;small 6
 S
-check "folded stacks are a line each" diff wanted a.folded
+check "folded stacks are a line each, with the samples that they stand for" diff wanted a.folded
 
 # pprof: by its schema, and back again.
 proto=$root/src/exchange
@@ -92,10 +94,10 @@ for s in get(top, "sample"):
     found[";".join(names(s)), labels] = [int(v) for v in get(s, "value")]
 app = (("comm", "app"),)
 # Leaf first, the inlined function before the one that has it; 80 stacks stand for 160 samples.
-assert found["small;leaf;one;main", app] == [50, 100 * 10**6, 7, 7000], found
-assert found["one;main", (("comm", "a;b"),)] == [20, 40 * 10**6, 0, 0]
-assert found["one;[truncated: no unwind rule]", app][0] == 5
-assert sum(v[0] for v in found.values()) == 80 and sum(v[1] for v in found.values()) == 160 * 10**6
+assert found["small;leaf;one;main", app] == [100, 100 * 10**6, 7, 7000], found
+assert found["one;main", (("comm", "a;b"),)] == [40, 40 * 10**6, 0, 0]
+assert found["one;[truncated: no unwind rule]", app][0] == 10
+assert sum(v[0] for v in found.values()) == 160 and sum(v[1] for v in found.values()) == 160 * 10**6
 leaf = next(l for l in locations.values() if len(get(l, "line")) == 2)
 assert [one(line, "line") for line in get(leaf, "line")] == [4, 9], leaf
 for l in locations.values():
@@ -142,13 +144,13 @@ fi
 
 check_status "callgrind_annotate reads callgrind's format" 0 callgrind_annotate --inclusive=yes --show-percs=no a.callgrind
 cp out annotated
-check_match "with the totals" annotated '^ *80 +7 +PROGRAM TOTALS'
-check_match "main has everything that is not cut, once" annotated '^ *75 +7 .*app.c:main \['
-check_match "and leaf what is in it" annotated '^ *53 +7 .*app.c:leaf \['
+check_match "with the totals" annotated '^ *160 +160,000,000 +7 +7,000 +PROGRAM TOTALS'
+check_match "main has everything that is not cut, once" annotated '^ *150 +150,000,000 +7 +7,000 .*app.c:main \['
+check_match "and leaf what is in it" annotated '^ *106 +106,000,000 +7 +7,000 .*app.c:leaf \['
 check_status "and its own costs" 0 callgrind_annotate --show-percs=no a.callgrind
-check_match "where the code is" out '^ *53 +7 .*app.c:small \['
+check_match "where the code is" out '^ *106 +106,000,000 +7 +7,000 .*app.c:small \['
 check_status "line by line" 0 callgrind_annotate --auto=yes --show-percs=no a.callgrind app.c
-check_match "by source line" out '^ *53 +7 +\s*x\+\+;'
+check_match "by source line" out '^ *106 +106,000,000 +7 +7,000 +\s*x\+\+;'
 
 cat >check_xml.py <<'P'
 import sys, xml.etree.ElementTree as xml
@@ -159,10 +161,10 @@ assert [m.get("samples") for m in metrics] == ["160", "7"]
 def total(scope, metric):
     return sum(float(m.get("v")) for m in scope.iter("M") if m.get("n") == metric)
 modules = profile.findall("PROFILESCOPETREE/PGM/LM")
-assert len(modules) == 1 and modules[0].get("n").endswith("/app")
+assert len(modules) == 2 and modules[0].get("n").endswith("/app")
 start, length = int(modules[0].get("start"), 16), int(modules[0].get("length"))
 assert (start, length) == tuple(int(n, 16) for n in sys.argv[1].split()), (start, length)
-assert total(modules[0], "0") == 160 * 10**6 and total(modules[0], "1") == 7000
+assert total(modules[0], "0") == 156 * 10**6 and total(modules[0], "1") == 7000
 by_function = {p.get("n"): total(p, "0") for p in modules[0].iter("P")}
 assert by_function["one"] == 50 * 10**6 and by_function["small"] == 106 * 10**6, by_function
 lines = {int(s.get("b")): total(s, "0") for s in modules[0].iter("S")}
@@ -181,7 +183,7 @@ check "and nothing else" test -z "$(grep -Ev '^(#|image /|procedure 0x[0-9a-f]+ 
 check_status "one event alone" 0 "$culprit" export -i a.db --event cache-misses --folded -
 check "is that one's" test "$(cat out)" = "app;main;one;leaf;small 7"
 check_status "one command alone" 0 "$culprit" export -i a.db --subject 'comm=a;b' --folded -
-check "is that one's too" test "$(cat out)" = "a:b;main;one 20"
+check "is that one's too" test "$(cat out)" = "a:b;main;one 25"
 check_status "a database without stacks" 1 bash -c "printf 'epoch\t100\t200\nsample\t1\t$id\t$PWD/app\tcycles\t1000\t64\t1\tcomm=x\n' |
 	'$build/tests/cli/mkdb' none.db m1 && '$culprit' export -i none.db --folded -"
 check_match "says what to do" err 'no stacks.*doctor'

@@ -83,7 +83,7 @@ n, whole = sum(found.values()), sum(truth.values())
 assert n > 100 and n > 0.9 * total, (n, total)
 for name, ns in truth.items():
     p = ns / whole
-    error = math.sqrt(p * (1 - p) / n)
+    error = math.sqrt(p * (1 - p) / (n * report("tree.json")["stacks"] / total))
     print(f"{name}: {100 * found[name] / n:.2f}%, in truth {100 * p:.2f}% (+-{100 * error:.2f})")
     assert abs(found[name] / n - p) < 4.5 * error'
 
@@ -102,8 +102,9 @@ n = sum(worker.values())
 good = sum(n for s, n in worker.items() if "work" in s and s[0][0] != "[" or s[0] == "[no symbol]")
 cut = count(lambda s: s[0].startswith("[truncated"))
 print(f"{n} stacks of other threads, {good} whole; of all {total} stacks {cut} cut")
-assert n > 30 and n - good <= 1 + n / 200 and cut <= 1 + total / 100
-assert report("tree.json")["complete"] >= report("tree.json")["stacks"] - 1 - total / 100'
+one = total / report("tree.json")["stacks"]
+assert n > 30 and n - good <= one + n / 200 and cut <= one + total / 100
+assert report("tree.json")["complete"] >= report("tree.json")["stacks"] * 0.99 - 1'
 
 view 'the tree has each stack' 'assert self_by_path(report("tree.json")["rows"]) == folded'
 view 'totals are sums' '
@@ -152,7 +153,7 @@ for c in shared["children"]:
     assert c["total"] == count(lambda s: "spin" in s and has(tuple(f for f in s if f != "step"), c["function"], "shared"))'
 view 'one function' '
 rows = report("shared.json")["rows"]
-def stacks(role, name): return sum(r["stacks"] for r in rows if (r["role"], r.get("function")) == (role, name))
+def stacks(role, name): return sum(r["samples"] for r in rows if (r["role"], r.get("function")) == (role, name))
 assert stacks("total", "shared") == count(lambda s: "shared" in s)
 assert stacks("caller", "left") == count(lambda s: has(s, "left", "shared"))
 assert stacks("caller", "recurse") == count(lambda s: has(s, "recurse", "shared"))
@@ -170,15 +171,14 @@ assert f["main"]["total"] == count(lambda s: "main" in s)'
 view 'prof --inclusive' '
 p = report("prof.json")
 rows = {r["function"]: r for r in p["rows"]}
-stacks = report("plain.json")["stacks"]
 whole = rows["spin"]["samples"] / (rows["spin"]["percent"] / 100)
 for name in "main", "work", "left", "right", "recurse", "shared", "spin":
     r = rows[name]
     on = count(lambda s: name in s)
     ends = count(lambda s: [f for f in s if f not in ("step", "__rdtsc")][-1] == name)
     assert r["samples"] <= r["total"] <= whole + 1
-    # Stacks of what is not this command are part of the whole.
-    assert abs(r["total"] - min(whole, r["samples"] + (on - ends) / stacks * whole)) < 0.03 * whole + 1, (r, on, ends)
+    # Shares of a function are rounded once for the export, whose subjects are apart, and once here.
+    assert abs(r["total"] - on) <= 8 and abs(r["samples"] - ends) <= 8, (r, on, ends)
 assert rows["spin"]["total"] >= rows["spin"]["samples"] > 0.8 * whole and rows["main"]["samples"] < 0.05 * whole'
 
 gunzip <pprof.gz | protoc --proto_path="$root/src/exchange" --decode=culprit.pprof.Profile "$root/src/exchange/pprof.proto" >pprof.text

@@ -29,7 +29,7 @@ for run in first next; do
 s = Stacks('$culprit', '$run.db')
 print(f'{s.stacks} stacks, {s.complete} complete, ends of the others: {s.truncated}')
 builtins = s.count(lambda path: any(str(f).startswith('Builtins_') for f in s.functions(path)))
-assert s.stacks > 100 and builtins > 0.5 * s.stacks, builtins
+assert s.stacks > 100 and builtins > 0.5 * s.samples, builtins
 assert s.truncated.get('no unwind rule', 0) <= 0.02 * s.stacks"
 done
 tap_end

@@ -48,8 +48,8 @@ EOF
 record brief --no-edges -F 100 -- bash -c 'for i in {1..60}; do /usr/bin/python3.11 -S brief.py; done'
 expect 'processes of 60 ms have names' brief.db "from stack_reader import Stacks
 s = Stacks('$culprit', 'brief.db')
-print(f'{s.through(\"brief\")} of {s.stacks} stacks are in their function')
-assert s.through('brief') > s.stacks / 4"
+print(f'{s.through(\"brief\")} of {s.samples} samples are in their function')
+assert s.through('brief') > s.samples / 4"
 
 # A report of another epoch of the same functions has the same names, once.
 "$culprit" export -i program.db --pprof program.pb

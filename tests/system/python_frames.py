@@ -43,9 +43,9 @@ def main():
             found[chain] += count
         elif chain is not None:
             wrong.append(chain)
-    total = stacks.stacks
-    print(f"{total} stacks, {sum(found.values())} in {len(found)} of {len(truth)} known chains, {plain} with "
-          f"frames of the evaluator, {stacks.complete} of {total} complete")
+    total = stacks.samples
+    print(f"{total} samples, {sum(found.values())} in {len(found)} of {len(truth)} known chains, {plain} with "
+          f"frames of the evaluator, {stacks.complete} of {stacks.stacks} stacks complete")
     for chain in wrong[:5]:
         print("wrong:", str(chain)[:400])
     rare = [c for c in truth if found[c] < LEAST and not c[-1][0].startswith("made_")]
@@ -54,7 +54,7 @@ def main():
     # The first stacks of a program wait for its tables, and the evaluator is at its first or last
     # instructions now and then.
     good = not wrong and not rare and plain <= total * 0.1 and sum(found.values()) >= total * 0.6 and \
-        stacks.complete >= total * 0.98
+        stacks.complete >= stacks.stacks * 0.98
     return 0 if good else 1
 
 

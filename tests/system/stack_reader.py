@@ -11,7 +11,8 @@ sys.setrecursionlimit(20000)
 
 
 class Stacks:
-    """The stacks of one report: lists of nodes, from the thread's start in, and how many they are."""
+    """The stacks of one report, and how good they are: lists of nodes, from the thread's start in, with the
+    samples that they stand for."""
 
     def __init__(self, culprit, db, *arguments):
         self.json = json.loads(subprocess.run(
@@ -22,6 +23,7 @@ class Stacks:
         self.truncated = self.json["truncated"]
         self.paths = []
         self._walk(self.json["rows"], [])
+        self.samples = sum(count for path, count in self.paths)
 
     def _walk(self, nodes, path):
         for node in nodes:
@@ -31,14 +33,14 @@ class Stacks:
             self._walk(node["children"], here)
 
     def count(self, condition):
-        """Stacks whose list of nodes is so."""
+        """Samples of the stacks whose list of nodes is so."""
         return sum(count for path, count in self.paths if condition(path))
 
     def functions(self, path):
         return [node["function"] for node in path]
 
     def through(self, *functions):
-        """Stacks with all of these functions."""
+        """Samples of the stacks with all of these functions."""
         return self.count(lambda path: set(functions) <= set(self.functions(path)))
 
     def images(self, path):

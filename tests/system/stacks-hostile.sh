@@ -53,12 +53,12 @@ lie() {
 	stacks "$2: $1" "$1.db" "
 function = '$3'
 found = s.through(function)
-ends = s.truncated.get('$2', 0)
+ends = s.truncated.get('$2', 0) * s.samples / s.stacks
 past = s.count(lambda path: function in s.functions(path) and
 	       s.functions(path)[0] != '[truncated: $2]' and s.functions(path).index(function) != 1)
 print(f'{found} in {function}, {ends} for this reason')
 assert found > 30 and ends >= 0.95 * found and past <= 0.05 * found, (found, ends, past)
-assert found > 0.8 * s.stacks"
+assert found > 0.8 * s.samples"
 }
 lie loop 'bad frame address' lies_loop
 lie far 'stack page not resident' lies_far

@@ -124,7 +124,7 @@ static void bounds(void **state)
 	ADD(&m, &app, 1, 70, 0x110);
 	assert_int_equal(feed(m.query, &app, 0x410, 20), 0);
 	build(&m, &by);
-	expect(&m, "a", 0, 0, 70, 120);
+	expect(&m, "a", 0, 0, 70, 118);
 	expect(&m, "c", 0, 0, 30, 30);
 	expect(&m, "d", 0, 0, 20, 20);
 	end(&m);

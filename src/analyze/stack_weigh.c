@@ -1,0 +1,416 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#include "analyze/stack_weigh.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "util/num.h"
+
+/*
+ * Stacks are weighed by post-stratification (Holt and Smith, JRSS A 1979): the strata are the
+ * functions in which samples were taken, whose sizes the flat profile has exactly. Functions that
+ * no stack ends in are stack_weigh_rest.c's.
+ */
+
+#define CLASSES_MAX (1u << 24)
+
+/* CPython's evaluator is exported by every build that has frames of Python (PEP 523); compilers
+ * split cold parts off it. */
+#define EVALUATOR "_PyEval_EvalFrameDefault"
+
+enum { CLASS_FUNCTION, CLASS_NO_SYMBOL, CLASS_UNKNOWN, CLASS_EVALUATOR };
+
+struct class_key {
+	uint64_t start;
+	uint32_t image, kind;
+};
+
+static bool is_evaluator(const char *name)
+{
+	size_t size = strlen(EVALUATOR);
+
+	return !strncmp(name, EVALUATOR, size) && (!name[size] || name[size] == '.');
+}
+
+/* function: known says whether it has a symbol. */
+static int find_class(struct weigh *w, const struct query_image *image, bool known, uint64_t start,
+		      const char *name, uint32_t *ret)
+{
+	struct class_key key = {.image = WEIGH_NONE, .kind = CLASS_UNKNOWN};
+	int err = 0;
+
+	if (image->id.kind != IMAGE_UNKNOWN) {
+		err = intern_add(w->images, &image->id, sizeof(image->id), &key.image);
+		key.kind = !known		? CLASS_NO_SYMBOL
+			   : is_evaluator(name) ? CLASS_EVALUATOR
+						: CLASS_FUNCTION;
+		key.start = key.kind == CLASS_FUNCTION ? start : 0;
+	}
+	return err ? err : intern_add(w->keys, &key, sizeof(key), ret);
+}
+
+static int class_rows(struct weigh *w)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < w->rank->row_count && !err; i++) {
+		const struct rank_row *row = &w->rank->rows[i];
+
+		err = find_class(w, row->image, row->size, row->start, row->function,
+				 &w->row_class[i]);
+	}
+	return err;
+}
+
+/* What was inlined is never where a frame begins; notes are where no sample is taken. */
+static int class_functions(struct weigh *w)
+{
+	const struct stack_set *s = w->set;
+	int err = 0;
+
+	for (size_t i = 0; i < s->function_count && !err; i++) {
+		const struct stack_function *f = &s->functions[i];
+
+		w->function_class[i] = WEIGH_NONE;
+		if (!f->inlined && f->kind != STACK_NOTE)
+			err = find_class(w, &s->images[f->image],
+					 f->kind == STACK_CODE && !f->by_name, f->start, f->name,
+					 &w->function_class[i]);
+	}
+	return err;
+}
+
+/* The image of the interpreter that runs a frame of Python: it called the first of them. */
+static const struct query_image *find_interpreter(const struct weigh *w, uint32_t node)
+{
+	const struct stack_set *s = w->set;
+
+	for (; s->nodes[node].frame != STACK_NO_FRAME; node = s->nodes[node].parent) {
+		const struct query_image *image = &s->images[weigh_frame(w, node)->image];
+
+		if (image->id.kind != IMAGE_SCRIPT && image->id.kind != IMAGE_NOTE)
+			return image;
+	}
+	return NULL;
+}
+
+/* Where the samples of the stacks that end at a node were taken. */
+static int class_stack(struct weigh *w, const struct stack_count *c, uint32_t *ret)
+{
+	const struct stack_frame *f = weigh_frame(w, c->node);
+	const struct query_image *image = &w->set->images[f->image];
+	uint32_t own = w->function_class[w->set->places[f->first_place].function];
+
+	*ret = own;
+	/* Some imports have samples in Python's own functions. */
+	if (image->id.kind != IMAGE_SCRIPT || own == WEIGH_NONE || own < w->sampled)
+		return 0;
+	image = find_interpreter(w, c->node);
+	return image ? find_class(w, image, true, 0, EVALUATOR, ret) : 0;
+}
+
+static int class_stacks(struct weigh *w)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < w->stack_count && !err; i++)
+		err = class_stack(w, &w->stacks[i], &w->stack_class[i]);
+	return err;
+}
+
+static int make_classes(struct weigh *w)
+{
+	uint32_t count;
+	int err = class_rows(w);
+
+	w->sampled = intern_count(w->keys);
+	if (!err)
+		err = class_functions(w);
+	if (!err)
+		err = class_stacks(w);
+	if (err)
+		return err;
+	count = intern_count(w->keys);
+	w->classes = calloc(count + 1u, sizeof(*w->classes));
+	if (!w->classes)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < count; i++) {
+		const struct class_key *key = intern_get(w->keys, i, NULL);
+
+		w->classes[i] = (struct weigh_class){
+			.image = key->image, .function = WEIGH_NONE, .frame = WEIGH_NONE};
+	}
+	for (size_t i = w->rank->row_count; i-- > 0;)
+		w->classes[w->row_class[i]].row = &w->rank->rows[i];
+	for (size_t i = w->functions; i-- > 0;)
+		if (w->function_class[i] != WEIGH_NONE)
+			w->classes[w->function_class[i]].function = (uint32_t)i;
+	return 0;
+}
+
+/* A function of the flat profile that is on no stack. */
+static int add_function(struct weigh *w, struct weigh_class *c, uint32_t image)
+{
+	struct stack_set *s = w->set;
+	struct stack_function *f = stack_set_grow(s->functions, &s->reader->function_room,
+						  s->function_count, sizeof(*f));
+
+	if (!f)
+		return -ENOMEM;
+	s->functions = f;
+	c->function = (uint32_t)s->function_count;
+	f[s->function_count++] = (struct stack_function){
+		.image = image,
+		.kind = c->image == WEIGH_NONE ? STACK_UNKNOWN
+			: c->row->size	       ? STACK_CODE
+					       : STACK_NO_SYMBOL,
+		.start = c->row->start,
+		.name = c->row->function,
+	};
+	return 0;
+}
+
+int weigh_class_frame(struct weigh *w, struct weigh_class *c, uint32_t *ret)
+{
+	struct db_frame_item item = {
+		.image = &c->row->image->id,
+		.path = {c->row->image->path, c->row->image->path_size},
+		.offset = c->row->size ? c->row->start : c->row->sampled,
+	};
+	struct stack_set *s = w->set;
+	struct stack_place *places;
+	struct stack_frame *f;
+	int err = 0;
+
+	*ret = c->frame;
+	if (c->frame == WEIGH_NONE)
+		err = stack_set_frame(s, &item, ret);
+	if (err || c->frame != WEIGH_NONE)
+		return err;
+	c->frame = *ret;
+	f = &s->frames[*ret];
+	if (f->place_count) /* a stack has it too */
+		return 0;
+	if (c->function == WEIGH_NONE)
+		err = add_function(w, c, f->image);
+	places = err ? NULL
+		     : stack_set_grow(s->places, &s->reader->place_room, s->place_count,
+				      sizeof(*places));
+	if (!places)
+		return -ENOMEM;
+	s->places = places;
+	f->first_place = (uint32_t)s->place_count;
+	f->place_count = 1;
+	places[s->place_count++] = (struct stack_place){.function = c->function};
+	return 0;
+}
+
+int weigh_put(struct weigh *w, uint32_t node, uint32_t taken, uint64_t samples)
+{
+	struct stack_set *s = w->set;
+	struct stack_count *counts;
+
+	if (!samples)
+		return 0;
+	counts = stack_set_grow(s->counts, &w->count_room, s->count_count, sizeof(*counts));
+	if (!counts)
+		return -ENOMEM;
+	s->counts = counts;
+	counts[s->count_count++] = (struct stack_count){node, (uint32_t)w->event, taken, samples};
+	return 0;
+}
+
+/* The stacks of one event that has samples: as much of each function as was sampled in it. */
+static int weigh_stacks(struct weigh *w)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < w->stack_count && !err; i++) {
+		const struct stack_count *stack = &w->stacks[i];
+		uint32_t own =
+			w->function_class[w->set->places[weigh_frame(w, stack->node)->first_place]
+						  .function];
+		uint32_t taken = stack->taken;
+		struct weigh_class *c;
+		uint64_t before;
+
+		if (stack->event != w->event || w->stack_class[i] == WEIGH_NONE)
+			continue;
+		c = &w->classes[w->stack_class[i]];
+		if (!c->samples)
+			continue;
+		before = weigh_share(c->seen, c->samples, c->stacks);
+		c->seen += stack->count;
+		if (w->stack_class[i] != own)
+			err = weigh_class_frame(w, c, &taken);
+		if (!err)
+			err = weigh_put(w, stack->node, taken,
+					weigh_share(c->seen, c->samples, c->stacks) - before);
+	}
+	return err;
+}
+
+/* An event without samples keeps its stacks. */
+static int keep_stacks(struct weigh *w)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < w->stack_count && !err; i++)
+		if (w->stacks[i].event == w->event)
+			err = weigh_put(w, w->stacks[i].node, w->stacks[i].taken,
+					w->stacks[i].count);
+	return err;
+}
+
+static void count_event(struct weigh *w)
+{
+	uint32_t classes = intern_count(w->keys);
+
+	for (uint32_t i = 0; i < classes; i++) {
+		struct weigh_class *c = &w->classes[i];
+
+		c->samples = c->stacks = c->within = c->seen = 0;
+	}
+	memset(w->through, 0, w->nodes * sizeof(*w->through));
+	for (size_t i = 0; i < w->rank->row_count; i++) {
+		struct weigh_class *c = &w->classes[w->row_class[i]];
+
+		c->samples = num_add_sat(c->samples, w->rank->rows[i].counts[w->event]);
+	}
+	for (size_t i = 0; i < w->stack_count; i++) {
+		const struct stack_count *stack = &w->stacks[i];
+
+		if (stack->event != w->event)
+			continue;
+		w->through[stack->node] = num_add_sat(w->through[stack->node], stack->count);
+		if (w->stack_class[i] != WEIGH_NONE) {
+			struct weigh_class *c = &w->classes[w->stack_class[i]];
+
+			c->stacks = num_add_sat(c->stacks, stack->count);
+		}
+	}
+	for (size_t i = w->nodes; i-- > 1;) {
+		uint64_t *parent = &w->through[w->set->nodes[i].parent];
+
+		*parent = num_add_sat(*parent, w->through[i]);
+	}
+}
+
+static int weigh_event(struct weigh *w)
+{
+	struct stack_set *s = w->set;
+	int err;
+
+	if (!s->query->events[w->event].samples)
+		return keep_stacks(w);
+	s->totals[w->event] = w->rank->totals[w->event];
+	s->idle[w->event] = w->rank->idle[w->event];
+	count_event(w);
+	err = weigh_stacks(w);
+	return err ? err : weigh_rest(w);
+}
+
+/* The nodes as a walk through the tree meets them. */
+static int order_nodes(struct weigh *w)
+{
+	const struct stack_node *nodes = w->set->nodes;
+	uint32_t *first = calloc(w->nodes, sizeof(*first)), *next = calloc(w->nodes, sizeof(*next));
+	uint32_t at = 0, count = 0;
+
+	if (first && next) {
+		for (size_t i = w->nodes; i-- > 1;) {
+			next[i] = first[nodes[i].parent];
+			first[nodes[i].parent] = (uint32_t)i;
+		}
+		do {
+			w->position[at] = count;
+			w->order[count++] = at;
+			if (first[at]) {
+				at = first[at];
+				continue;
+			}
+			while (at && !next[at])
+				at = nodes[at].parent;
+			at = next[at];
+		} while (at);
+	}
+	free(first);
+	free(next);
+	return count ? 0 : -ENOMEM;
+}
+
+static int compare_stacks(const void *a, const void *b, void *arg)
+{
+	const struct stack_count *x = a, *y = b;
+	const struct weigh *w = arg;
+
+	return (w->position[x->node] > w->position[y->node]) -
+	       (w->position[x->node] < w->position[y->node]);
+}
+
+static int weigh_all(struct weigh *w)
+{
+	struct stack_set *s = w->set;
+	int err;
+
+	w->nodes = s->node_count;
+	w->functions = s->function_count;
+	w->stack_count = s->count_count;
+	w->images = intern_new(CLASSES_MAX);
+	w->keys = intern_new(CLASSES_MAX);
+	w->row_class = calloc(w->rank->row_count + 1, sizeof(*w->row_class));
+	w->function_class = calloc(w->functions + 1, sizeof(*w->function_class));
+	w->order = calloc(w->nodes, sizeof(*w->order));
+	w->position = calloc(w->nodes, sizeof(*w->position));
+	w->through = calloc(w->nodes, sizeof(*w->through));
+	w->stack_class = calloc(w->stack_count + 1, sizeof(*w->stack_class));
+	if (!w->images || !w->keys || !w->row_class || !w->function_class || !w->order ||
+	    !w->position || !w->through || !w->stack_class)
+		return -ENOMEM;
+	err = order_nodes(w);
+	if (err)
+		return err;
+	w->stacks = s->counts;
+	s->counts = NULL;
+	s->count_count = 0;
+	if (w->stack_count)
+		qsort_r(w->stacks, w->stack_count, sizeof(*w->stacks), compare_stacks, w);
+	err = make_classes(w);
+	for (w->event = 0; w->event < s->query->event_count && !err; w->event++)
+		err = weigh_event(w);
+	return err;
+}
+
+int stack_set_weigh(struct stack_set *s, const struct stack_options *options,
+		    const struct rank_source *source, struct diag *diag)
+{
+	struct rank_options by = {.by = RANK_FUNCTION, .idle = options->idle};
+	struct weigh w = {.set = s};
+	struct rank *rank;
+	int err;
+
+	if (!s->count_count) /* nothing to weigh: whoever wants stacks says that there are none */
+		return 0;
+	err = rank_new(s->query, &by, source, &rank, diag);
+	if (err)
+		return err;
+	w.rank = rank;
+	err = weigh_all(&w);
+	rank_free(rank);
+	intern_free(w.images);
+	intern_free(w.keys);
+	free(w.classes);
+	free(w.row_class);
+	free(w.function_class);
+	free(w.order);
+	free(w.position);
+	free(w.stacks);
+	free(w.stack_class);
+	free(w.through);
+	if (err)
+		return diag_fail(diag, -err, "%s",
+				 err == -ENOMEM
+					 ? "out of memory"
+					 : "the stacks are too many for one report; select less");
+	return 0;
+}

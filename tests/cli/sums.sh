@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
+# shellcheck shell=bash
+# One definition of what a function took with all that it called, in all reports and exports: stacks of
+# user code, the kernel, Python and code made at run time, of a part of the samples.
+. "$(dirname "$0")/../tap.sh"
+. "$root/tests/made_db.sh"
+
+kernel=$'4\tcc33\t[kernel.kallsyms]' app=$'1\taa11\t/bin/app' python=$'1\tbb22\t/lib/libpython3.so' jit=$'8\tdd44\t[jit]'
+event=$'cpu-clock\t1000000'
+name() { printf 'symbol\t%s\t%s\n' "${1%$'\t'*}" "$2"$'\t'"$3"$'\t'"$4"; }
+frame() { printf 'frame\t%s\t%s\t%s\n' "$1" "$2" "$3"; }
+sample() { printf 'sample\t%s\t%s\t%s\t%s\tcomm=app\n' "$1" "$event" "$2" "$3"; }
+stack() { # COUNT FRAMES
+	printf 'stack\t%s\t%s\tcomm=app' "$event" "$1"
+	# shellcheck disable=SC2086
+	printf '\t%s' $2
+	printf '\n'
+}
+{
+	printf 'epoch\t1700000000\t1700000060\n'
+	name "$app" 0x1000 0x100 main
+	name "$app" 0x1100 0x100 parse
+	name "$app" 0x1200 0x100 cold
+	name "$python" 0x100 0x100 Py_RunMain
+	name "$python" 0x300 0x500 _PyEval_EvalFrameDefault
+	name "$python" 0x900 0x50 _PyEval_EvalFrameDefault.cold
+	name "$python" 0xa00 0x100 dict_get
+	name "$kernel" 0xffffffff81000000 0x100 entry_SYSCALL_64
+	name "$kernel" 0xffffffff81000100 0x100 do_syscall_64
+	name "$kernel" 0xffffffff81000200 0x100 ksys_read
+	name "$kernel" 0xffffffff81000300 0x100 copy_page
+	name "$jit" 0x10 0x100 jit_loop
+	name "$jit" 0x110 0x100 jit_leaf
+	frame main "$app" 0x1010
+	frame parse "$app" 0x1110
+	frame run "$python" 0x110
+	frame dict_get "$python" 0xa10
+	frame entry "$kernel" 0xffffffff81000010
+	frame syscall "$kernel" 0xffffffff81000110
+	frame read "$kernel" 0xffffffff81000210
+	frame copy "$kernel" 0xffffffff81000310
+	frame loop "$jit" 0x20
+	frame leaf "$jit" 0x120
+	frame note $'10\t01\t[truncated: no unwind rule]' 0
+	printf 'python\tmodule\t/src/fib.py\t<module>\t1\t9\npython\tfib\t/src/fib.py\tfib\t3\t5\n'
+
+	stack 7 "main parse entry syscall read copy"
+	stack 3 "main run module fib dict_get entry syscall read copy"
+	stack 2 "main parse entry syscall"
+	stack 30 "main loop leaf"
+	stack 4 "main loop"
+	stack 1 "main parse"
+	stack 5 "note leaf"
+	stack 6 "main run module fib"
+	stack 3 "main run module fib fib fib"
+	stack 1 "main run module"
+	stack 4 "main run module fib dict_get"
+
+	sample "$kernel" 0xffffffff81000308 101
+	sample "$kernel" 0xffffffff81000108 33
+	sample "$kernel" 0xffffffff81000208 13
+	sample "$jit" 0x118 210
+	sample "$jit" 0x30 17
+	sample "$python" 0x320 190
+	sample "$python" 0x910 10
+	sample "$python" 0xa20 40
+	sample "$app" 0x1220 9
+	sample "$app" 0x1018 2
+	sample "$app" 0x1150 12
+	sample $'9\t\t' 0x5000 5
+} | "$mkdb" a.db m1 || fail "mkdb"
+
+check_status "prof --inclusive" 0 "$culprit" prof -i a.db --inclusive --json
+check "functions of the kernel have what they called" python 'assert (by["do_syscall_64"]["samples"], by["do_syscall_64"]["total"]) == (33, 147), by["do_syscall_64"]
+assert by["entry_SYSCALL_64"]["total"] == 147 and by["ksys_read"]["total"] == 114 and by["copy_page"]["total"] == 101'
+check "functions of Python have what the evaluator took for them" python '# 200 of the evaluator, 9 of 10 in fib; dict_get and its 3 of 10 of copy_page and ksys_read
+assert by["fib"]["samples"] == 0 and by["fib"]["total"] == 180 + 40 + 31 + 4, by["fib"]
+assert by["<module>"]["total"] == 200 + 40 + 31 + 4, by["<module>"]
+assert by["_PyEval_EvalFrameDefault"]["total"] == 190, by["_PyEval_EvalFrameDefault"]'
+check "what has no stack is of what the others of its image are of" python 'assert by["cold"]["total"] == 9 and by["main"]["total"] == j["samples"] - 30 - 5, by["main"]
+assert any("2.18% of the samples are in functions that no stack ends in" in n for n in j["notes"]), j["notes"]'
+check "all reports and exports agree" python3 "$root/tests/stack_sums.py" "$culprit" "$root/src/exchange" a.db
+
+check_status "of Python alone" 0 "$culprit" prof -i a.db --inclusive --image '*.py' --json
+check "are its functions" python 'assert set(by) == {"fib", "<module>"} and by["fib"]["total"] == 255, by
+assert not any("nothing matches" in n for n in j["notes"]), j["notes"]'
+check_status "of an image that is not there" 0 "$culprit" prof -i a.db --inclusive --image nothing --json
+check "nothing matches" python 'assert not rows and any("nothing matches" in n for n in j["notes"]), j["notes"]'
+check_status "by image" 0 "$culprit" prof -i a.db --inclusive --by image --json
+check "the evaluator is its image's once" python 'of = {r["image"]: r["total"] for r in rows}
+assert of["/lib/libpython3.so"] == 200 + 40 + 31 + 4 and of["/src/fib.py"] == 200 + 40 + 31 + 4, of
+assert of["[kernel.kallsyms]"] == 147 and of["[jit]"] == 227, of'
+check_status "calls" 0 "$culprit" calls -i a.db
+check_match "says what stacks stand for" out '^note: they stand for 642 samples: each for those of the function that it ends in$'
+check_match "and what has none" out '^ *[0-9.]+ +[0-9.]+ +[0-9]+ .*\[callers not known\]'
+"$culprit" export -i a.db --pprof a.pb.gz --folded a.folded
+check_status "a profile comes back" 0 "$culprit" import -q a.pb.gz -o back.db
+check_status "and goes out" 0 "$culprit" export -i back.db --folded back.folded
+check "the same" diff a.folded back.folded
+tap_end
