@@ -19,10 +19,14 @@
 #include "image/notes.h"
 #include "util/io.h"
 
-#define TABLE_ENTRIES_MAX 4096		      /* program or section headers looked at */
-#define NOTES_MAX	  64		      /* note segments or sections looked at */
-#define NOTE_BYTES_MAX	  4096		      /* read of each */
-#define CONTENT_MAX	  (UINT64_C(1) << 30) /* bytes hashed of a file without a build-id */
+#define TABLE_ENTRIES_MAX 4096 /* program or section headers looked at */
+#define NOTES_MAX	  64   /* note segments or sections looked at */
+#define NOTE_BYTES_MAX	  4096 /* read of each */
+/* Of a file without a build-id: what is hashed whole, and of a larger one the pieces that are. */
+#define CONTENT_MAX  (UINT64_C(16) << 20)
+#define PIECE_BYTES  (UINT64_C(256) << 10)
+#define PIECES_WHOLE 32 /* over all of the file */
+#define PIECES_CODE  32 /* over its executable segments together */
 
 struct elf {
 	int fd;
@@ -222,47 +226,101 @@ static int hash_range(const struct elf *e, XXH3_state_t *state, uint64_t from, u
 	return 0;
 }
 
-static int facts_hash_content(const struct elf *e, struct image_id *ret)
+/* So many pieces of a range, at equal distances, the first at its begin and the last at its end. */
+static int hash_pieces(const struct elf *e, XXH3_state_t *state, uint64_t from, uint64_t to,
+		       unsigned count)
+{
+	uint64_t steps;
+	int r = 0;
+
+	if (to > e->size)
+		to = e->size;
+	if (from >= to)
+		return 0;
+	if (to - from <= count * PIECE_BYTES)
+		return hash_range(e, state, from, to);
+	steps = to - from - PIECE_BYTES;
+	for (unsigned i = 0; i < count && !r; i++) {
+		uint64_t at = count > 1 ? from + steps / (count - 1) * i : from;
+
+		if (i + 1 == count && i)
+			at = to - PIECE_BYTES;
+		r = hash_range(e, state, at, at + PIECE_BYTES);
+	}
+	return r;
+}
+
+/*
+ * What a large file costs is bounded, whoever made it: its size, pieces of all of it, and as many
+ * of its code, which is what is sampled. Linkers and compilers that leave out build-ids (Go's, for
+ * one) put an identity of their own into the first piece.
+ */
+static int hash_large(const struct elf *e, XXH3_state_t *state, const struct image_facts *f)
+{
+	int r = hash_pieces(e, state, 0, e->size, PIECES_WHOLE);
+
+	XXH3_128bits_update(state, &e->size, sizeof(e->size));
+	for (uint32_t i = 0; i < f->segment_count && !r; i++)
+		r = hash_pieces(e, state, f->segments[i].file_offset,
+				f->segments[i].file_offset + f->segments[i].file_size,
+				PIECES_CODE / f->segment_count);
+	return r;
+}
+
+static int facts_hash_content(const struct elf *e, enum image_kind kind, struct image_facts *f)
 {
 	XXH3_state_t *state = XXH3_createState();
 	int r = -ENOMEM;
 
 	if (!state || XXH3_128bits_reset(state) != XXH_OK)
 		goto out;
-	if (e->size <= CONTENT_MAX) {
-		r = hash_range(e, state, 0, e->size);
-	} else {
-		r = hash_range(e, state, 0, CONTENT_MAX / 2);
-		if (!r)
-			r = hash_range(e, state, e->size - CONTENT_MAX / 2, e->size);
-		XXH3_128bits_update(state, &e->size, sizeof(e->size));
-	}
+	r = e->size <= CONTENT_MAX ? hash_range(e, state, 0, e->size) : hash_large(e, state, f);
 	if (r)
 		goto out;
-	*ret = image_id_from_hash(IMAGE_CONTENT, XXH3_128bits_digest(state));
+	f->id = image_id_from_hash(kind, XXH3_128bits_digest(state));
 out:
 	XXH3_freeState(state);
 	return r;
 }
 
-int image_facts_read(int fd, struct image_facts *ret, struct diag *diag)
+static int facts_open(int fd, struct elf *ret, struct diag *diag)
 {
 	struct stat st;
-	struct elf e = {.fd = fd, .diag = diag};
-	struct image_facts f = {0};
 
+	*ret = (struct elf){.fd = fd, .diag = diag};
 	if (fstat(fd, &st))
 		return diag_fail(diag, errno, "cannot stat the file: %s", strerror(errno));
 	if (!S_ISREG(st.st_mode))
 		return diag_fail(diag, EBADMSG, "not a regular file");
-	e.size = (uint64_t)st.st_size;
-	int r = elf_read_header(&e, &f.machine);
-	if (r || (r = facts_read_segments(&e, &f)))
+	ret->size = (uint64_t)st.st_size;
+	return 0;
+}
+
+int image_facts_read(int fd, struct image_facts *ret, struct diag *diag)
+{
+	struct image_facts f = {0};
+	struct elf e;
+	int r = facts_open(fd, &e, diag);
+
+	if (r || (r = elf_read_header(&e, &f.machine)) || (r = facts_read_segments(&e, &f)))
 		return r;
 	f.bits = e.is_64 ? 64 : 32;
 	if (!f.id.size)
 		facts_read_sections(&e, &f);
-	if (!f.id.size && (r = facts_hash_content(&e, &f.id)))
+	if (!f.id.size && (r = facts_hash_content(&e, IMAGE_CONTENT, &f)))
+		return r;
+	*ret = f;
+	return 0;
+}
+
+int image_facts_identify(int fd, struct image_facts *ret, struct diag *diag)
+{
+	struct image_facts f = {0};
+	struct elf e;
+	int r = image_facts_read(fd, ret, diag);
+
+	if (r != -EBADMSG || (r = facts_open(fd, &e, diag)) ||
+	    (r = facts_hash_content(&e, IMAGE_FILE_OFFSET, &f)))
 		return r;
 	*ret = f;
 	return 0;

@@ -24,10 +24,13 @@ struct image_facts {
 };
 
 /*
- * Reads the facts of the ELF file behind fd. Trusts nothing in it; reads little (no whole-file read
- * but for the content hash). -EBADMSG: not ELF, or broken, with the reason in diag. Foreign format:
+ * Reads the facts of the ELF file behind fd. Trusts nothing in it; reads a bounded number of bytes,
+ * however large the file is. -EBADMSG: not ELF, or broken, with the reason in diag. Foreign format:
  * privileged callers go through image/worker.h.
  */
 int image_facts_read(int fd, struct image_facts *ret, struct diag *diag);
+/* The same; but a file that is no ELF file, or a broken one, has a hash of its content, too: its id
+ * is of kind IMAGE_FILE_OFFSET, and it has no segments. */
+int image_facts_identify(int fd, struct image_facts *ret, struct diag *diag);
 
 #endif

@@ -58,6 +58,8 @@ struct image_worker_stats image_worker_stats(const struct image_worker *w);
 
 /* As the functions of the same name without "worker". fd must be a regular file. */
 int image_worker_facts(struct image_worker *w, int fd, struct image_facts *ret, struct diag *diag);
+int image_worker_identify(struct image_worker *w, int fd, struct image_facts *ret,
+			  struct diag *diag);
 int image_worker_symbols(struct image_worker *w, int fd, int debug_fd, size_t max_bytes,
 			 struct image_symbols **ret, struct diag *diag);
 int image_worker_lines(struct image_worker *w, int fd, int debug_fd, const uint64_t *addresses,

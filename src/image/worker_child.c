@@ -69,7 +69,8 @@ static int do_facts(const struct child *c, struct buf *out, struct diag *diag)
 
 	/* Its unused bytes are sent too. */
 	memset(&facts, 0, sizeof(facts));
-	r = image_facts_read(c->files[0], &facts, diag);
+	r = c->request.kind == WORKER_IDENTITY ? image_facts_identify(c->files[0], &facts, diag)
+					       : image_facts_read(c->files[0], &facts, diag);
 	return r ? r : buf_append(out, &facts, sizeof(facts));
 }
 
@@ -164,6 +165,7 @@ static int child_do(const struct child *c, struct buf *out, struct diag *diag)
 {
 	switch (c->request.kind) {
 	case WORKER_FACTS:
+	case WORKER_IDENTITY:
 		return do_facts(c, out, diag);
 	case WORKER_SYMBOLS:
 	case WORKER_PERF_MAP:

@@ -11,13 +11,21 @@
 #define SYMBOLS_REPLY_FACTOR 4
 #define SYMBOLS_REPLY_EXTRA  (1u << 20)
 
-static bool facts_make_sense(const struct image_facts *f)
+static bool id_makes_sense(const struct image_id *id)
 {
 	static const uint8_t zero[IMAGE_ID_MAX];
-	const struct image_id *id = &f->id;
 
-	if ((id->kind != IMAGE_BUILD_ID && id->kind != IMAGE_CONTENT) || !id->size ||
-	    id->size > IMAGE_ID_MAX || memcmp(id->bytes + id->size, zero, IMAGE_ID_MAX - id->size))
+	return id->size && id->size <= IMAGE_ID_MAX &&
+	       !memcmp(id->bytes + id->size, zero, IMAGE_ID_MAX - id->size);
+}
+
+static bool facts_make_sense(const struct image_facts *f)
+{
+	if (!id_makes_sense(&f->id))
+		return false;
+	if (f->id.kind == IMAGE_FILE_OFFSET)
+		return f->segment_count == 0;
+	if (f->id.kind != IMAGE_BUILD_ID && f->id.kind != IMAGE_CONTENT)
 		return false;
 	if ((f->bits != 32 && f->bits != 64) || f->segment_count > IMAGE_SEGMENTS_MAX)
 		return false;
@@ -30,9 +38,10 @@ static bool facts_make_sense(const struct image_facts *f)
 	return true;
 }
 
-int image_worker_facts(struct image_worker *w, int fd, struct image_facts *ret, struct diag *diag)
+static int request_facts(struct image_worker *w, enum worker_kind kind, int fd,
+			 struct image_facts *ret, struct diag *diag)
 {
-	struct worker_request request = {.kind = WORKER_FACTS, .file_count = 1};
+	struct worker_request request = {.kind = kind, .file_count = 1};
 	struct image_facts facts;
 	struct buf reply;
 
@@ -42,7 +51,8 @@ int image_worker_facts(struct image_worker *w, int fd, struct image_facts *ret, 
 		goto out;
 	if (reply.size == sizeof(facts))
 		memcpy(&facts, reply.data, sizeof(facts));
-	if (reply.size != sizeof(facts) || !facts_make_sense(&facts)) {
+	if (reply.size != sizeof(facts) || !facts_make_sense(&facts) ||
+	    (facts.id.kind == IMAGE_FILE_OFFSET && kind == WORKER_FACTS)) {
 		r = worker_refuse(w, diag);
 		goto out;
 	}
@@ -50,6 +60,17 @@ int image_worker_facts(struct image_worker *w, int fd, struct image_facts *ret, 
 out:
 	buf_free(&reply);
 	return r;
+}
+
+int image_worker_facts(struct image_worker *w, int fd, struct image_facts *ret, struct diag *diag)
+{
+	return request_facts(w, WORKER_FACTS, fd, ret, diag);
+}
+
+int image_worker_identify(struct image_worker *w, int fd, struct image_facts *ret,
+			  struct diag *diag)
+{
+	return request_facts(w, WORKER_IDENTITY, fd, ret, diag);
 }
 
 /* For the kinds of requests that read within max_bytes and answer with symbols. */

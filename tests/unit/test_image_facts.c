@@ -246,22 +246,74 @@ static void test_damage(void **state)
 	}
 }
 
-/* Over 1 GiB only the ends and the size are hashed; the files are sparse. */
+/* Bytes that this thread has read, as the kernel counts them; 0: it does not. */
+static uint64_t bytes_read(void)
+{
+	unsigned long long bytes = 0;
+	FILE *f = fopen("/proc/thread-self/io", "re");
+
+	if (f && fscanf(f, "rchar: %llu", &bytes) != 1)
+		bytes = 0;
+	if (f)
+		fclose(f);
+	return bytes;
+}
+
+/* Of a large file a bounded part is read, and yet another size, another begin or end, other code in
+ * a large segment of it is another image. The files are sparse. */
 static void test_huge_content(void **state)
+{
+	static const uint64_t changes[] = {100, UINT64_C(600) << 20, (UINT64_C(1) << 30) + 4095};
+	(void)state;
+	struct elf_file f = elf_file_64(1);
+	struct image_facts a, b;
+	uint64_t before;
+
+	elf_file_header(&f)->e_phnum = 1;
+	elf_file_segments(&f)[0].p_offset = UINT64_C(600) << 20;
+	elf_file_segments(&f)[0].p_filesz = UINT64_C(100) << 20;
+	int fd = file_with(&f, sizeof(f));
+	assert_int_equal(ftruncate(fd, (INT64_C(1) << 30) + 4096), 0);
+	before = bytes_read();
+	assert_int_equal(image_facts_read(fd, &a, NULL), 0);
+	assert_in_range(bytes_read() - before, 0, 17u << 20);
+	assert_int_equal(a.id.kind, IMAGE_CONTENT);
+	for (size_t i = 0; i < sizeof(changes) / sizeof(*changes); i++) {
+		assert_int_equal(pwrite(fd, "x", 1, (off_t)changes[i]), 1);
+		assert_int_equal(image_facts_read(fd, &b, NULL), 0);
+		assert_memory_not_equal(a.id.bytes, b.id.bytes, sizeof(a.id.bytes));
+		a = b;
+	}
+	assert_int_equal(ftruncate(fd, (INT64_C(1) << 40) + 4096), 0);
+	before = bytes_read();
+	assert_int_equal(image_facts_read(fd, &b, NULL), 0);
+	assert_in_range(bytes_read() - before, 0, 17u << 20);
+	assert_memory_not_equal(a.id.bytes, b.id.bytes, sizeof(a.id.bytes));
+	close(fd);
+}
+
+/* Also what is no ELF file, or a broken one, is somebody. */
+static void test_identify(void **state)
 {
 	(void)state;
 	struct elf_file f = elf_file_64(1);
 	struct image_facts a, b;
-
-	elf_file_header(&f)->e_phnum = 1;
 	int fd = file_with(&f, sizeof(f));
-	assert_int_equal(ftruncate(fd, (INT64_C(1) << 30) + 4096), 0);
-	assert_int_equal(image_facts_read(fd, &a, NULL), 0);
-	assert_int_equal(ftruncate(fd, (INT64_C(1) << 40) + 4096), 0);
-	assert_int_equal(image_facts_read(fd, &b, NULL), 0);
-	assert_int_equal(a.id.kind, IMAGE_CONTENT);
+
+	assert_int_equal(image_facts_identify(fd, &a, NULL), 0);
+	assert_int_equal(a.id.kind, IMAGE_BUILD_ID);
+	close(fd);
+	f.bytes[EI_CLASS] = 3;
+	fd = file_with(&f, sizeof(f));
+	assert_int_equal(image_facts_identify(fd, &a, NULL), 0);
+	assert_int_equal(a.id.kind, IMAGE_FILE_OFFSET);
+	assert_int_equal(a.id.size, 16);
+	assert_int_equal(a.segment_count, 0);
+	assert_int_equal(pwrite(fd, "x", 1, ELF_FILE_SIZE - 1), 1);
+	assert_int_equal(image_facts_identify(fd, &b, NULL), 0);
 	assert_memory_not_equal(a.id.bytes, b.id.bytes, sizeof(a.id.bytes));
 	close(fd);
+	assert_int_equal(image_facts_identify(-1, &b, NULL), -EBADF);
 }
 
 struct self {
@@ -309,7 +361,7 @@ int main(void)
 		cmocka_unit_test(test_32_bits),	     cmocka_unit_test(test_many_segments),
 		cmocka_unit_test(test_refusals),     cmocka_unit_test(test_not_regular),
 		cmocka_unit_test(test_damage),	     cmocka_unit_test(test_huge_content),
-		cmocka_unit_test(test_self),
+		cmocka_unit_test(test_identify),     cmocka_unit_test(test_self),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
