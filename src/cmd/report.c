@@ -232,6 +232,13 @@ static void describe_troubles(struct report_header *h, const struct query *q)
 		{"processes.refused", "processes were not known: too many at a time"},
 		{"mappings.refused", "mappings of code were not kept: too many"},
 		{"files.refused", "mappings were of files that were not looked at: too many"},
+		{"files.crowded",
+		 "times a file had to wait to be looked at, because its user had too many of them"},
+		{"named.late",
+		 "samples are charged to a file by its name alone, since it was not known in time "
+		 "what it is"},
+		{"records.cut",
+		 "mappings and names of processes that made too many a second were not followed"},
 		{"cgroups.refused",
 		 "processes are charged without their cgroup: its name is too long"},
 		{"symbols.refused",

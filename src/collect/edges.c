@@ -61,9 +61,9 @@ static int give_slot(void *arg, const struct mapping *m, pid_t pid, uint32_t *re
 	int fd;
 
 	*ret = edge_code_find(e->code, m->file->number);
-	if (*ret || m->file->state != FILE_ELF)
+	if (*ret || m->file->state != FILE_ELF || m->identity == MAPPING_REWRITTEN)
 		return 0;
-	fd = files_open(m->file, pid, m->start, m->end);
+	fd = files_open(m->file, &(struct file_mapping){pid, m->start, m->end, m->born_ns});
 	return fd < 0 ? fd : edge_code_add(e->code, m->file, fd, ret);
 }
 

@@ -89,6 +89,8 @@ uint32_t file_slots_learn(struct file_slots *s, const struct file_place *place)
 	/* What this side knows of the process may not be what the kernel saw: an older mapping,
 	 * also one of another file that lay alike, or a process that was gone before it was seen.
 	 */
+	if (m && m->identity == MAPPING_ASKED)
+		return 0;
 	if (!m || place->address - m->start + m->file_offset != place->offset ||
 	    (m->file && file_is_other(m->file, place->file.device, place->file.inode)))
 		r = -ESTALE;

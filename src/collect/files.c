@@ -2,21 +2,16 @@
 #include "collect/files.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <linux/magic.h>
-#include <stdio.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
-#include <sys/stat.h>
 #include <sys/sysmacros.h>
-#include <sys/vfs.h>
-#include <time.h>
 #include <unistd.h>
 
-#include "util/buf.h"
+#include "collect/looks.h"
+#include "collect/procfs.h"
 #include "util/clock.h"
-#include "util/foreign.h"
 #include "util/hash.h"
 
 #define FILES_MAX    65536
@@ -28,22 +23,30 @@
 #define LATE_NS	       10000000000
 #define LATE_DOUBLINGS 10
 #define HELD_MAX       256 /* descriptors of files that do not last */
-#define DELETED	       " (deleted)"
 
 struct files {
-	struct image_worker *worker;
+	struct looks *looks;
 	struct mapped_file *chains[TABLE_SIZE];
 	unsigned held;
 	uint64_t numbers; /* given */
+	struct map64 *asked; /* tags of files that are looked at */
 	struct files_counters counters;
 };
 
-struct files *files_new(struct image_worker *worker)
+struct files *files_new(const struct image_worker_limits *limits)
 {
 	struct files *f = calloc(1, sizeof(*f));
 
-	if (f)
-		f->worker = worker;
+	if (!f)
+		return NULL;
+	f->looks = looks_new(limits);
+	f->asked = map64_new(2 * LOOKS_MAX);
+	if (!f->looks || !f->asked) {
+		looks_free(f->looks);
+		map64_free(f->asked);
+		free(f);
+		return NULL;
+	}
 	return f;
 }
 
@@ -58,7 +61,7 @@ static void free_file(struct mapped_file *file)
 
 void files_free(struct files *f)
 {
-	if (!f)
+	if (!f || !looks_free(f->looks))
 		return;
 	for (size_t i = 0; i < TABLE_SIZE; i++) {
 		for (struct mapped_file *file = f->chains[i], *next; file; file = next) {
@@ -66,44 +69,47 @@ void files_free(struct files *f)
 			free_file(file);
 		}
 	}
+	map64_free(f->asked);
 	free(f);
 }
 
+/* The kernel's records and /proc name one file: these leave out what only one of them has, an
+ * inode's generation, and the mark of a file that was deleted in between. */
 static uint64_t key_of(const struct file_name *n)
 {
-	uint64_t numbers[4] = {hash_bytes(n->path, n->path_size),
+	uint64_t numbers[4] = {hash_bytes(n->path, file_name_size(n)),
 			       hash_bytes(n->build_id, n->build_id_size),
-			       (uint64_t)n->device_major << 32 | n->device_minor,
-			       n->inode ^ n->inode_generation << 40};
+			       (uint64_t)n->device_major << 32 | n->device_minor, n->inode};
 
 	return hash_bytes(numbers, sizeof(numbers));
 }
 
+static bool same_generation(const struct file_name *a, const struct file_name *b)
+{
+	return a->inode_generation == b->inode_generation || !a->inode_generation ||
+	       !b->inode_generation;
+}
+
 static bool same_name(const struct file_name *a, const struct file_name *b)
 {
-	return a->path_size == b->path_size && !memcmp(a->path, b->path, a->path_size) &&
+	size_t size = file_name_size(a);
+
+	return size == file_name_size(b) && !memcmp(a->path, b->path, size) &&
 	       a->build_id_size == b->build_id_size &&
 	       !memcmp(a->build_id, b->build_id, a->build_id_size) &&
 	       a->device_major == b->device_major && a->device_minor == b->device_minor &&
-	       a->inode == b->inode && a->inode_generation == b->inode_generation;
-}
-
-static bool name_starts(const struct file_name *n, const char *prefix)
-{
-	size_t size = strlen(prefix);
-
-	return n->path_size >= size && !memcmp(n->path, prefix, size);
+	       a->inode == b->inode && same_generation(a, b);
 }
 
 /* Names the kernel gives to memory that is no file; a memfd may hold a program, so it is tried. */
 static enum file_state first_state(const struct file_name *n)
 {
-	if (n->path_size == 6 && name_starts(n, "[vdso]"))
+	if (n->path_size == 6 && file_name_begins(n, "[vdso]"))
 		return FILE_VDSO;
-	if (n->build_id_size || name_starts(n, "/memfd:"))
+	if (n->build_id_size || file_name_begins(n, "/memfd:"))
 		return FILE_UNRESOLVED;
-	if (!name_starts(n, "/") || name_starts(n, "//") || name_starts(n, "/dev/zero") ||
-	    name_starts(n, "/SYSV") || name_starts(n, "/[aio]"))
+	if (!file_name_begins(n, "/") || file_name_begins(n, "//") || file_name_begins(n, "/dev/zero") ||
+	    file_name_begins(n, "/SYSV") || file_name_begins(n, "/[aio]"))
 		return FILE_ANON;
 	return FILE_UNRESOLVED;
 }
@@ -199,178 +205,45 @@ void files_collect(struct files *f, uint64_t before_ns)
 	}
 }
 
-/* The ways to a file, the surest first. */
-enum way { WAY_HELD, WAY_MAPPING, WAY_ROOT, WAY_PATH, WAYS };
-
-static bool is_marked_deleted(const struct mapped_file *file)
+static struct file_look look_of(const struct mapped_file *file, const struct file_mapping *mapping)
 {
-	size_t size = file->path_size, cut = strlen(DELETED);
-
-	return size > cut && !memcmp(file->path + size - cut, DELETED, cut);
+	return (struct file_look){.name = file->name,
+				  .mapping = *mapping,
+				  .held = file->held,
+				  .is_known = file->read,
+				  .version = file->version,
+				  .fd = -1};
 }
 
-static int name_way(const struct mapped_file *file, enum way way, pid_t pid, uint64_t start,
-		    uint64_t end, char *ret, size_t room)
+int files_open(const struct mapped_file *file, const struct file_mapping *mapping)
 {
-	if (way == WAY_HELD) {
-		/* Its own open file, so that nobody else moves its position. */
-		snprintf(ret, room, "/proc/self/fd/%d", file->held - 1);
-		return file->held ? 0 : -ENOENT;
+	const struct file_look look = look_of(file, mapping);
+
+	return file_look_open(&look);
+}
+
+void file_name_id(const struct mapped_file *file, struct image_id *ret)
+{
+	const struct file_version *v = &file->version;
+	uint64_t version[3] = {v->size, (uint64_t)v->changed_s, (uint64_t)v->changed_ns};
+	uint64_t parts[2] = {file->key, hash_bytes(version, sizeof(version))};
+
+	*ret = (struct image_id){.kind = IMAGE_FILE_OFFSET};
+	/* The build-id of the record, if it has one. */
+	if (file->name.build_id_size) {
+		ret->size = file->name.build_id_size;
+		memcpy(ret->bytes, file->name.build_id, ret->size);
+		return;
 	}
-	if (way == WAY_MAPPING) {
-		/* The very inode, whatever its name is now and whatever namespace it is in, as long
-		 * as the process has not become another. */
-		snprintf(ret, room, "/proc/%d/map_files/%llx-%llx", (int)pid,
-			 (unsigned long long)start, (unsigned long long)end);
-		return 0;
-	}
-	size_t size = file->path_size - (is_marked_deleted(file) ? strlen(DELETED) : 0);
-
-	if (size >= room)
-		return -ENAMETOOLONG;
-	memcpy(ret, file->path, size);
-	ret[size] = 0;
-	return 0;
+	ret->size = sizeof(parts);
+	memcpy(ret->bytes, parts, sizeof(parts));
 }
 
-static int open_way(const struct mapped_file *file, enum way way, pid_t pid, uint64_t start,
-		    uint64_t end, struct stat *st)
-{
-	char path[4096 + 64], root[32] = "/";
-	int fd = name_way(file, way, pid, start, end, path, sizeof(path));
-
-	if (way == WAY_ROOT)
-		snprintf(root, sizeof(root), "/proc/%d/root", (int)pid);
-	/* The kernel recorded a path without links. */
-	if (fd == 0)
-		fd = way < WAY_ROOT ? foreign_open(path, st) : foreign_open_below(root, path, st);
-	return fd;
-}
-
-/* Whether a time that stat gave lies after a mapping was made. */
-static bool is_after(const struct timespec *then, uint64_t born_ns)
-{
-	int64_t age_ns = (int64_t)(clock_monotonic_ns() - born_ns);
-
-	return (int64_t)clock_wall_ns() - (then->tv_sec * 1000000000 + then->tv_nsec) < age_ns;
-}
-
-/* Without a build-id a file is only what it was when it was mapped while nobody has written to it
- * since. */
-static bool written_since(const struct mapped_file *file, const struct stat *st, uint64_t born_ns)
-{
-	return file->name.build_id_size == 0 && born_ns && is_after(&st->st_mtim, born_ns);
-}
-
-/* Whether the process could read it too: lest it name a file that only we may. */
-static bool may_read(pid_t pid, const struct stat *st)
-{
-	struct stat process;
-	char path[32];
-
-	snprintf(path, sizeof(path), "/proc/%d", (int)pid);
-	return st->st_mode & S_IROTH || (stat(path, &process) == 0 && process.st_uid == st->st_uid);
-}
-
-/*
- * An overlay has numbers of its own for a file that it copied from a lower layer, while a mapping
- * has those of the layer (Linux 6.1; 6.18 shows the same in both). There the path has to do, in the
- * process's own root, as long as nothing was done to the file (a rename, too, sets its ctime) since
- * it was mapped.
- */
-static bool may_be_renumbered(const struct mapped_file *file, enum way way, int fd,
-			      const struct stat *st, uint64_t born_ns)
-{
-	struct statfs fs;
-
-	return way == WAY_ROOT && !is_marked_deleted(file) && fstatfs(fd, &fs) == 0 &&
-	       fs.f_type == OVERLAYFS_SUPER_MAGIC && !(born_ns && is_after(&st->st_ctim, born_ns));
-}
-
-static bool has_recorded_numbers(const struct mapped_file *file, const struct stat *st)
-{
-	return st->st_ino == file->name.inode && major(st->st_dev) == file->name.device_major &&
-	       minor(st->st_dev) == file->name.device_minor;
-}
-
-/*
- * Whether what was opened can be the file of the record. With a build-id the content is compared
- * later. The device may differ: overlays show one number in a record and another in stat. But a
- * name leads where its owner's mounts have it lead, and a file system in user space gives the file
- * that is mapped whatever inode and build-id it likes: so what a name led to must be the very file,
- * or one that the process could have read by itself.
- */
-static bool may_be_recorded(const struct mapped_file *file, enum way way, pid_t pid, int fd,
-			    const struct stat *st, uint64_t born_ns)
-{
-	if (way >= WAY_ROOT && !has_recorded_numbers(file, st) && !may_read(pid, st))
-		return false;
-	return file->name.build_id_size || st->st_ino == file->name.inode ||
-	       may_be_renumbered(file, way, fd, st, born_ns);
-}
-
-int files_open(const struct mapped_file *file, pid_t pid, uint64_t start, uint64_t end)
-{
-	for (enum way way = 0; way < WAYS; way++) {
-		struct stat st;
-		int fd = open_way(file, way, pid, start, end, &st);
-
-		if (fd >= 0 && st.st_dev == file->device && st.st_ino == file->inode)
-			return fd;
-		if (fd >= 0)
-			close(fd);
-	}
-	return -ESTALE;
-}
-
-static bool unchanged(const struct mapped_file *file, const struct stat *st)
-{
-	return file->size == (uint64_t)st->st_size && file->changed.s == st->st_ctim.tv_sec &&
-	       file->changed.ns == st->st_ctim.tv_nsec;
-}
-
-/* From here, its path. */
-static bool leads_to_it(const struct mapped_file *file)
-{
-	struct stat here;
-
-	return stat(file->path, &here) == 0 && here.st_ino == file->inode &&
-	       here.st_dev == file->device;
-}
-
-/* What is gone when a report asks: files in places that are emptied, and those that are only in
- * the process's own view of the file system. */
-static bool is_passing(const struct mapped_file *file, const struct stat *st)
-{
-	if (!leads_to_it(file))
-		return true;
-	return st->st_nlink == 0 || name_starts(&file->name, "/tmp/") ||
-	       name_starts(&file->name, "/var/tmp/") || name_starts(&file->name, "/memfd:");
-}
-
-/* A name stands in for the content that could not be read: the build-id of the record if it has
- * one, else what the record says of the file. */
+/* A name stands in for the content that could not be read. */
 static void make_opaque(struct mapped_file *file)
 {
 	file->state = FILE_OPAQUE;
-	file->id = (struct image_id){.kind = IMAGE_FILE_OFFSET};
-	if (file->name.build_id_size) {
-		file->id.size = file->name.build_id_size;
-		memcpy(file->id.bytes, file->name.build_id, file->id.size);
-		return;
-	}
-	uint64_t parts[2] = {file->key, hash_u64(file->size ^ (uint64_t)file->changed.ns ^
-						 (uint64_t)file->changed.s << 20)};
-
-	file->id.size = sizeof(parts);
-	memcpy(file->id.bytes, parts, sizeof(parts));
-}
-
-static bool facts_match(const struct mapped_file *file, const struct image_facts *facts)
-{
-	return file->name.build_id_size == 0 ||
-	       (facts->id.size == file->name.build_id_size &&
-		!memcmp(facts->id.bytes, file->name.build_id, facts->id.size));
+	file_name_id(file, &file->id);
 }
 
 /* It need not be hostile: the machine, or the file system, may be too busy now. */
@@ -382,42 +255,32 @@ static void postpone(struct mapped_file *file)
 	file->again_ns = clock_wall_ns() + (LATE_NS << doublings);
 }
 
-/* Reads what the file is. -ESTALE: its content is not that of the record. */
-static int take_facts(struct files *f, struct mapped_file *file, int fd, const struct stat *st)
+static void take_failure(struct files *f, struct mapped_file *file, int error)
 {
-	struct image_segment *copy;
-	struct image_facts facts;
-	struct diag diag;
-	int r = image_worker_facts(f->worker, fd, &facts, &diag);
+	f->counters.hostile += error == -ETIMEDOUT || error == -EBADMSG;
+	if (error == -ETIMEDOUT)
+		postpone(file);
+	make_opaque(file);
+}
 
-	if (r == 0 && !facts_match(file, &facts))
-		return -ESTALE;
-	file->size = (uint64_t)st->st_size;
-	file->device = st->st_dev;
-	file->inode = st->st_ino;
-	file->changed.s = st->st_ctim.tv_sec;
-	file->changed.ns = st->st_ctim.tv_nsec;
-	file->gone = is_passing(file, st);
-	if (r) {
-		f->counters.hostile += r == -ETIMEDOUT || r == -EBADMSG;
-		if (r == -ETIMEDOUT)
-			postpone(file);
-		if (r == -EBADMSG && name_starts(&file->name, "/memfd:"))
-			file->state = FILE_ANON;
-		else
-			make_opaque(file);
-		return 0;
+static void take_facts(struct mapped_file *file, const struct image_facts *facts)
+{
+	struct image_segment *copy = calloc(facts->segment_count + 1, sizeof(*copy));
+
+	if (!copy) {
+		make_opaque(file);
+		return;
 	}
-	copy = calloc(facts.segment_count ?: 1, sizeof(*copy));
-	if (!copy)
-		return -ENOMEM;
-	memcpy(copy, facts.segments, facts.segment_count * sizeof(*copy));
+	memcpy(copy, facts->segments, facts->segment_count * sizeof(*copy));
 	free(file->segments);
 	file->segments = copy;
-	file->segment_count = facts.segment_count;
-	file->id = facts.id;
+	file->segment_count = facts->segment_count;
+	file->id = facts->id;
+	file->read = true;
 	file->state = FILE_ELF;
-	return 0;
+	/* Made at run time, mostly; only a program in it makes it a file. */
+	if (facts->id.kind == IMAGE_FILE_OFFSET)
+		file->state = file_name_begins(&file->name, "/memfd:") ? FILE_ANON : FILE_OPAQUE;
 }
 
 /* The file was rewritten in place, or can be read now: what was said under the old identity stays
@@ -428,24 +291,24 @@ static struct mapped_file *replace(struct files *f, struct mapped_file *old)
 
 	file = new_file(f, &old->name, old->key);
 	if (!file)
-		return old;
+		return file_ref(old);
 	/* In front of the old one in its chain, which is therefore found no more. */
 	file->next = *at;
 	*at = file;
 	file->attempts = old->attempts;
 	file->late = old->late;
 	f->counters.files++;
-	file_unref(old);
 	return file_ref(file);
 }
 
 /* Keeps open what does not last. */
 static void hold(struct files *f, struct mapped_file *file, int fd)
 {
-	if (file->state == FILE_ELF && file->gone && !file->held && f->held < HELD_MAX) {
+	if (fd >= 0 && file->state == FILE_ELF && file->gone && !file->held &&
+	    f->held < HELD_MAX) {
 		file->held = fd + 1;
 		f->held++;
-	} else {
+	} else if (fd >= 0) {
 		close(fd);
 	}
 }
@@ -453,19 +316,22 @@ static void hold(struct files *f, struct mapped_file *file, int fd)
 /* When it was read, nobody had changed it for a while. */
 static bool is_settled(const struct mapped_file *file)
 {
-	int64_t changed_ns = file->changed.s * 1000000000 + file->changed.ns;
+	int64_t changed_ns = file->version.changed_s * 1000000000 + file->version.changed_ns;
 
-	return file->state == FILE_ELF && (int64_t)file->looked_ns - changed_ns > SETTLED_NS;
+	return file->read && (int64_t)file->look_wall_ns - changed_ns > SETTLED_NS;
 }
 
 /*
- * A settled file is looked at once a second, not for each of the mappings that thousands of short
- * processes make of the same libraries. The price: what is written over an old library in place is
- * known as what it was for up to a second.
+ * Whether what the last look saw is what was mapped. A settled file is looked at once a second, not
+ * for each of the mappings that thousands of short processes make of the same libraries. The price:
+ * what is written over an old library in place is known as what it was for up to a second.
  */
-static bool was_just_seen(const struct mapped_file *file)
+static bool is_fresh(const struct mapped_file *file, uint64_t born_ns)
 {
-	return is_settled(file) && clock_wall_ns() - file->looked_ns < LOOK_NS;
+	if (!file->answer_ns || file_is_pending(file))
+		return false;
+	return (born_ns && file->look_ns >= born_ns) ||
+	       ((!born_ns || is_settled(file)) && clock_monotonic_ns() - file->answer_ns < LOOK_NS);
 }
 
 static bool is_final(const struct mapped_file *file)
@@ -482,14 +348,16 @@ bool file_is_other(const struct mapped_file *file, uint32_t kernel_device, uint6
 	const struct file_name *n = &file->name;
 	bool named = n->build_id_size == 0; /* else records have no numbers */
 	uint32_t device = named ? n->device_major << 20 | n->device_minor
-				: major(file->device) << 20 | minor(file->device);
+				: major(file->version.device) << 20 |
+					  minor(file->version.device);
 
-	return device == kernel_device && (named ? n->inode : file->inode) != inode;
+	return device == kernel_device && (named ? n->inode : file->version.inode) != inode;
 }
 
 bool file_is_passing(const struct mapped_file *file)
 {
-	return file->gone || (file->state == FILE_ELF && !leads_to_it(file));
+	return file->gone ||
+	       (file->state == FILE_ELF && !file_version_is_at(&file->version, file->path));
 }
 
 bool file_is_pending(const struct mapped_file *file)
@@ -497,78 +365,140 @@ bool file_is_pending(const struct mapped_file *file)
 	return file->state == FILE_OPAQUE && file->late && !is_final(file);
 }
 
-/*
- * Whether the name leads to the very file that was read, as it was then: so a further mapping of it
- * needs no descriptor, only one call. Where the name leads elsewhere, the process is asked.
- */
-static bool is_as_read(const struct mapped_file *file)
+/* What another mapping of it has found out. */
+static void take_newest(struct files *f, struct mapped_file **file)
 {
-	struct stat st;
-
-	return file->state == FILE_ELF && file->inode == file->name.inode &&
-	       stat(file->path, &st) == 0 && st.st_dev == file->device &&
-	       st.st_ino == file->inode && unchanged(file, &st);
-}
-
-/* What another mapping of a file that was late may have found out. */
-static struct mapped_file *take_newest(struct files *f, struct mapped_file *file)
-{
-	struct mapped_file *newest = files_take(f, &file->name);
+	struct mapped_file *newest = files_take(f, &(*file)->name);
 
 	if (!newest)
-		return file;
-	file_unref(file);
-	return newest;
+		return;
+	file_unref(*file);
+	*file = newest;
 }
 
-struct mapped_file *files_resolve(struct files *f, struct mapped_file *file, pid_t pid,
-				  uint64_t start, uint64_t end, uint64_t born_ns)
+/* The answer keeps a reference until it is taken. */
+static void ask(struct files *f, struct mapped_file *file, const struct file_mapping *mapping)
 {
-	int r = -ESTALE;
+	struct file_look *look = file->asked ? NULL : malloc(sizeof(*look));
 
-	if (file_is_pending(file))
-		file = take_newest(f, file);
-	if (is_final(file) || was_just_seen(file) ||
-	    (file_is_pending(file) && clock_wall_ns() < file->again_ns))
-		return file;
-	if (is_as_read(file)) {
-		file->looked_ns = clock_wall_ns();
-		return file;
+	if (!look)
+		return;
+	*look = look_of(file, mapping);
+	/* Of a process that is gone nobody knows whose it was: those share a turn. */
+	if (procfs_read_user(mapping->pid, &look->user))
+		look->user = (uid_t)-1;
+	look->owner = file;
+	if (map64_put(f->asked, file_tag(file), 0) || looks_ask(f->looks, look)) {
+		map64_remove(f->asked, file_tag(file));
+		f->counters.crowded += !file->crowded;
+		file->crowded = true;
+		free(look);
+		return;
 	}
-	file->attempts++;
-	for (enum way way = 0; way < WAYS && r; way++) {
-		struct stat st;
-		int fd = open_way(file, way, pid, start, end, &st);
-
-		if (fd < 0)
-			continue;
-		if (!may_be_recorded(file, way, pid, fd, &st, born_ns)) {
-			close(fd);
-			continue;
-		}
-		if (file->state == FILE_OPAQUE ||
-		    (file->state == FILE_ELF && !unchanged(file, &st)))
-			file = replace(f, file);
-		r = 0;
-		if (file->state == FILE_UNRESOLVED && !written_since(file, &st, born_ns))
-			r = take_facts(f, file, fd, &st);
-		file->looked_ns = clock_wall_ns();
-		hold(f, file, fd);
-	}
-	if (file->state == FILE_UNRESOLVED) {
-		f->counters.unreadable++;
-		make_opaque(file);
-	}
-	return file;
+	file->asked = true;
+	file_ref(file);
 }
 
-struct mapped_file *files_meet(struct files *f, struct mapped_file *file, pid_t pid, uint64_t start,
-			       uint64_t end, uint64_t born_ns)
+int files_resolve(struct files *f, struct mapped_file **file, const struct file_mapping *mapping)
+{
+	if (is_final(*file))
+		return 0;
+	take_newest(f, file);
+	if (is_final(*file) ||
+	    (file_is_pending(*file) && clock_wall_ns() < (*file)->again_ns))
+		return 0;
+	if (!is_fresh(*file, mapping->born_ns)) {
+		ask(f, *file, mapping);
+		return -EAGAIN;
+	}
+	if ((*file)->name.build_id_size == 0 &&
+	    file_version_is_after(&(*file)->version, mapping->born_ns)) {
+		f->counters.unreadable++;
+		return -ESTALE;
+	}
+	return 0;
+}
+
+void files_meet(struct files *f, struct mapped_file **file, const struct file_mapping *mapping)
 {
 	/* One that is known and settled will be there when a sample falls into it, if any does. */
-	if (file->state == FILE_UNRESOLVED || (file->name.build_id_size == 0 && !is_settled(file)))
-		return files_resolve(f, file, pid, start, end, born_ns);
-	return file;
+	if ((*file)->state == FILE_UNRESOLVED ||
+	    ((*file)->name.build_id_size == 0 && !is_settled(*file)))
+		files_resolve(f, file, mapping);
+}
+
+/* What was said under the old identity stays so, where there is another. */
+static void apply(struct files *f, struct mapped_file *file, struct file_look *look)
+{
+	bool found = look->looked == FILE_LOOKED_READ || look->looked == FILE_LOOKED_FAILED;
+	struct mapped_file *now = found && file->state != FILE_UNRESOLVED ? replace(f, file)
+									  : file_ref(file);
+
+	now->attempts++;
+	now->look_ns = look->begun_ns;
+	now->answer_ns = clock_monotonic_ns();
+	now->look_wall_ns = clock_wall_ns() - (now->answer_ns - look->begun_ns);
+	if (found) {
+		now->version = look->version;
+		now->gone = look->gone;
+	}
+	if (look->looked == FILE_LOOKED_READ)
+		take_facts(now, &look->facts);
+	else if (look->looked == FILE_LOOKED_FAILED)
+		take_failure(f, now, look->error);
+	else if (now->state == FILE_UNRESOLVED) {
+		f->counters.unreadable++;
+		make_opaque(now);
+	}
+	hold(f, now, look->fd);
+	file_unref(now);
+}
+
+unsigned files_take_answers(struct files *f)
+{
+	struct file_look *look;
+	unsigned count = 0;
+
+	for (; (look = looks_take(f->looks)); count++) {
+		struct mapped_file *file = look->owner;
+
+		file->asked = file->crowded = false;
+		map64_remove(f->asked, file_tag(file));
+		apply(f, file, look);
+		file_unref(file);
+		free(look);
+	}
+	return count;
+}
+
+bool files_wait(struct files *f, uint64_t until_ns)
+{
+	struct pollfd answers = {.fd = looks_fd(f->looks), .events = POLLIN};
+	uint64_t now = clock_monotonic_ns();
+	struct looks_counters looks;
+
+	looks_count(f->looks, &looks);
+	if (!looks.queued || now >= until_ns)
+		return false;
+	poll(&answers, 1, (int)((until_ns - now) / 1000000 + 1));
+	return true;
+}
+
+int files_fd(const struct files *f)
+{
+	return looks_fd(f->looks);
+}
+
+uint32_t file_tag(const struct mapped_file *file)
+{
+	return file->number & INT32_MAX;
+}
+
+bool files_is_asked(const struct files *f, uint32_t tag)
+{
+	uint64_t value;
+
+	return map64_get(f->asked, tag, &value) == 0;
 }
 
 bool file_image_offset(const struct mapped_file *file, uint64_t file_offset, uint64_t *ret)
@@ -588,7 +518,11 @@ bool file_image_offset(const struct mapped_file *file, uint64_t file_offset, uin
 	return false;
 }
 
-void files_read_counters(const struct files *f, struct files_counters *ret)
+void files_read_counters(struct files *f, struct files_counters *ret)
 {
+	struct looks_counters looks;
+
+	looks_count(f->looks, &looks);
 	*ret = f->counters;
+	ret->queued = looks.queued;
 }

@@ -6,30 +6,23 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
+#include "collect/file_look.h"
 #include "image/facts.h"
 #include "image/worker.h"
 #include "util/identity.h"
 
 /*
  * The files that processes have mapped for execution, each known once however many processes map
- * it, and which image each is. A file is looked at only when a sample falls into it.
+ * it, and which image each is. To find that out takes time, which nobody here waits for: a file is
+ * asked about (collect/looks.h), and known when files_take_answers has taken the answer.
  */
 struct files;
-
-/* How a mapping names its file: from a kernel record or from /proc/PID/maps. */
-struct file_name {
-	const char *path; /* not terminated, any bytes */
-	size_t path_size;
-	uint8_t build_id_size, build_id[IMAGE_ID_MAX];
-	uint32_t device_major, device_minor;
-	uint64_t inode, inode_generation;
-};
 
 enum file_state {
 	FILE_UNRESOLVED,
 	FILE_ELF,    /* id and segments are known */
-	FILE_OPAQUE, /* not ELF or not readable: id is made from the name, offsets are file offsets
-		      */
+	FILE_OPAQUE, /* not ELF: id is a hash of the content; or not readable: of the name. Offsets
+			are file offsets */
 	FILE_ANON,   /* no file: code made at run time; the image belongs to the process */
 	FILE_VDSO,
 };
@@ -43,23 +36,24 @@ struct mapped_file {
 	struct image_segment *segments;
 	uint64_t number; /* never given twice, unlike its address */
 	bool gone;	 /* found deleted, or where it may not stay: its symbols are wanted soon */
+	struct file_version version; /* of what was read */
 	/* Private to files.c. */
 	uint32_t refs, attempts;
 	uint32_t late;	   /* times that looking at it took too long */
 	uint64_t again_ns; /* wall clock: not before, if late */
 	int held;	   /* 1 + a descriptor that is kept open, 0: none */
-	uint64_t key, used_ns, size;
-	uint64_t looked_ns;	/* wall clock, when its state was last compared */
-	uint64_t device, inode; /* as stat says, of the file that was read */
-	struct timespec_pair {
-		int64_t s, ns;
-	} changed;
+	bool read;	   /* its content was: the version is valid */
+	bool asked;	   /* a look is queued or under way */
+	bool crowded;	   /* none could be queued */
+	uint64_t key, used_ns;
+	/* When the last look began, by both clocks, and when its answer came; 0: there was none. */
+	uint64_t look_ns, look_wall_ns, answer_ns;
 	struct file_name name; /* its path is the member above */
 	struct mapped_file *next;
 };
 
-/* worker is borrowed. */
-struct files *files_new(struct image_worker *worker);
+/* limits: of the workers that read what files are; may be NULL. NULL when out of memory. */
+struct files *files_new(const struct image_worker_limits *limits);
 void files_free(struct files *f);
 
 /* The file of that name, with one reference for the caller; NULL when out of memory or past the
@@ -69,14 +63,24 @@ struct mapped_file *file_ref(struct mapped_file *file);
 void file_unref(struct mapped_file *file);
 
 /*
- * Finds out which image the file is, through one mapping of it in process pid, which may be dead
- * already. born_ns: when it was mapped (CLOCK_MONOTONIC; 0: before collection); a file without a
- * build-id that was written to after that is not read, since its content is not what ran. Returns
- * the file to use from now on with the caller's reference moved to it: usually the same, another
- * one when its content was replaced in place.
+ * Which image the file of a mapping is. *file is replaced, its reference moved, where the file is
+ * known otherwise by now: usually the same, another one when its content was replaced in place.
+ * 0; -EAGAIN: it was asked about, or will be when it is this user's turn (file_name_id until then);
+ * -ESTALE: it was written to since it was mapped, so that nothing but its name says what ran.
  */
-struct mapped_file *files_resolve(struct files *f, struct mapped_file *file, pid_t pid,
-				  uint64_t start, uint64_t end, uint64_t born_ns);
+int files_resolve(struct files *f, struct mapped_file **file, const struct file_mapping *mapping);
+/* Takes the answers that have come. Returns how many. */
+unsigned files_take_answers(struct files *f);
+/* Waits until there are any, at most until then (CLOCK_MONOTONIC). False: none is to come, or the
+ * time is over. */
+bool files_wait(struct files *f, uint64_t until_ns);
+int files_fd(const struct files *f); /* readable when there are answers */
+/* Of 31 bits, for who waits for the answer about a file; whether that is still to come. */
+uint32_t file_tag(const struct mapped_file *file);
+bool files_is_asked(const struct files *f, uint32_t tag);
+/* What stands for a file that nobody has read: from its name, its numbers and, where they were
+ * seen, its size and time of change. */
+void file_name_id(const struct mapped_file *file, struct image_id *ret);
 /*
  * Whether it is another file than the one that a program in the kernel saw mapped, with the
  * kernel's numbers of its device and inode. False too where that cannot be told, as between file
@@ -84,31 +88,31 @@ struct mapped_file *files_resolve(struct files *f, struct mapped_file *file, pid
  */
 bool file_is_other(const struct mapped_file *file, uint32_t kernel_device, uint64_t inode);
 /* Whether a report may not find it any more: it is deleted, replaced, in a place that is emptied,
- * or only the process's own view of the file system has it. Of one that was resolved. */
+ * or only the process's own view of the file system has it. Of one that was read. */
 bool file_is_passing(const struct mapped_file *file);
 /* Whether it may be known what it is when files_resolve is called once more. */
 bool file_is_pending(const struct mapped_file *file);
-/* The same for a mapping that was just made, if its file was never seen before, or is not named by
- * its content and was changed lately: it may be gone, or another, when the first sample is
- * resolved. Keeps it open if it is of a kind that does not last. */
-struct mapped_file *files_meet(struct files *f, struct mapped_file *file, pid_t pid, uint64_t start,
-			       uint64_t end, uint64_t born_ns);
+/* Asks about a file that was just mapped, if it was never seen before, or is not named by its
+ * content and was changed lately: it may be gone, or another, when the first sample is resolved. Of
+ * a kind that does not last it is kept open. */
+void files_meet(struct files *f, struct mapped_file **file, const struct file_mapping *mapping);
 /* The offset in the image of a file offset. False when no segment has it. */
 bool file_image_offset(const struct mapped_file *file, uint64_t file_offset, uint64_t *ret);
 
 /* The image that the kernel maps into every 64-bit process. */
 void files_identify_vdso(struct image_id *ret);
 
-/* Opens the file that files_resolve read, if it can still be had: a descriptor or a negative errno.
- */
-int files_open(const struct mapped_file *file, pid_t pid, uint64_t start, uint64_t end);
+/* Opens the file that was read, if it can still be had: a descriptor or a negative errno. */
+int files_open(const struct mapped_file *file, const struct file_mapping *mapping);
 
 /* Forgets files without references that were not used since the time given (CLOCK_MONOTONIC). */
 void files_collect(struct files *f, uint64_t before_ns);
 
 struct files_counters {
 	uint64_t files, refused, unreadable, hostile;
+	/* Files that are queued to be looked at, and those that found their user's queue full. */
+	uint64_t queued, crowded;
 };
-void files_read_counters(const struct files *f, struct files_counters *ret);
+void files_read_counters(struct files *f, struct files_counters *ret);
 
 #endif

@@ -6,6 +6,8 @@
 #include <string.h>
 
 #include "bpf/wire.h"
+#include "util/array.h"
+#include "util/clock.h"
 #include "util/hash.h"
 #include "util/io.h"
 
@@ -16,6 +18,13 @@
 #define KERNEL_WAIT_MOST_NS  64000000000ull
 #define KERNEL_BIT	     (1ull << 63)
 #define IMAGE_MEMOS	     64
+/* Of a place's identity, for the same file known otherwise. */
+#define PLACE_BY_NAME	(1ull << 62)
+#define PLACE_BY_OFFSET (1ull << 61)
+/* Samples that wait until their file is known: so many, and so long. */
+#define WAITING_MAX 65536
+#define WAITING_NS  5000000000ull
+#define WAITING_FIRST 256
 
 /* The number of a file or kernel region in the batch: for the many frames of stacks. */
 struct image_memo {
@@ -34,6 +43,12 @@ struct resolver {
 	uint64_t cgroups_refused;
 	struct process *nobody; /* whom samples of processes that are not known are charged to */
 	uint8_t boot_id[16];
+	struct waiting {
+		struct sampler_entry entry;
+		uint64_t since_ns;
+		uint32_t tag; /* of its file */
+	} *waiting;
+	size_t waiting_count, waiting_room;
 };
 
 /* What a sample was found to be: the image, and the offset in it. */
@@ -91,6 +106,7 @@ void resolver_free(struct resolver *r)
 	if (r->nobody)
 		free(r->nobody->subject);
 	free(r->nobody);
+	free(r->waiting);
 	free(r);
 }
 
@@ -206,6 +222,19 @@ static void place_jit(const struct resolver *r, struct process *life, uint64_t p
 	resolver_jit_image(r, life, &ret->id);
 }
 
+static void identify(struct resolver *r, const struct process *life, struct mapping *m)
+{
+	const struct file_mapping through = {life->pid, m->start, m->end, m->born_ns};
+	int err = files_resolve(r->config.files, &m->file, &through);
+
+	if (err == -ESTALE)
+		m->identity = MAPPING_REWRITTEN;
+	else if (err == -EAGAIN)
+		m->identity = MAPPING_ASKED;
+	else
+		m->identity = file_is_pending(m->file) ? MAPPING_NEW : MAPPING_KNOWN;
+}
+
 static struct mapping *find_mapping(struct resolver *r, struct process *life, uint64_t pc,
 				    uint64_t time_ns)
 {
@@ -216,39 +245,62 @@ static struct mapping *find_mapping(struct resolver *r, struct process *life, ui
 		if (processes_scan_one(r->config.processes, life->pid, time_ns) == 0)
 			m = life->space ? space_find(life->space, pc, time_ns) : NULL;
 	}
-	if (m && !m->resolved) {
-		m->file = files_resolve(r->config.files, m->file, life->pid, m->start, m->end,
-					m->born_ns);
-		m->resolved = !file_is_pending(m->file);
-	}
+	if (m && (m->identity == MAPPING_NEW || m->identity == MAPPING_ASKED))
+		identify(r, life, m);
 	return m;
+}
+
+/*
+ * A file by another identity than that of its content in memory: by its name, where that is all that
+ * is known of it, or with offsets in the file, where no segment of it has the code that runs (a
+ * program may map what it likes, or have more segments than are kept).
+ */
+static void place_by_offset(const struct mapping *m, struct place *ret)
+{
+	ret->what |= m->identity == MAPPING_KNOWN ? PLACE_BY_OFFSET : PLACE_BY_NAME;
+	if (m->identity == MAPPING_KNOWN)
+		ret->id.kind = IMAGE_FILE_OFFSET;
+	else
+		file_name_id(m->file, &ret->id);
+}
+
+static void place_file(const struct mapping *m, uint64_t pc, struct place *ret)
+{
+	uint64_t file_offset = pc - m->start + m->file_offset;
+
+	*ret = (struct place){
+		.what = m->file->number << 1,
+		.id = m->file->id,
+		.path = m->file->path,
+		.path_size = m->file->path_size,
+		.offset = file_offset,
+		.mapping = m,
+	};
+	if (m->file->state == FILE_VDSO)
+		ret->offset = pc - m->start;
+	else if (m->identity == MAPPING_ASKED || m->identity == MAPPING_REWRITTEN ||
+		 !file_image_offset(m->file, file_offset, &ret->offset))
+		place_by_offset(m, ret);
 }
 
 static bool place_user(struct resolver *r, struct process *life, const struct sampler_entry *e,
 		       struct place *ret)
 {
 	struct mapping *m = find_mapping(r, life, e->pc, e->first_ns);
-	uint64_t file_offset;
 
 	if (!m)
 		return false;
-	if (m->file->state == FILE_ANON) {
+	if (m->file->state == FILE_ANON)
 		place_jit(r, life, e->pc, ret);
-		return true;
-	}
-	file_offset = e->pc - m->start + m->file_offset;
-	*ret = (struct place){
-		.what = m->file->number << 1,
-		.id = m->file->id,
-		.path = m->file->path,
-		.path_size = m->file->path_size,
-		.mapping = m,
-	};
-	if (m->file->state == FILE_VDSO)
-		ret->offset = e->pc - m->start;
-	else if (!file_image_offset(m->file, file_offset, &ret->offset))
-		return false;
+	else
+		place_file(m, e->pc, ret);
 	return true;
+}
+
+/* Whether it is to be placed later, when it is known which image its file is. */
+static bool must_wait(const struct place *place)
+{
+	return place->mapping && place->mapping->identity == MAPPING_ASKED;
 }
 
 /* The life that a sample belongs to; "nobody" when its process is not known. */
@@ -355,32 +407,54 @@ static int store(struct resolver *r, struct process *life, const struct place *p
 	return err ?: db_batch_add(r->config.batch, profile, place->offset, e->count);
 }
 
-void resolver_take(void *resolver, const struct sampler_entry *e)
+/* False: it cannot wait. */
+static bool wait_for_file(struct resolver *r, const struct sampler_entry *e, uint32_t tag)
 {
-	struct resolver *r = resolver;
-	struct resolver_event_counters *c;
-	struct process *life;
+	if (r->waiting_count == WAITING_MAX ||
+	    array_grow(&r->waiting, r->waiting_count, &r->waiting_room, sizeof(*r->waiting),
+		       WAITING_FIRST) < 0)
+		return false;
+	r->waiting[r->waiting_count++] = (struct waiting){*e, clock_monotonic_ns(), tag};
+	return true;
+}
+
+static void count_unknown(struct resolver_event_counters *c, bool is_kernel, bool is_nobody,
+			  uint32_t count)
+{
+	if (is_kernel)
+		c->unknown_kernel += count;
+	else if (is_nobody)
+		c->unknown_process += count;
+	else
+		c->unknown_mapping += count;
+}
+
+/* False: it is to be taken again when the file of the tag is known. ret_tag NULL: it cannot wait. */
+static bool take(struct resolver *r, const struct sampler_entry *e, uint32_t *ret_tag)
+{
+	struct resolver_event_counters *c = &r->counters[e->event];
+	struct process *life = find_life(r, (pid_t)e->tgid, e->first_ns);
+	bool is_kernel = e->pc & KERNEL_BIT, found;
 	struct place place;
 	int err;
 
-	if (e->event >= r->config.event_count)
-		return; /* of a measurement before the start */
-	c = &r->counters[e->event];
-	c->samples += e->count;
-	life = find_life(r, (pid_t)e->tgid, e->first_ns);
-	if (e->pc & KERNEL_BIT) {
-		c->kernel += e->count;
-		if (!place_kernel(r, e->pc, e->first_ns, &place)) {
-			place_unknown(r, e->pc, &place);
-			c->unknown_kernel += e->count;
+	if (is_kernel)
+		found = place_kernel(r, e->pc, e->first_ns, &place);
+	else
+		found = life != r->nobody && place_user(r, life, e, &place);
+	if (found && must_wait(&place)) {
+		if (ret_tag) {
+			*ret_tag = file_tag(place.mapping->file);
+			return false;
 		}
-	} else if (life == r->nobody) {
-		place_unknown(r, e->pc, &place);
-		c->unknown_process += e->count;
-	} else if (!place_user(r, life, e, &place)) {
-		place_unknown(r, e->pc, &place);
-		c->unknown_mapping += e->count;
+		c->by_name += e->count;
 	}
+	if (!found) {
+		place_unknown(r, e->pc, &place);
+		count_unknown(c, is_kernel, life == r->nobody, e->count);
+	}
+	c->samples += e->count;
+	c->kernel += is_kernel ? e->count : 0;
 	err = store(r, life, &place, e);
 	if (err == -ENOSPC && r->config.make_room(r->config.arg) == 0)
 		err = store(r, life, &place, e);
@@ -388,6 +462,49 @@ void resolver_take(void *resolver, const struct sampler_entry *e)
 		c->lost_memory += e->count;
 	else if (err)
 		c->lost_storage += e->count;
+	return true;
+}
+
+void resolver_take(void *resolver, const struct sampler_entry *e)
+{
+	struct resolver *r = resolver;
+	uint32_t tag;
+
+	if (e->event >= r->config.event_count)
+		return; /* of a measurement before the start */
+	if (!take(r, e, &tag) && !wait_for_file(r, e, tag))
+		take(r, e, NULL);
+}
+
+void resolver_retry(struct resolver *r, bool must_end)
+{
+	uint64_t now = clock_monotonic_ns();
+	size_t kept = 0;
+
+	for (size_t i = 0; i < r->waiting_count; i++) {
+		struct waiting one = r->waiting[i];
+		bool ends = must_end || now - one.since_ns > WAITING_NS;
+
+		if ((!ends && files_is_asked(r->config.files, one.tag)) ||
+		    !take(r, &one.entry, ends ? NULL : &one.tag))
+			r->waiting[kept++] = one;
+	}
+	r->waiting_count = kept;
+}
+
+size_t resolver_waiting(const struct resolver *r)
+{
+	return r->waiting_count;
+}
+
+uint64_t resolver_oldest_ns(const struct resolver *r)
+{
+	uint64_t oldest = UINT64_MAX;
+
+	for (size_t i = 0; i < r->waiting_count; i++)
+		if (r->waiting[i].entry.first_ns < oldest)
+			oldest = r->waiting[i].entry.first_ns;
+	return oldest;
 }
 
 int resolver_subject(struct resolver *r, pid_t tgid, uint64_t time_ns, uint32_t *ret)

@@ -48,12 +48,19 @@ void resolver_free(struct resolver *r);
 int resolver_begin_batch(struct resolver *r);
 /* To be called before each drain: renews the number of second looks at /proc that it may take. */
 void resolver_begin_drain(struct resolver *r);
-/* One drained entry. Its signature is sampler_drain's. */
+/* One drained entry, which waits if it is not known yet which image its file is. Its signature is
+ * sampler_drain's. */
 void resolver_take(void *resolver, const struct sampler_entry *e);
+/* After files_take_answers, or after a while: takes those that wait once more. One that has waited
+ * for long, and with must_end each, is charged to its file by the file's name (counted). */
+void resolver_retry(struct resolver *r, bool must_end);
+size_t resolver_waiting(const struct resolver *r);
+/* What was then must not be forgotten; UINT64_MAX: nobody waits. */
+uint64_t resolver_oldest_ns(const struct resolver *r);
 
 /*
- * The mapping that a process had at a user address at that time (CLOCK_MONOTONIC), its file
- * resolved; NULL when nothing is known of it. ret_life: whose it is.
+ * The mapping that a process had at a user address at that time (CLOCK_MONOTONIC), its file known
+ * or asked about; NULL when nothing is known of it. ret_life: whose it is.
  */
 struct mapping *resolver_find_mapping(struct resolver *r, pid_t tgid, uint64_t pc, uint64_t time_ns,
 				      struct process **ret_life);
@@ -70,6 +77,7 @@ int resolver_image(struct resolver *r, pid_t tgid, uint64_t pc, uint64_t time_ns
 struct resolver_event_counters {
 	uint64_t samples, kernel; /* kernel: of these, at an address of the kernel */
 	uint64_t unknown_process, unknown_mapping, unknown_kernel;
+	uint64_t by_name; /* it was not known in time which image their file is */
 	uint64_t lost_memory,
 		lost_storage; /* neither could take it: the only samples dropped here */
 };

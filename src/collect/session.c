@@ -22,6 +22,7 @@
 #define FILE_IDLE_NS	 600000000000ull
 #define COMPACT_SEGMENTS 16
 #define POLL_MAX	 1024
+#define FILES_WAIT_NS	 2000000000ull
 
 /* A child has the cgroup that its parent had at the fork, so the order counts. */
 static void take_moves(struct session *s, uint64_t until_ns)
@@ -82,6 +83,8 @@ static int drain(struct session *s, unsigned first, unsigned count, struct diag 
 	/* Also when no CPU has its turn: a new file is best looked at while it is there. */
 	session_follow_processes(s);
 	resolver_begin_drain(s->resolver);
+	files_take_answers(s->files);
+	resolver_retry(s->resolver, false);
 	sampler_drain(s->sampler, first, count, resolver_take, s->resolver);
 	if (s->edges)
 		edges_drain(s->edges, clock_monotonic_ns());
@@ -141,7 +144,9 @@ static void collect_garbage(struct session *s, uint64_t now)
 {
 	uint64_t samples = sampler_oldest_ns(s->sampler);
 	uint64_t stacks = s->stacks ? stacks_oldest_ns(s->stacks) : UINT64_MAX;
+	uint64_t waiting = resolver_oldest_ns(s->resolver);
 
+	samples = samples < waiting ? samples : waiting;
 	processes_collect(s->processes, samples < stacks ? samples : stacks, keep_jit, s);
 	files_collect(s->files, now > FILE_IDLE_NS ? now - FILE_IDLE_NS : 0);
 	watch_cpus(s, now);
@@ -191,6 +196,7 @@ static void take_waiting_stacks(struct session *s)
 static void take_tables(struct session *s)
 {
 	resolver_begin_drain(s->resolver);
+	files_take_answers(s->files);
 	stacks_take_tables(s->stacks);
 }
 
@@ -216,14 +222,18 @@ int session_wait(struct session *s, struct pollfd *fds, size_t count, int timeou
 	uint64_t end = timeout_ms < 0 ? UINT64_MAX
 				      : clock_monotonic_ns() + (uint64_t)timeout_ms * 1000000u;
 	struct pollfd all[POLL_MAX];
-	size_t room = POLL_MAX - count - 2;
-	size_t own = sideband_poll_fds(s->sideband, all, room), stacks, tables;
+	size_t room = POLL_MAX - count - 3;
+	size_t own = sideband_poll_fds(s->sideband, all, room), stacks, tables, files;
 
 	own = own < room ? own : room;
 	stacks = own++;
 	tables = own++;
+	files = own++;
 	all[tables] = (struct pollfd){.fd = s->stacks ? stacks_tables_fd(s->stacks) : -1,
 				      .events = POLLIN};
+	/* Samples wait until the next tick for what their files are. */
+	all[files] =
+		(struct pollfd){.fd = s->stacks ? files_fd(s->files) : -1, .events = POLLIN};
 	memcpy(all + own, fds, count * sizeof(*fds));
 	for (;;) {
 		uint64_t now = clock_monotonic_ns();
@@ -241,7 +251,7 @@ int session_wait(struct session *s, struct pollfd *fds, size_t count, int timeou
 		}
 		if (ready > theirs)
 			session_follow_processes(s);
-		if (all[tables].revents)
+		if (all[tables].revents || all[files].revents)
 			take_tables(s);
 		if (all[stacks].revents)
 			take_waiting_stacks(s);
@@ -322,10 +332,24 @@ int session_make_room(void *arg)
 	return r;
 }
 
+/* For samples whose files are being looked at; but not for ever. */
+static void wait_for_files(struct session *s)
+{
+	uint64_t until_ns = clock_monotonic_ns() + FILES_WAIT_NS;
+
+	do {
+		resolver_begin_drain(s->resolver);
+		files_take_answers(s->files);
+		resolver_retry(s->resolver, false);
+	} while (resolver_waiting(s->resolver) && files_wait(s->files, until_ns));
+	resolver_retry(s->resolver, true);
+}
+
 int session_flush(struct session *s, struct diag *diag)
 {
 	int drained = s->running ? drain_all(s, diag) : 0, r;
 
+	wait_for_files(s);
 	processes_each(s->processes, keep_jit, s);
 	/* Also when no more can be had now: of what there is nothing is to be lost. */
 	r = write_batch(s, drained ? NULL : diag);
@@ -489,6 +513,8 @@ void session_read_status(const struct session *s, struct session_status *ret)
 		.files_refused = f.refused,
 		.mappings_refused = p.mappings_refused,
 		.files_unreadable = f.unreadable,
+		.files_queued = f.queued,
+		.files_crowded = f.crowded,
 		.symbols_kept = k.kept,
 		.symbols_failed = k.failed,
 		.symbols_unwritten = k.unwritten,
@@ -511,6 +537,7 @@ void session_read_status(const struct session *s, struct session_status *ret)
 
 		ret->unknown += e->unknown_process + e->unknown_mapping + e->unknown_kernel;
 		ret->lost += e->lost_memory + e->lost_storage;
+		ret->by_name += e->by_name;
 	}
 }
 

@@ -93,6 +93,9 @@ struct session_status {
 	uint64_t hits, evictions; /* of the in-kernel tables */
 	uint64_t processes, files, processes_refused, files_refused, mappings_refused;
 	uint64_t files_unreadable, records_lost;
+	/* Files that wait to be looked at now; those whose user had too many of them; and samples
+	 * that are charged to a file's name, because it was not known in time what it is. */
+	uint64_t files_queued, files_crowded, by_name;
 	uint64_t symbols_kept, symbols_failed, symbols_refused; /* of images, for reports to come */
 	uint64_t symbols_unwritten;	   /* of failed: the disk was full, ... */
 	struct image_kernel_counts kernel; /* all 0 where its addresses are hidden */

@@ -66,6 +66,7 @@ static int open_stacks(struct session *s, struct diag *diag)
 {
 	struct stacks_config config = {
 		.sampler = s->sampler,
+		.files = s->files,
 		.worker = s->worker,
 		.batch = s->batch,
 		.keeper = s->keeper,
@@ -150,7 +151,7 @@ static int open_rooms(struct session *s, struct diag *diag)
 		.memory_bytes = 256u << 20, .time_ns = WORKER_NS, .wait_ns = WORKER_WAIT_NS};
 
 	s->worker = image_worker_new(&patience);
-	s->files = s->worker ? files_new(s->worker) : NULL;
+	s->files = s->worker ? files_new(&patience) : NULL;
 	s->processes = s->files ? processes_new(s->files) : NULL;
 	s->batch = db_batch_new(BATCH_ROWS);
 	s->keeper = keeper_new(s->config.db_path, db_writer_machine(s->writer));

@@ -18,7 +18,9 @@ struct mapping {
 	uint64_t start, end, file_offset;
 	uint64_t born_ns, died_ns; /* died: UINT64_MAX while it is there */
 	struct mapped_file *file;
-	bool resolved; /* files_resolve was called for it */
+	/* What is known of its file: nothing yet; it was asked about; which image it is; or that it
+	 * was written to since, so that only its name is known. */
+	enum { MAPPING_NEW, MAPPING_ASKED, MAPPING_KNOWN, MAPPING_REWRITTEN } identity;
 };
 
 struct space *space_new(void); /* NULL when out of memory */

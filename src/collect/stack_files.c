@@ -233,15 +233,17 @@ int stack_files_give(struct stack_files *f, const struct mapping *m, pid_t pid, 
 	};
 	int r;
 
+	if (m->identity == MAPPING_ASKED)
+		return -EAGAIN;
 	*ret = file->state == FILE_VDSO ? f->vdso : 0;
-	if (file->state != FILE_ELF)
+	if (file->state != FILE_ELF || m->identity == MAPPING_REWRITTEN)
 		return 0;
 	for (uint32_t slot = 1; slot <= f->count; slot++)
 		if (f->slots[slot].number == file->number) {
 			*ret = slot;
 			return 0;
 		}
-	like.fd = files_open(file, pid, m->start, m->end);
+	like.fd = files_open(file, &(struct file_mapping){pid, m->start, m->end, m->born_ns});
 	r = add_slot(f, &like, ret);
 	if (!r)
 		want_table(f, *ret);

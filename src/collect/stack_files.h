@@ -49,7 +49,8 @@ void stack_files_free(struct stack_files *f);
 
 /*
  * The slot of the file of a mapping of a process, which it gets now, if it has none, and its table
- * soon. 0 in *ret: nothing to make a table of. 0; -ENOSPC: all are given; -ENOMEM.
+ * soon. 0 in *ret: nothing to make a table of. 0; -EAGAIN: it is not known yet which file it is;
+ * -ENOSPC: all are given; -ENOMEM.
  */
 int stack_files_give(struct stack_files *f, const struct mapping *m, pid_t pid, uint32_t *ret);
 /* Has the table of a slot made again if it was evicted. */

@@ -22,6 +22,7 @@ struct rest {
 	const struct wire_snapshot *snapshot;
 	struct spot spot; /* of the last address that was looked for */
 	uint32_t waits;	  /* slot of the file whose table is being made */
+	uint32_t looks;	  /* the tag of a file that is being looked at, or 0 */
 	bool past;	  /* the end of the copy was met */
 	bool is_other;	  /* where the kernel stopped there is another file by now */
 	bool is_new;	  /* the frame that comes has no place in *stack yet */
@@ -51,6 +52,7 @@ static bool find_spot(struct rest *r, uint64_t address)
 	struct process *life;
 	struct mapping *m = (struct mapping *)r->spot.mapping;
 	bool is_stop;
+	int err;
 
 	if (m && address >= m->start && address < m->end)
 		return true;
@@ -62,7 +64,10 @@ static bool find_spot(struct rest *r, uint64_t address)
 		r->is_other = true;
 		m = NULL;
 	}
-	if (!m || stack_files_give(r->files, m, life->pid, &r->spot.slot)) {
+	err = m ? stack_files_give(r->files, m, life->pid, &r->spot.slot) : -ESRCH;
+	if (err == -EAGAIN)
+		r->looks = STACK_REST_LOOKS | file_tag(m->file);
+	if (err) {
 		r->spot.mapping = NULL;
 		return false;
 	}
@@ -154,5 +159,5 @@ uint32_t stack_rest(struct resolver *resolver, struct stack_files *files,
 	if (end == WIRE_STACK_NOT_RESIDENT && r.past)
 		end = WIRE_STACK_NO_TABLE;
 	ret->end = (uint8_t)end;
-	return r.waits;
+	return r.looks ? r.looks : r.waits;
 }

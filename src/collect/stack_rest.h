@@ -13,8 +13,10 @@
  * it made of the stack. *ret is the stack with all its frames and its end: NO_TABLE if a table is
  * lacking, if the file or its process is not known here either, or if the stack goes on past the
  * copy. What processes did until then must be known. Returns the slot of the file whose table is
- * being made, if it ends there: with that it goes further. Else 0.
+ * being made, or STACK_REST_LOOKS with the tag of a file that is being looked at, if it ends there:
+ * with that it goes further. Else 0.
  */
+#define STACK_REST_LOOKS (1u << 31)
 uint32_t stack_rest(struct resolver *resolver, struct stack_files *files,
 		    const struct wire_snapshot *snapshot, struct wire_stack *ret);
 

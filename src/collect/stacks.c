@@ -289,6 +289,8 @@ static bool is_pending(void *arg, uint32_t slot)
 {
 	struct stacks *s = arg;
 
+	if (slot & STACK_REST_LOOKS)
+		return files_is_asked(s->config.files, slot & ~STACK_REST_LOOKS);
 	return stack_files_is_pending(s->files, slot);
 }
 
@@ -413,10 +415,12 @@ void stacks_drain(struct stacks *s, uint64_t now_ns)
 void stacks_finish(struct stacks *s)
 {
 	uint64_t end_ns = clock_monotonic_ns() + WAITING_FINISH_NS, now_ns;
-	struct pollfd tables = {.fd = stack_files_fd(s->files), .events = POLLIN};
+	struct pollfd fds[] = {{.fd = stack_files_fd(s->files), .events = POLLIN},
+			       {.fd = files_fd(s->config.files), .events = POLLIN}};
 
 	while (stack_waiting_count(s->waiting) && (now_ns = clock_monotonic_ns()) < end_ns) {
-		poll(&tables, 1, (int)((end_ns - now_ns) / 1000000 + 1));
+		poll(fds, 2, (int)((end_ns - now_ns) / 1000000 + 1));
+		files_take_answers(s->config.files);
 		stacks_take_tables(s);
 	}
 	stack_waiting_end(s->waiting);

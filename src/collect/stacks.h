@@ -30,6 +30,7 @@ struct stacks;
 struct stacks_config {
 	/* All borrowed. */
 	struct sampler *sampler;
+	struct files *files;
 	struct image_worker *worker;
 	struct db_batch *batch;
 	struct keeper *keeper;	     /* of symbols, and of names of Python functions */

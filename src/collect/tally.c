@@ -124,6 +124,7 @@ static void flush_refusals(struct tally *t, struct db_batch *batch,
 {
 	struct files_counters f;
 	struct keeper_counters k;
+	uint64_t by_name = 0;
 
 	if (from->kernel)
 		add(batch, DB_EVENT_NONE, "kernel.refused",
@@ -133,6 +134,10 @@ static void flush_refusals(struct tally *t, struct db_batch *batch,
 	add(batch, DB_EVENT_NONE, "processes.refused", p->processes_refused, &t->processes_refused);
 	add(batch, DB_EVENT_NONE, "mappings.refused", p->mappings_refused, &t->mappings_refused);
 	add(batch, DB_EVENT_NONE, "files.refused", f.refused, &t->files_refused);
+	for (size_t i = 0; i < t->config->event_count; i++)
+		by_name += resolver_counters(from->resolver, i)->by_name;
+	add(batch, DB_EVENT_NONE, "named.late", by_name, &t->named_late);
+	add(batch, DB_EVENT_NONE, "files.crowded", f.crowded, &t->files_crowded);
 	add(batch, DB_EVENT_NONE, "symbols.refused", k.refused, &t->symbols_refused);
 	add(batch, DB_EVENT_NONE, "symbols.unwritten", k.unwritten, &t->symbols_unwritten);
 	add(batch, DB_EVENT_NONE, "cgroups.refused", resolver_cgroups_refused(from->resolver),

@@ -29,7 +29,7 @@ struct tally {
 	struct sampler_counters sampler;
 	const struct skid_facts *skid; /* of each event; empty where it is not known */
 	uint64_t records_lost, malformed, missed_s;
-	uint64_t processes_refused, files_refused, mappings_refused, symbols_refused;
+	uint64_t named_late, files_crowded, processes_refused, files_refused, mappings_refused, symbols_refused;
 	uint64_t cgroups_refused, kernel_refused, symbols_unwritten;
 };
 
@@ -39,7 +39,7 @@ struct tally_sources {
 	const struct resolver *resolver;
 	const struct sideband *sideband;
 	const struct processes *processes;
-	const struct files *files;
+	struct files *files;
 	struct keeper *keeper;
 	const struct image_kernel *kernel; /* NULL: its addresses are hidden */
 };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
-/* Which file a mapping is of: when its numbers are not those that stat shows, and when looking at
- * it took too long. */
+/* Which file a mapping is of: when its numbers are not those that stat shows, when looking at it took
+ * too long, and what others of the machine wait for meanwhile: nothing. */
+#include <dirent.h>
 #include <errno.h>
 #include <sched.h>
 #include <setjmp.h>
@@ -25,7 +26,6 @@
 /* A directory of the test's own, with what is needed to look at files. */
 struct bench {
 	char dir[64];
-	struct image_worker *worker;
 	struct files *files;
 };
 
@@ -33,16 +33,13 @@ static void set_up(struct bench *b, const struct image_worker_limits *limits)
 {
 	snprintf(b->dir, sizeof(b->dir), "/var/tmp/culprit-test-XXXXXX");
 	assert_non_null(mkdtemp(b->dir));
-	b->worker = image_worker_new(limits);
-	assert_non_null(b->worker);
-	b->files = files_new(b->worker);
+	b->files = files_new(limits);
 	assert_non_null(b->files);
 }
 
 static void tear_down(struct bench *b)
 {
 	files_free(b->files);
-	image_worker_free(b->worker);
 	assert_int_equal(rmdir(b->dir), 0);
 }
 
@@ -74,6 +71,19 @@ static struct mapped_file *take(struct bench *b, const char *path, uint64_t off)
 	return files_take(b->files, &name);
 }
 
+/* Until it is known, or not to be known: in place of the ticks of a session. */
+static struct mapped_file *resolve(struct bench *b, struct mapped_file *file, pid_t pid,
+				   uint64_t born_ns)
+{
+	const struct file_mapping mapping = {.pid = pid, .born_ns = born_ns};
+
+	while (files_resolve(b->files, &file, &mapping) == -EAGAIN) {
+		assert_true(files_wait(b->files, UINT64_MAX));
+		files_take_answers(b->files);
+	}
+	return file;
+}
+
 static enum file_state state_of(struct bench *b, const char *path, uint64_t off, pid_t pid,
 				uint64_t born_ns)
 {
@@ -81,7 +91,7 @@ static enum file_state state_of(struct bench *b, const char *path, uint64_t off,
 	enum file_state state;
 
 	assert_non_null(file);
-	file = files_resolve(b->files, file, pid, 0, 0, born_ns);
+	file = resolve(b, file, pid, born_ns);
 	state = file->state;
 	file_unref(file);
 	return state;
@@ -104,25 +114,88 @@ static void another_inode_is_another_file(void **state)
 static void a_file_that_is_as_it_was_read_is_not_opened(void **state)
 {
 	struct mapped_file *file, *written;
+	struct image_id id;
 	struct bench b;
 	char path[128];
 
 	(void)state;
 	set_up_program(&b, path);
-	file = files_resolve(b.files, take(&b, path, 0), getpid(), 0, 0, 0);
+	file = resolve(&b, take(&b, path, 0), getpid(), 0);
 	assert_int_equal(file->state, FILE_ELF);
+	id = file->id;
+	/* A later mapping has a look of its own, since it was changed lately. */
 	assert_int_equal(file->attempts, 1);
-	file = files_resolve(b.files, file, getpid(), 0, 0, 0);
-	assert_int_equal(file->attempts, 1);
-	/* Written to in place, it is another. */
+	file = resolve(&b, file, 0x7fffffff, clock_monotonic_ns());
+	assert_int_equal(file->attempts, 2);
+	/* Written to in place, it is another; and what was mapped before is known by its name. */
 	file_ref(file);
 	assert_int_equal(truncate(path, sizeof(struct elf_file) + 8), 0);
-	written = files_resolve(b.files, file, getpid(), 0, 0, 0);
+	written = resolve(&b, file, getpid(), clock_monotonic_ns());
 	assert_ptr_not_equal(written, file);
 	assert_int_equal(written->state, FILE_ELF);
+	assert_int_equal(files_resolve(b.files, &file, &(struct file_mapping){.born_ns = 1}),
+			 -ESTALE);
+	assert_ptr_equal(written, file);
+	file_name_id(file, &id);
+	assert_int_equal(id.kind, IMAGE_FILE_OFFSET);
 	file_unref(file);
 	file_unref(written);
 	assert_int_equal(unlink(path), 0);
+	tear_down(&b);
+}
+
+/* The kernel's records name a file with its generation, /proc without, and with a mark once it is
+ * deleted. */
+static void a_file_has_one_entry_whoever_names_it(void **state)
+{
+	struct file_name name = {
+		.path = "/tmp/x", .path_size = 6, .inode = 7, .inode_generation = 1234};
+	struct mapped_file *file, *same;
+	struct bench b;
+
+	(void)state;
+	set_up(&b, NULL);
+	file = files_take(b.files, &name);
+	name.inode_generation = 0;
+	same = files_take(b.files, &name);
+	assert_ptr_equal(file, same);
+	file_unref(same);
+	name.path = "/tmp/x (deleted)";
+	name.path_size = strlen(name.path);
+	same = files_take(b.files, &name);
+	assert_ptr_equal(file, same);
+	file_unref(same);
+	name.inode = 8;
+	same = files_take(b.files, &name);
+	assert_ptr_not_equal(file, same);
+	file_unref(same);
+	file_unref(file);
+	tear_down(&b);
+}
+
+/* No ELF file that anybody understands: who it is says its content all the same. */
+static void a_broken_file_is_known_by_its_content(void **state)
+{
+	struct mapped_file *file, *copy;
+	struct bench b;
+	char path[2][128];
+
+	(void)state;
+	set_up(&b, NULL);
+	for (int i = 0; i < 2; i++) {
+		snprintf(path[i], sizeof(path[i]), "%s/broken%d", b.dir, i);
+		write_program(path[i]);
+		assert_int_equal(truncate(path[i], 70), 0);
+	}
+	file = resolve(&b, take(&b, path[0], 0), getpid(), 0);
+	copy = resolve(&b, take(&b, path[1], 0), getpid(), 0);
+	assert_int_equal(file->state, FILE_OPAQUE);
+	assert_int_equal(file->id.kind, IMAGE_FILE_OFFSET);
+	assert_memory_equal(&file->id, &copy->id, sizeof(file->id));
+	file_unref(file);
+	file_unref(copy);
+	assert_int_equal(unlink(path[0]), 0);
+	assert_int_equal(unlink(path[1]), 0);
 	tear_down(&b);
 }
 
@@ -148,12 +221,12 @@ static void a_name_leads_to_no_private_file(void **state)
 				  .device_major = major(st.st_dev),
 				  .device_minor = minor(st.st_dev),
 				  .inode = st.st_ino};
-	file = files_resolve(b.files, files_take(b.files, &name), none, 0, 0, 0);
+	file = resolve(&b, files_take(b.files, &name), none, 0);
 	assert_int_equal(file->state, FILE_ELF);
 	file_unref(file);
-	assert_int_equal(state_of(&b, path, 0, getpid(), 0), FILE_ELF);
+	assert_int_equal(state_of(&b, path, 0, getpid(), clock_monotonic_ns()), FILE_ELF);
 	assert_int_equal(chmod(path, 0755), 0);
-	assert_int_equal(state_of(&b, path, 0, none, 0), FILE_ELF);
+	assert_int_equal(state_of(&b, path, 0, none, clock_monotonic_ns()), FILE_ELF);
 	assert_int_equal(unlink(path), 0);
 	tear_down(&b);
 }
@@ -210,40 +283,61 @@ static void overlays_may_number_files_anew(void **state)
 	tear_down(&b);
 }
 
+/* The worker's own process, a child of the thread that started it; 0: there is none yet. */
+static pid_t find_worker(void)
+{
+	DIR *tasks = opendir("/proc/self/task");
+	char path[64];
+	int pid = 0;
+	FILE *f;
+
+	for (struct dirent *d; !pid && (d = readdir(tasks));) {
+		snprintf(path, sizeof(path), "/proc/self/task/%.20s/children", d->d_name);
+		f = fopen(path, "re");
+		if (f && fscanf(f, "%d", &pid) != 1)
+			pid = 0;
+		if (f)
+			fclose(f);
+	}
+	closedir(tasks);
+	return pid;
+}
+
 static void what_took_too_long_is_tried_again(void **state)
 {
 	const struct image_worker_limits limits = {.time_ns = 10000 * MS, .wait_ns = 300 * MS};
 	struct mapped_file *file, *other;
-	struct image_facts facts;
+	struct files_counters c;
 	struct bench b;
 	char path[128];
-	int fd;
 
 	(void)state;
 	set_up(&b, &limits);
+	snprintf(path, sizeof(path), "%s/first", b.dir);
+	write_program(path);
+	assert_int_equal(state_of(&b, path, 0, getpid(), 0), FILE_ELF);
+	assert_int_equal(unlink(path), 0);
 	snprintf(path, sizeof(path), "%s/program", b.dir);
 	write_program(path);
 	file = take(&b, path, 0);
 	other = file_ref(file);
 	/* The worker is there, and does not run. */
-	fd = file_with("", 0);
-	assert_int_equal(image_worker_facts(b.worker, fd, &facts, NULL), -EBADMSG);
-	close(fd);
-	kill(image_worker_stats(b.worker).pid, SIGSTOP);
-	file = files_resolve(b.files, file, getpid(), 0, 0, 0);
+	kill(find_worker(), SIGSTOP);
+	file = resolve(&b, file, getpid(), 0);
 	assert_int_equal(file->state, FILE_OPAQUE);
 	assert_true(file_is_pending(file));
-	assert_int_equal(image_worker_stats(b.worker).timeouts, 1);
+	files_read_counters(b.files, &c);
+	assert_int_equal(c.hostile, 1);
 	/* Not at once, lest it hold everything up. */
-	file = files_resolve(b.files, file, getpid(), 0, 0, 0);
+	file = resolve(&b, file, getpid(), 0);
 	assert_int_equal(file->state, FILE_OPAQUE);
 	file->again_ns = 0;
-	file = files_resolve(b.files, file, getpid(), 0, 0, 0);
+	file = resolve(&b, file, getpid(), 0);
 	assert_int_equal(file->state, FILE_ELF);
 	assert_false(file_is_pending(file));
 	/* The other mapping learns of it. */
 	assert_int_equal(other->state, FILE_OPAQUE);
-	other = files_resolve(b.files, other, getpid(), 0, 0, 0);
+	other = resolve(&b, other, getpid(), 0);
 	assert_ptr_equal(other, file);
 	file_unref(file);
 	file_unref(other);
@@ -257,6 +351,8 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(another_inode_is_another_file),
 		cmocka_unit_test(a_file_that_is_as_it_was_read_is_not_opened),
+		cmocka_unit_test(a_file_has_one_entry_whoever_names_it),
+		cmocka_unit_test(a_broken_file_is_known_by_its_content),
 		cmocka_unit_test(a_name_leads_to_no_private_file),
 		cmocka_unit_test(what_took_too_long_is_tried_again),
 		cmocka_unit_test(overlays_may_number_files_anew),

@@ -85,6 +85,9 @@ static int setup(void **state)
 	w->slots = file_slots_new(&slots);
 	assert_non_null(w->slots);
 	processes_take(w->processes, &map);
+	/* The mapping is asked about at once. */
+	assert_true(files_wait(w->files, UINT64_MAX));
+	assert_int_equal(files_take_answers(w->files), 1);
 	file_slots_begin(w->slots, LOOKS);
 	*state = w;
 	return 0;

@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#include "collect/looks.h"
+
+#include <errno.h>
+#include <malloc.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "util/clock.h"
+#include "util/thread.h"
+
+#define THREADS_MAX 4
+#define SLOW_NS	    500000000ull   /* looks that take longer get another thread beside them */
+#define IDLE_NS	    10000000000ull /* then the worker ends: to start one takes some ms of CPU */
+#define END_NS	    1000000000ull
+
+struct list {
+	struct file_look *first, **last;
+};
+
+/* Somebody who has something queued or under way, in a ring of those. */
+struct user {
+	struct user *next;
+	uid_t uid;
+	bool busy;
+	unsigned count;
+	struct list wanted;
+};
+
+struct looker {
+	struct looks *queue;
+	struct image_worker *worker;
+	pthread_t thread;
+	uint64_t since_ns; /* when its look began, 0: it has none */
+};
+
+struct looks {
+	struct image_worker_limits limits;
+	pthread_mutex_t lock; /* of what follows */
+	pthread_cond_t more;
+	struct looker looker[THREADS_MAX];
+	struct user *users; /* whose turn it is first */
+	struct list done;
+	bool stop;
+	int event;
+	struct looks_counters counters;
+};
+
+static void append(struct list *l, struct file_look *look)
+{
+	look->next = NULL;
+	*l->last = look;
+	l->last = &look->next;
+}
+
+static struct file_look *remove_first(struct list *l)
+{
+	struct file_look *look = l->first;
+
+	if (look)
+		l->first = look->next;
+	if (!l->first)
+		l->last = &l->first;
+	return look;
+}
+
+static void begin_list(struct list *l)
+{
+	l->first = NULL;
+	l->last = &l->first;
+}
+
+struct looks *looks_new(const struct image_worker_limits *limits)
+{
+	struct looks *q = calloc(1, sizeof(*q));
+
+	if (!q)
+		return NULL;
+	if (limits)
+		q->limits = *limits;
+	q->event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (q->event < 0) {
+		free(q);
+		return NULL;
+	}
+	pthread_mutex_init(&q->lock, NULL);
+	thread_begin_condition(&q->more);
+	begin_list(&q->done);
+	return q;
+}
+
+/* Of a user, who is put behind all others if he is new. */
+static struct user *find_user(struct looks *q, uid_t uid)
+{
+	struct user **at = &q->users;
+
+	while (*at && (*at)->uid != uid)
+		at = &(*at)->next;
+	if (*at)
+		return *at;
+	*at = calloc(1, sizeof(**at));
+	if (*at) {
+		(*at)->uid = uid;
+		begin_list(&(*at)->wanted);
+	}
+	return *at;
+}
+
+/* The next look, of the user whose turn it is; he goes behind the others. */
+static struct file_look *next_look(struct looks *q, struct user **ret)
+{
+	struct user **at = &q->users, *user;
+
+	while (*at && ((*at)->busy || !(*at)->count))
+		at = &(*at)->next;
+	user = *at;
+	if (!user)
+		return NULL;
+	*at = user->next;
+	while (*at)
+		at = &(*at)->next;
+	user->next = NULL;
+	*at = user;
+	user->busy = true;
+	user->count--;
+	*ret = user;
+	return remove_first(&user->wanted);
+}
+
+static void end_turn(struct looks *q, struct user *user)
+{
+	struct user **at = &q->users;
+
+	user->busy = false;
+	if (user->count)
+		return;
+	while (*at != user)
+		at = &(*at)->next;
+	*at = user->next;
+	free(user);
+}
+
+/* Under the lock. False: no more will come. */
+static bool wait_for_more(struct looks *q, struct looker *looker)
+{
+	uint64_t end_ns = clock_monotonic_ns() + IDLE_NS;
+	struct timespec end = {.tv_sec = (time_t)(end_ns / 1000000000u),
+			       .tv_nsec = (long)(end_ns % 1000000000u)};
+
+	if (pthread_cond_timedwait(&q->more, &q->lock, &end) != ETIMEDOUT)
+		return !q->stop;
+	pthread_mutex_unlock(&q->lock);
+	image_worker_idle(looker->worker);
+	malloc_trim(0);
+	pthread_mutex_lock(&q->lock);
+	while (!q->users && !q->stop)
+		pthread_cond_wait(&q->more, &q->lock);
+	return !q->stop;
+}
+
+static void *work(void *arg)
+{
+	struct looker *looker = arg;
+	struct looks *q = looker->queue;
+	const uint64_t one = 1;
+
+	pthread_mutex_lock(&q->lock);
+	while (!q->stop) {
+		struct user *user;
+		struct file_look *look = next_look(q, &user);
+
+		if (!look) {
+			if (!wait_for_more(q, looker))
+				break;
+			continue;
+		}
+		looker->since_ns = clock_monotonic_ns();
+		pthread_mutex_unlock(&q->lock);
+		file_look(look, looker->worker);
+		pthread_mutex_lock(&q->lock);
+		looker->since_ns = 0;
+		append(&q->done, look);
+		end_turn(q, user);
+		/* A counter of 64 bits is never full. */
+		if (write(q->event, &one, sizeof(one)) < 0)
+			break;
+	}
+	pthread_mutex_unlock(&q->lock);
+	return NULL;
+}
+
+/* Under the lock: another thread, if there is work and none that will do it soon. */
+static void begin_thread(struct looks *q)
+{
+	uint64_t now = clock_monotonic_ns();
+	struct looker *looker = &q->looker[q->counters.threads];
+
+	for (unsigned i = 0; i < q->counters.threads; i++)
+		if (!q->looker[i].since_ns || now - q->looker[i].since_ns < SLOW_NS)
+			return;
+	if (!q->users || q->counters.threads == THREADS_MAX)
+		return;
+	looker->queue = q;
+	looker->worker = image_worker_new(&q->limits);
+	if (looker->worker && thread_start(&looker->thread, work, looker) == 0)
+		q->counters.threads++;
+	else
+		image_worker_free(looker->worker);
+}
+
+int looks_ask(struct looks *q, struct file_look *look)
+{
+	struct user *user;
+	int r = -EAGAIN;
+
+	pthread_mutex_lock(&q->lock);
+	user = q->counters.queued < LOOKS_MAX ? find_user(q, look->user) : NULL;
+	if (user && user->count < LOOKS_USER_MAX) {
+		append(&user->wanted, look);
+		user->count++;
+		q->counters.queued++;
+		begin_thread(q);
+		pthread_cond_signal(&q->more);
+		r = 0;
+	}
+	pthread_mutex_unlock(&q->lock);
+	return r;
+}
+
+struct file_look *looks_take(struct looks *q)
+{
+	struct file_look *look;
+	uint64_t count;
+
+	pthread_mutex_lock(&q->lock);
+	look = remove_first(&q->done);
+	q->counters.queued -= look != NULL;
+	/* Not readable any more, if it was. */
+	if (!q->done.first && read(q->event, &count, sizeof(count)) < 0 && errno != EAGAIN)
+		errno = 0;
+	begin_thread(q);
+	pthread_mutex_unlock(&q->lock);
+	return look;
+}
+
+int looks_fd(const struct looks *q)
+{
+	return q->event;
+}
+
+void looks_count(struct looks *q, struct looks_counters *ret)
+{
+	pthread_mutex_lock(&q->lock);
+	*ret = q->counters;
+	pthread_mutex_unlock(&q->lock);
+}
+
+static void free_looks(struct list *l)
+{
+	struct file_look *look;
+
+	while ((look = remove_first(l))) {
+		if (look->fd >= 0)
+			close(look->fd);
+		free(look);
+	}
+}
+
+/* False: some hang. */
+static bool end_threads(struct looks *q)
+{
+	uint64_t end_ns = clock_monotonic_ns() + END_NS;
+	struct timespec end = {.tv_sec = (time_t)(end_ns / 1000000000u),
+			       .tv_nsec = (long)(end_ns % 1000000000u)};
+	bool all = true;
+
+	pthread_mutex_lock(&q->lock);
+	q->stop = true;
+	pthread_cond_broadcast(&q->more);
+	pthread_mutex_unlock(&q->lock);
+	for (unsigned i = 0; i < q->counters.threads; i++) {
+		image_worker_cancel(q->looker[i].worker);
+		all &= pthread_clockjoin_np(q->looker[i].thread, NULL, CLOCK_MONOTONIC, &end) == 0;
+	}
+	return all;
+}
+
+bool looks_free(struct looks *q)
+{
+	if (!q)
+		return true;
+	if (!end_threads(q))
+		return false;
+	for (unsigned i = 0; i < q->counters.threads; i++)
+		image_worker_free(q->looker[i].worker);
+	for (struct user *user = q->users, *next; user; user = next) {
+		next = user->next;
+		free_looks(&user->wanted);
+		free(user);
+	}
+	free_looks(&q->done);
+	close(q->event);
+	pthread_mutex_destroy(&q->lock);
+	pthread_cond_destroy(&q->more);
+	free(q);
+	return true;
+}
