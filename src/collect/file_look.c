@@ -186,9 +186,8 @@ int file_look_open(const struct file_look *l)
 
 static bool facts_match(const struct file_name *n, const struct image_facts *facts)
 {
-	return n->build_id_size == 0 ||
-	       (facts->id.size == n->build_id_size &&
-		!memcmp(facts->id.bytes, n->build_id, facts->id.size));
+	return n->build_id_size == 0 || (facts->id.size == n->build_id_size &&
+					 !memcmp(facts->id.bytes, n->build_id, facts->id.size));
 }
 
 /* Reads what the file is. False: its content is not that of the record. */

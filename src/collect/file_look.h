@@ -50,8 +50,8 @@ struct file_look {
 	/* What is to be looked at. The path is terminated, and stays the owner's. */
 	struct file_name name;
 	struct file_mapping mapping;
-	int held;		   /* 1 + a descriptor of it, 0: none */
-	bool is_known;		   /* the version is what was read last */
+	int held;		     /* 1 + a descriptor of it, 0: none */
+	bool is_known;		     /* the version is what was read last */
 	struct file_version version; /* in and out */
 	/* What came of it. */
 	enum file_looked looked;

@@ -28,7 +28,7 @@ struct files {
 	struct looks *looks;
 	struct mapped_file *chains[TABLE_SIZE];
 	unsigned held;
-	uint64_t numbers; /* given */
+	uint64_t numbers;    /* given */
 	struct map64 *asked; /* tags of files that are looked at */
 	struct files_counters counters;
 };
@@ -108,8 +108,9 @@ static enum file_state first_state(const struct file_name *n)
 		return FILE_VDSO;
 	if (n->build_id_size || file_name_begins(n, "/memfd:"))
 		return FILE_UNRESOLVED;
-	if (!file_name_begins(n, "/") || file_name_begins(n, "//") || file_name_begins(n, "/dev/zero") ||
-	    file_name_begins(n, "/SYSV") || file_name_begins(n, "/[aio]"))
+	if (!file_name_begins(n, "/") || file_name_begins(n, "//") ||
+	    file_name_begins(n, "/dev/zero") || file_name_begins(n, "/SYSV") ||
+	    file_name_begins(n, "/[aio]"))
 		return FILE_ANON;
 	return FILE_UNRESOLVED;
 }
@@ -304,8 +305,7 @@ static struct mapped_file *replace(struct files *f, struct mapped_file *old)
 /* Keeps open what does not last. */
 static void hold(struct files *f, struct mapped_file *file, int fd)
 {
-	if (fd >= 0 && file->state == FILE_ELF && file->gone && !file->held &&
-	    f->held < HELD_MAX) {
+	if (fd >= 0 && file->state == FILE_ELF && file->gone && !file->held && f->held < HELD_MAX) {
 		file->held = fd + 1;
 		f->held++;
 	} else if (fd >= 0) {
@@ -348,8 +348,7 @@ bool file_is_other(const struct mapped_file *file, uint32_t kernel_device, uint6
 	const struct file_name *n = &file->name;
 	bool named = n->build_id_size == 0; /* else records have no numbers */
 	uint32_t device = named ? n->device_major << 20 | n->device_minor
-				: major(file->version.device) << 20 |
-					  minor(file->version.device);
+				: major(file->version.device) << 20 | minor(file->version.device);
 
 	return device == kernel_device && (named ? n->inode : file->version.inode) != inode;
 }
@@ -404,8 +403,7 @@ int files_resolve(struct files *f, struct mapped_file **file, const struct file_
 	if (is_final(*file))
 		return 0;
 	take_newest(f, file);
-	if (is_final(*file) ||
-	    (file_is_pending(*file) && clock_wall_ns() < (*file)->again_ns))
+	if (is_final(*file) || (file_is_pending(*file) && clock_wall_ns() < (*file)->again_ns))
 		return 0;
 	if (!is_fresh(*file, mapping->born_ns)) {
 		ask(f, *file, mapping);
@@ -431,8 +429,8 @@ void files_meet(struct files *f, struct mapped_file **file, const struct file_ma
 static void apply(struct files *f, struct mapped_file *file, struct file_look *look)
 {
 	bool found = look->looked == FILE_LOOKED_READ || look->looked == FILE_LOOKED_FAILED;
-	struct mapped_file *now = found && file->state != FILE_UNRESOLVED ? replace(f, file)
-									  : file_ref(file);
+	struct mapped_file *now =
+		found && file->state != FILE_UNRESOLVED ? replace(f, file) : file_ref(file);
 
 	now->attempts++;
 	now->look_ns = look->begun_ns;

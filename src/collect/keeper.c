@@ -517,8 +517,8 @@ void keeper_want_image(struct keeper *k, const struct image_id *id, const char *
 	if (!job)
 		return;
 	if (m)
-		job->fd = files_open(m->file, &(struct file_mapping){life->pid, m->start, m->end,
-								     m->born_ns});
+		job->fd = files_open(
+			m->file, &(struct file_mapping){life->pid, m->start, m->end, m->born_ns});
 	queue_image(k, job);
 }
 

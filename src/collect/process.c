@@ -199,8 +199,7 @@ static void add_mapping(struct processes *p, struct process *life, const struct 
 		life->space = space_new();
 	file = life->space ? files_take(p->files, name) : NULL;
 	if (file && new_here)
-		files_meet(p->files, &file,
-			   &(struct file_mapping){life->pid, start, end, born_ns});
+		files_meet(p->files, &file, &(struct file_mapping){life->pid, start, end, born_ns});
 	if (!file || space_add(&life->space, start, end, file_offset, file, born_ns))
 		p->counters.mappings_refused++;
 }

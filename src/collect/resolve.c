@@ -22,8 +22,8 @@
 #define PLACE_BY_NAME	(1ull << 62)
 #define PLACE_BY_OFFSET (1ull << 61)
 /* Samples that wait until their file is known: so many, and so long. */
-#define WAITING_MAX 65536
-#define WAITING_NS  5000000000ull
+#define WAITING_MAX   65536
+#define WAITING_NS    5000000000ull
 #define WAITING_FIRST 256
 
 /* The number of a file or kernel region in the batch: for the many frames of stacks. */
@@ -47,7 +47,7 @@ struct resolver {
 		struct sampler_entry entry;
 		uint64_t since_ns;
 		uint32_t tag; /* of its file */
-	} *waiting;
+	} * waiting;
 	size_t waiting_count, waiting_room;
 };
 
@@ -251,9 +251,9 @@ static struct mapping *find_mapping(struct resolver *r, struct process *life, ui
 }
 
 /*
- * A file by another identity than that of its content in memory: by its name, where that is all that
- * is known of it, or with offsets in the file, where no segment of it has the code that runs (a
- * program may map what it likes, or have more segments than are kept).
+ * A file by another identity than that of its content in memory: by its name, where that is all
+ * that is known of it, or with offsets in the file, where no segment of it has the code that runs
+ * (a program may map what it likes, or have more segments than are kept).
  */
 static void place_by_offset(const struct mapping *m, struct place *ret)
 {
@@ -429,7 +429,8 @@ static void count_unknown(struct resolver_event_counters *c, bool is_kernel, boo
 		c->unknown_mapping += count;
 }
 
-/* False: it is to be taken again when the file of the tag is known. ret_tag NULL: it cannot wait. */
+/* False: it is to be taken again when the file of the tag is known. ret_tag NULL: it cannot wait.
+ */
 static bool take(struct resolver *r, const struct sampler_entry *e, uint32_t *ret_tag)
 {
 	struct resolver_event_counters *c = &r->counters[e->event];

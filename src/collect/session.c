@@ -232,8 +232,7 @@ int session_wait(struct session *s, struct pollfd *fds, size_t count, int timeou
 	all[tables] = (struct pollfd){.fd = s->stacks ? stacks_tables_fd(s->stacks) : -1,
 				      .events = POLLIN};
 	/* Samples wait until the next tick for what their files are. */
-	all[files] =
-		(struct pollfd){.fd = s->stacks ? files_fd(s->files) : -1, .events = POLLIN};
+	all[files] = (struct pollfd){.fd = s->stacks ? files_fd(s->files) : -1, .events = POLLIN};
 	memcpy(all + own, fds, count * sizeof(*fds));
 	for (;;) {
 		uint64_t now = clock_monotonic_ns();

@@ -29,7 +29,8 @@ struct tally {
 	struct sampler_counters sampler;
 	const struct skid_facts *skid; /* of each event; empty where it is not known */
 	uint64_t records_lost, malformed, missed_s;
-	uint64_t named_late, files_crowded, processes_refused, files_refused, mappings_refused, symbols_refused;
+	uint64_t named_late, files_crowded, processes_refused, files_refused, mappings_refused,
+		symbols_refused;
 	uint64_t cgroups_refused, kernel_refused, symbols_unwritten;
 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
-/* Which file a mapping is of: when its numbers are not those that stat shows, when looking at it took
- * too long, and what others of the machine wait for meanwhile: nothing. */
+/* Which file a mapping is of: when its numbers are not those that stat shows, when looking at it
+ * took too long, and what others of the machine wait for meanwhile: nothing. */
 #include <dirent.h>
 #include <errno.h>
 #include <sched.h>
