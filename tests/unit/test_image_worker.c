@@ -467,7 +467,7 @@ static void test_timeout(void **state)
 {
 	(void)state;
 	struct image_worker *w = worker_new(0, 2000 * MS);
-	struct image_facts facts;
+	struct image_symbols *symbols;
 
 	/* A child that does not run. */
 	assert_works(w);
@@ -475,13 +475,11 @@ static void test_timeout(void **state)
 	assert_costs_one(w, ETIMEDOUT, "2000 ms");
 	assert_int_equal(image_worker_stats(w).timeouts, 1);
 	image_worker_free(w);
-	/* A file that takes long: without a build-id, a gibibyte to hash. */
-	struct elf_file f = elf_file_64(1);
-	elf_file_header(&f)->e_phnum = 1;
-	int fd = file_with(&f, sizeof(f));
+	/* A file that takes long: a perf map of which a gibibyte is to be read. */
+	int fd = file_with("", 0);
 	assert_int_equal(ftruncate(fd, INT64_C(1) << 40), 0);
 	w = worker_new(0, 10 * MS);
-	assert_int_equal(image_worker_facts(w, fd, &facts, NULL), -ETIMEDOUT);
+	assert_int_equal(image_worker_jit(w, fd, false, 1u << 30, &symbols, NULL), -ETIMEDOUT);
 	image_worker_free(w);
 	close(fd);
 	assert_no_children();
@@ -500,9 +498,8 @@ static void test_time_of_processor(void **state)
 	(void)state;
 	const struct image_worker_limits limits = {.time_ns = 100 * MS, .wait_ns = 100000 * MS};
 	const struct image_worker_limits brief = {.time_ns = 10 * MS, .wait_ns = 100000 * MS};
-	struct elf_file f = elf_file_64(1);
 	struct image_worker *w = image_worker_new(&limits);
-	struct image_facts facts;
+	struct image_symbols *symbols;
 	struct diag diag = {0};
 	pthread_t thread;
 	pid_t pid;
@@ -517,13 +514,13 @@ static void test_time_of_processor(void **state)
 	pthread_join(thread, NULL);
 	assert_int_equal(image_worker_stats(w).failed, 0);
 	image_worker_free(w);
-	/* Of such work there is an end all the same: without a build-id, a gibibyte to hash. */
+	/* Of such work there is an end all the same: a perf map of which a gibibyte is to be read.
+	 */
 	w = image_worker_new(&brief);
 	assert_non_null(w);
-	elf_file_header(&f)->e_phnum = 1;
-	fd = file_with(&f, sizeof(f));
+	fd = file_with("", 0);
 	assert_int_equal(ftruncate(fd, INT64_C(1) << 40), 0);
-	assert_int_equal(image_worker_facts(w, fd, &facts, &diag), -ETIMEDOUT);
+	assert_int_equal(image_worker_jit(w, fd, false, 1u << 30, &symbols, &diag), -ETIMEDOUT);
 	assert_non_null(strstr(diag.text, "10 ms of the processor"));
 	assert_int_equal(image_worker_stats(w).timeouts, 1);
 	image_worker_free(w);
