@@ -17,10 +17,17 @@ started=()
 paranoid=/proc/sys/kernel/perf_event_paranoid
 paranoid_kept=$(cat $paranoid)
 
-end_all() {
+# The programs that were sampled, so that they do not hold up the reports on them.
+end_started() {
 	local pid
+	for pid in "${started[@]}"; do kill -KILL "$pid"; done
+	wait "${started[@]}"
+	started=()
+} 2>/dev/null
+
+end_all() {
 	echo "$paranoid_kept" >$paranoid
-	for pid in "${started[@]}"; do kill -KILL "$pid"; done 2>/dev/null
+	end_started
 	wait
 	umount -l "$here/disk"
 	rm -rf "$tap_scratch"
@@ -67,7 +74,7 @@ runs() {
 }
 
 # wait_until SECONDS COMMAND...: tries it until it succeeds. Only a limit on how long a broken
-# program is waited for.
+# program is waited for, by tries, which take longer on a loaded machine.
 wait_until() {
 	local tries=$(($1 * 20))
 	shift
@@ -101,7 +108,7 @@ stop_daemon() {
 
 # field NAME: of the daemon's status.
 field() {
-	ctl status --json | python3 -c 'import json, sys; print(json.load(sys.stdin)[sys.argv[1]])' "$1"
+	ctl status | sed -n "s/^$1  *//p"
 }
 
 # at_least NUMBER COMMAND...: the number that the command prints is.
@@ -131,6 +138,12 @@ rows = json.load(open("samples.json"))["rows"]
 print(sum(sum(r["events"].values()) for r in rows if (not name or r.get(by) == name)
           and str(r.get("image", "")).endswith(image)))
 PY
+}
+
+# all_samples: in the database, of whatever.
+all_samples() {
+	"$culprit" epochs -i "$db" --json 2>samples.err | grep -o '"samples":[0-9]*' |
+		awk -F: '{ n += $2 } END { print n + 0 }'
 }
 
 # header NAME: a number of the header of prof over the whole database.

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
 # shellcheck shell=bash
 # The flame graph's page in a real browser: tests/browser/flame.mjs has the cases.
-# timeout: 300
 . "$(dirname "$0")/../tap.sh"
 browser=$root/tests/browser
 

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
 # shellcheck shell=bash
 # culprit export of stacks, XML and block counts, each read by what it is for; calls --html.
-# timeout: 300
 . "$(dirname "$0")/../tap.sh"
 unset CULPRIT_DB DEBUGINFOD_URLS COLUMNS
 browser=$root/tests/browser

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
 # shellcheck shell=bash disable=SC2154
-# timeout: 120
 # Other people's perf works while culprit collects: asking for build-ids in the kernel's records would
 # break the files that it writes (see src/collect/build_id.h).
 . "$(dirname "$0")/../tap.sh"

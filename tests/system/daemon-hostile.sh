@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
 # shellcheck shell=bash disable=SC2154
-# timeout: 200
 # Programs that mean harm are sampled like others, cost only themselves, and learn nothing.
 . "$(dirname "$0")/../tap.sh"
 . "$root/tests/daemon.sh"
 
-# Maps the file (in a page of its own, at a file offset of 0), burns time in code made at run time,
+# Maps the file (in a page of its own, at a file offset of 0), spends time in code made at run time,
 # and does to the file what it is told: "cut" cuts it short, "rm" removes it.
 compile evil <<'C'
 #define _GNU_SOURCE
@@ -17,8 +16,8 @@ compile evil <<'C'
 #include <unistd.h>
 int main(int argc, char **argv)
 {
-	/* mov $100000000, %eax; 1: dec %eax; jnz 1b; ret */
-	static const unsigned char code[] = {0xb8, 0, 0xe1, 0xf5, 5, 0xff, 0xc8, 0x75, 0xfc, 0xc3};
+	/* mov $10000000, %eax; 1: dec %eax; jnz 1b; ret */
+	static const unsigned char code[] = {0xb8, 0x80, 0x96, 0x98, 0, 0xff, 0xc8, 0x75, 0xfc, 0xc3};
 	unsigned char *page;
 	int fd = argc > 1 ? open(argv[1], O_RDWR) : -1;
 
@@ -35,8 +34,11 @@ int main(int argc, char **argv)
 	}
 	printf("%p\n", (void *)page);
 	fflush(stdout);
-	for (;;)
+	/* With pauses: all of them together leave time to who is to look at them. */
+	for (;;) {
 		((void (*)(void))page)();
+		usleep(100000);
+	}
 }
 C
 chmod 755 evil
@@ -95,7 +97,7 @@ plain_code
 head -c 300000 /dev/urandom >"$(map_of "$pid")"
 chown 64124 "$(map_of "$pid")"
 
-alive() { timeout 5 "$culprit" ctl --socket "$socket" status; }
+alive() { timeout 100 "$culprit" ctl --socket "$socket" status; }
 before=$(field samples)
 wait_until 30 at_least $((before + 4000)) field samples
 check "the daemon goes on" alive
@@ -107,6 +109,7 @@ check "a process's own map is used" wait_until 20 named own_symbol
 wait_until 10 at_least $(($(field samples) + 1000)) field samples
 stop_daemon
 check "it ends with 0" test $? = 0
+end_started
 check "nothing was lost" test "$(header lost)" = 0
 check "a link does not lead it to a secret" test "$(samples_of secret_by_link '')" = 0
 check "nor a file of somebody else's" test "$(samples_of secret_of_root '')" = 0

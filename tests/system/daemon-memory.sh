@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
 # shellcheck shell=bash disable=SC2154
-# timeout: 240
 # A fast clock on all CPUs loses nothing, and of tens of thousands of short processes nothing is left.
 . "$(dirname "$0")/../tap.sh"
 . "$root/tests/daemon.sh"

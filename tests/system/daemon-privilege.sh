@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
 # shellcheck shell=bash
-# timeout: 300
 # The unit's capabilities suffice for everything, and no smaller set does: each one is taken away in
 # turn, and what that costs is looked at. What is only for the start is given up.
 . "$(dirname "$0")/../tap.sh"

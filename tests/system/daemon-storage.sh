@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
 # shellcheck shell=bash disable=SC2154
-# timeout: 240
 # The daemon and its disk: full, read-only, of another version; epochs that begin and go by time;
 # many small writes merged.
 . "$(dirname "$0")/../tap.sh"
@@ -29,7 +28,7 @@ check "nothing is lost" test "$(field lost)" = 0
 ctl stop
 wait "$daemon"
 check "and it ends with 0" test $? = 0
-check "everything that was sampled is there" test "$(samples_of '' '')" -ge "$all"
+check "everything that was sampled is there" test "$(all_samples)" -ge "$all"
 
 # Full at the end: what cannot be written is lost, which it does not hide.
 start_daemon "$culprit" daemon -o "$db" "${plain_socket[@]}" --flush-every 1h
@@ -39,7 +38,7 @@ stop_daemon
 check "when the disk is still full at the end, status 1" test $? = 1
 check_match "and why" log 'No space left'
 rm disk/filler
-check "what was written before is whole" test "$(samples_of '' '')" -ge "$all"
+check "what was written before is whole" test "$(all_samples)" -ge "$all"
 
 mount -o remount,ro disk
 check_status "a read-only disk" 1 "$culprit" daemon -o "$db" "${plain_socket[@]}"
@@ -90,10 +89,10 @@ segments() { find "$db" -name 'seg-*' | wc -l; }
 check "are merged" test "$(segments)" -lt 17
 all=$(field samples)
 ctl flush
-check "nothing is lost by it" test "$(samples_of '' '')" -ge "$all"
+check "nothing is lost by it" test "$(all_samples)" -ge "$all"
 stop_daemon
 check "and one file is left" test "$(segments)" = 0
-check "with everything" test "$(samples_of '' '')" -ge "$all"
+check "with everything" test "$(all_samples)" -ge "$all"
 check "undamaged" test -z "$("$culprit" prof -i "$db" 2>&1 | grep damaged)"
 
 # The wall clock is set back a day, as where a machine starts with a clock that is wrong.

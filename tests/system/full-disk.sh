@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
 # shellcheck shell=bash disable=SC2154
-# timeout: 240
 # A disk that has no room for all of a recording: what did not fit is named, samples go elsewhere
 # rather than nowhere, and symbols are tried again when there is room.
 . "$(dirname "$0")/../sampling.sh"

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
 # shellcheck shell=bash
-# timeout: 300
 # Stacks of programs with several threads: frame by frame those that gdb finds in each thread at the
 # same instruction. At most one in 200 may be otherwise, and one in 10 end where there is no table but
 # gdb guesses (just after a thread was made). STACKS=100 compares more.

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
 # shellcheck shell=bash
-# timeout: 400
 # culprit import: what perf records here in its modes, against perf report, to the sample; then the
 # same by way of other forms, and a program of gcc -pg against gprof.
 . "$(dirname "$0")/../tap.sh"

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
 # shellcheck shell=bash
-# timeout: 240
 # Ctrl-C and kill at any moment: a clean end, a valid database, nobody and nothing left behind.
 . "$(dirname "$0")/../sampling.sh"
 need_sampling

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
 # shellcheck shell=bash
-# timeout: 240
 # Label sets: record --label, and ctl label while a daemon runs, chosen in every report.
 . "$(dirname "$0")/../tap.sh"
 . "$root/tests/daemon.sh"

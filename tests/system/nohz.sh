@@ -18,7 +18,7 @@ ctl flush
 all=$(field samples)
 check "and stores all of it" test "$(field lost)" = 0
 stop_daemon
-check "what was sampled is there" test "$(samples_of '' '')" -ge "$all"
+check "what was sampled is there" test "$(all_samples)" -ge "$all"
 
 cpuset=/sys/fs/cgroup/cpuset/culprit.$$
 if [ "$(nproc)" -gt 1 ] && mkdir "$cpuset" 2>/dev/null; then
@@ -31,7 +31,7 @@ if [ "$(nproc)" -gt 1 ] && mkdir "$cpuset" 2>/dev/null; then
 	check_match "and says why" err 'cannot run on CPU [0-9]+: '
 	stop_daemon
 	check "so does the end" test $? = 1
-	check "but what was drained before is stored" test "$(samples_of '' '')" -ge 500
+	check "but what was drained before is stored" test "$(all_samples)" -ge 500
 	wait_until 5 rmdir "$cpuset"
 else
 	skip "a CPU where it may not go" "no cpuset of cgroup version 1 here, or only one CPU"

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
 # shellcheck shell=bash
-# timeout: 300
 # Frames of CPython 3.11 in the place of its evaluator's, against what the program itself says of them:
 # functions, files and lines of the calls.
 . "$(dirname "$0")/../sampling.sh"

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
 # shellcheck shell=bash
-# timeout: 300
 # Stacks: frame by frame those that elfutils finds at the same instruction, and complete. A stack that
 # elfutils finds and ours lacks, or has otherwise, is counted, never a matter of chance; at most one in
 # 200 may be. Of recorded ones, of 2 s of CPU time each, 98% must be complete and one more may not be.
