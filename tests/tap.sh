@@ -82,6 +82,22 @@ check_refused() {
 	check "$1: in one line, nothing on stdout" test "$(wc -l <err)" = 1 -a ! -s out
 }
 
+# await_exec PID PROGRAM: until the process has become that program, or is gone.
+await_exec() {
+	until [ "$(readlink "/proc/$1/exe")" = "$2" ] || ! [ -e "/proc/$1" ]; do sleep 0.02; done
+}
+export -f await_exec
+
+# await_cpu PID HUNDREDTHS: until the process has had so much more processor time (of a second), or is
+# gone. What is sampled meanwhile does not depend on what else the machine does.
+await_cpu() {
+	local had
+	had=$(awk '{ print $14 + $15 }' "/proc/$1/stat" 2>/dev/null) || return 0
+	until [ "$(awk '{ print $14 + $15 }' "/proc/$1/stat" 2>/dev/null || echo 1000000)" -ge $((had + $2)) ]; do
+		sleep 0.05
+	done
+}
+
 tap_end() {
 	echo "1..$tap_count"
 	[ $tap_failures = 0 ]

@@ -78,7 +78,7 @@ collect() {
 	if start_daemon exec_service "$1" "$culprit" daemon -o "$db" --socket "$socket"; then
 		background_as_user "$here/home/after"
 		targets+=("$pid")
-		sleep 3
+		for target in "${targets[@]}"; do await_cpu "$target" 30; done
 		stop_daemon
 	fi
 	kill "${targets[@]}"

@@ -57,7 +57,7 @@ e.check_call(100)
 '
 
 # shellcheck disable=SC2016
-record gone -F 1000 --budget 60 -- bash -c 'cp "$1" ./gone; ./gone 40000000 & sleep 0.3; rm gone; wait' - "$branches"
+record gone -F 1000 --budget 60 -- bash -c 'cp "$1" ./gone; ./gone 40000000 & await_exec $! "$PWD/gone"; sleep 0.3; rm gone; wait' - "$branches"
 edges 'a program whose file is gone' gone.db '/gone' "$branches" 'e.check_taken(100)'
 
 # Written in place while it ran, with other code: neither is taken for the other.

@@ -81,7 +81,7 @@ assert "thin_outer" in names(tree["rows"]), names(tree["rows"])
 '
 cp "$programs/spots-one" program
 cp "$programs/spots-two" next
-record replaced -F 1000 -- bash -c './program 1500000 & sleep 0.2; mv next program; ./program 1500000; wait'
+record replaced -F 1000 -- bash -c './program 1500000 & await_exec $! "$PWD/program"; sleep 0.2; mv next program; ./program 1500000; wait'
 expect 'a program that is replaced while it runs: both are kept apart' replaced.db '
 assert p.function("one_first") > 50 and p.function("two_second") > 50, p.top()
 assert p.function("one_second") == 0 and p.function("two_first") == 0
@@ -109,7 +109,7 @@ if mkdir overlay && mount -t tmpfs none overlay && mkdir overlay/{lower,upper,wo
 assert p.function("one_first") > 50, p.top()
 '
 	overlay/top/copied 600000000 &
-	sleep 0.2
+	await_exec $! "$PWD/overlay/top/copied"
 	record mapped -F 1000 --for 1.5s -p $!
 	kill $!
 	wait $!

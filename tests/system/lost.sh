@@ -20,15 +20,17 @@ trap end EXIT
 until grep -qs 'cpu-clock' err; do sleep 0.1; done
 ./steady 600000000 &
 steady=$!
-sleep 1
+await_cpu $steady 50
 kill -STOP $recorder
 # 512 KiB a CPU; a process makes about ten records of 100 bytes.
-timeout 60 "$programs/hatch" "$((1000 * $(nproc)))" "$(type -P true)"
+timeout 300 "$programs/hatch" "$((1000 * $(nproc)))" "$(type -P true)"
 ./late 600000000 &
 late=$!
-timeout 60 "$programs/hatch" 200 "$(type -P true)"
+timeout 300 "$programs/hatch" 200 "$(type -P true)"
 kill -CONT $recorder
-sleep 3
+sleep 1
+await_cpu $late 50
+await_cpu $steady 50
 kill -INT $recorder
 wait $recorder
 status=$?

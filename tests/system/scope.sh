@@ -25,7 +25,8 @@ assert p.unknown == 0
 # -p: the threads that it has, the children that it will have.
 "$programs/threads" 2 600 &
 threads=$!
-sleep 0.3
+await_exec $threads "$programs/threads"
+await_cpu $threads 5
 record process -F 1000 --per-process --for 1.5s -p $threads
 kill $threads
 wait $threads

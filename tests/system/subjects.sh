@@ -67,9 +67,9 @@ mover=$!
 "$culprit" record -F 1000 -p $mover -o moved.db >moved.out 2>moved.err &
 recorder=$!
 until grep -q 'of each CPU' moved.err || ! kill -0 $recorder; do sleep 0.05; done
-sleep 2
+await_cpu $mover 100
 echo $mover >"$group/other/cgroup.procs"
-sleep 2
+await_cpu $mover 100
 kill -INT $recorder
 wait $recorder
 kill $mover
