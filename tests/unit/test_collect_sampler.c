@@ -336,6 +336,27 @@ static void test_windows_are_of_user_code_alone(void **state)
 	sampler_free(s);
 }
 
+/* ... and of one event alone: here of another than the one that is sampled. */
+static void test_windows_are_of_one_event(void **state)
+{
+	enum { FAR = 60000, PERIOD = 1000 };
+	struct sampler *s = start(false, 100000);
+	struct diag diag;
+
+	(void)state;
+	assert_int_equal(sampler_start(s, &diag), 0);
+	sampler_stop(s);
+	sampler_interpret(s, 1, PERIOD);
+	for (unsigned i = 0; i < sampler_cpus(s); i++)
+		sampler_cpu(s, i)->window_left = FAR;
+	go_on(s);
+	spin_ns(50000000);
+	sampler_stop(s);
+	for (unsigned i = 0; i < sampler_cpus(s); i++)
+		assert_int_equal(sampler_cpu(s, i)->window_left, FAR);
+	sampler_free(s);
+}
+
 /* What is drawn at the first sample of a start, as the largest and the least of some draws. */
 static void draw_distances(struct sampler *s, volatile uint16_t *left, unsigned *least,
 			   unsigned *most)
@@ -474,6 +495,7 @@ int main(void)
 		cmocka_unit_test(test_a_reused_number_is_not_in_the_scope),
 		cmocka_unit_test(test_a_process_leaves_the_scope_with_its_end),
 		cmocka_unit_test(test_windows_are_of_user_code_alone),
+		cmocka_unit_test(test_windows_are_of_one_event),
 		cmocka_unit_test(test_followers_come_at_random_distances),
 		cmocka_unit_test(test_event_times),
 		cmocka_unit_test(test_missed_cpus),

@@ -6,6 +6,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <inttypes.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -238,6 +239,7 @@ static void test_child_has_nothing(void **state)
 	(void)state;
 	struct image_worker *w = image_worker_new(NULL);
 	int leak = open("/", O_RDONLY | O_DIRECTORY); /* not close-on-exec, by mistake */
+	int far_leak = fcntl(leak, F_DUPFD, 100);
 
 	assert_works(w);
 	pid_t pid = image_worker_stats(w).pid;
@@ -262,6 +264,7 @@ static void test_child_has_nothing(void **state)
 		closedir(d);
 		assert_int_equal(files, WORKER_SOCKET + 1);
 	}
+	close(far_leak);
 	close(leak);
 	image_worker_free(w);
 }
@@ -373,14 +376,11 @@ static void test_jail(void **state)
 #endif
 }
 
-/* A user's own child: what root's change of user does to it is not done there. */
-static void wait_in_jail(int socket_fd)
+static void enter_and_wait(int socket_fd)
 {
 	char byte = 0;
 
-	if (!geteuid() && setresuid(65533, 65533, 65533))
-		_exit(98);
-	if (prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) || dup2(socket_fd, WORKER_SOCKET) < 0)
+	if (dup2(socket_fd, WORKER_SOCKET) < 0)
 		_exit(99);
 	int step = worker_jail_enter(64 << 20);
 	if (step || !worker_jail_send(&byte, 1))
@@ -390,29 +390,73 @@ static void wait_in_jail(int socket_fd)
 	_exit(0);
 }
 
-/* Nobody else of that user traces it or reads its memory: /proc says so by the owner of its files.
- */
-static void test_jail_is_not_dumpable(void **state)
+/* A child in the jail, after what it does before that; it ends when the socket is closed. */
+static pid_t start_in_jail(void (*before)(void), int *ret_socket)
 {
-	(void)state;
-	int pair[2], status;
-	char byte, path[64];
-	struct stat st;
+	int pair[2];
+	char byte;
 
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
 	pid_t pid = fork();
 	if (!pid) {
 		close(pair[1]);
-		wait_in_jail(pair[0]);
+		before();
+		enter_and_wait(pair[0]);
 	}
 	close(pair[0]);
 	assert_int_equal(read(pair[1], &byte, 1), 1);
+	*ret_socket = pair[1];
+	return pid;
+}
+
+static void end_in_jail(pid_t pid, int socket_fd)
+{
+	int status;
+
+	close(socket_fd);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+}
+
+/* A user's own child: what root's change of user does to it is not done there. */
+static void become_a_user(void)
+{
+	if ((!geteuid() && setresuid(65533, 65533, 65533)) || prctl(PR_SET_DUMPABLE, 1, 0, 0, 0))
+		_exit(98);
+}
+
+/* Nobody else of that user traces it or reads its memory: /proc says so by the owner of its files.
+ */
+static void test_jail_is_not_dumpable(void **state)
+{
+	(void)state;
+	char path[64];
+	struct stat st;
+	int socket_fd;
+	pid_t pid = start_in_jail(become_a_user, &socket_fd);
+
 	snprintf(path, sizeof(path), "/proc/%d/status", pid);
 	assert_int_equal(stat(path, &st), 0);
 	assert_int_equal(st.st_uid, 0);
-	close(pair[1]);
-	assert_int_equal(waitpid(pid, &status, 0), pid);
-	assert_int_equal(status, 0);
+	end_in_jail(pid, socket_fd);
+}
+
+static void join_a_group(void)
+{
+	if (setgroups(1, &(gid_t){4321}))
+		_exit(98);
+}
+
+static void test_jail_has_no_groups(void **state)
+{
+	(void)state;
+	int socket_fd;
+
+	if (geteuid())
+		skip();
+	pid_t pid = start_in_jail(join_a_group, &socket_fd);
+	assert_status(pid, "Groups", "");
+	end_in_jail(pid, socket_fd);
 }
 
 static void test_killed_between(void **state)
@@ -725,6 +769,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_child_has_nothing),
 		cmocka_unit_test(test_jail),
 		cmocka_unit_test(test_jail_is_not_dumpable),
+		cmocka_unit_test(test_jail_has_no_groups),
 		cmocka_unit_test(test_killed_between),
 		cmocka_unit_test(test_killed_during),
 		cmocka_unit_test(test_timeout),
