@@ -3,6 +3,7 @@
 #include "cmd/values.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -81,6 +82,24 @@ static int parse_rate(struct sampling_options *o, const char *value, struct diag
 	return 0;
 }
 
+static int parse_stack_rate(struct sampling_options *o, const char *value, struct diag *diag)
+{
+	uint64_t hz;
+
+	o->stacks_needed = true;
+	o->no_stacks = false;
+	if (!strcmp(value, "all")) {
+		o->stack_hz = INFINITY;
+		return 0;
+	}
+	if (num_parse_count(value, &hz) || hz == 0 || hz > RATE_MAX)
+		return diag_fail(diag, EINVAL,
+				 "'%s' is neither all nor from 1 to %d stacks a second", value,
+				 RATE_MAX);
+	o->stack_hz = (double)hz;
+	return 0;
+}
+
 static int parse_memory(struct sampling_options *o, const char *value, struct diag *diag)
 {
 	uint64_t mb;
@@ -122,7 +141,10 @@ int sampling_parse_option(struct sampling_options *o, int option, const char *va
 	case SAMPLING_NO_STACKS:
 		o->stacks_needed = option == SAMPLING_STACKS;
 		o->no_stacks = !o->stacks_needed;
+		o->stack_hz = o->no_stacks ? 0 : o->stack_hz;
 		return 0;
+	case SAMPLING_STACK_RATE:
+		return parse_stack_rate(o, value, diag);
 	case SAMPLING_STACK_MEMORY:
 		return parse_memory(o, value, diag);
 	default:
@@ -154,6 +176,7 @@ void sampling_fill_config(const struct sampling_options *o, struct session_confi
 	config->edges = o->edges;
 	config->stacks = !o->no_stacks;
 	config->stacks_needed = o->stacks_needed;
+	config->stack_hz = o->stack_hz;
 	config->stack_memory = o->stack_memory;
 }
 
@@ -167,15 +190,6 @@ static void announce_event(const struct event *e, uint64_t period, const char *w
 	else
 		log_notice("%s, one of %llu%s%s%s", e->name, (unsigned long long)period, open, why,
 			   close);
-}
-
-/* What following samples does not take. */
-static double interrupts_percent(const struct session_status *s)
-{
-	double others = (s->edges.period ? EDGES_BUDGET_SHARE : 0) +
-			(s->stacks.memory_bytes ? STACKS_BUDGET_SHARE : 0);
-
-	return s->budget_percent * (1 - others);
 }
 
 /* "measured now", or that what an earlier start measured is believed. */
@@ -193,21 +207,23 @@ static void describe_age(const struct session_status *s, char *ret, size_t room)
 		snprintf(ret, room, "measured %u h ago", (unsigned)(minutes / 60));
 }
 
-static void announce_cost(const struct session_status *s)
+static void announce_cost(const struct session_status *s, bool with_stacks)
 {
+	const char *with = with_stacks ? ", with their stacks," : "";
 	char age[48];
 
 	if (*s->cost_note) {
-		log_notice("an interrupt is assumed to cost %.3g us (%s), so %.4g a second keep to "
-			   "%.3g%% of a CPU",
-			   s->cost_ns / 1e3, s->cost_note, s->rate_hz, interrupts_percent(s));
+		log_notice("an interrupt is assumed to cost %.3g us (%s), so %.4g a second%s keep "
+			   "to %.3g%% of a CPU",
+			   s->cost_ns / 1e3, s->cost_note, s->rate_hz, with, s->interrupts_percent);
 		return;
 	}
 	describe_age(s, age, sizeof(age));
-	log_notice(
-		"an interrupt costs %.3g us here (+-%.2g, %s), so %.4g a second keep to %.3g%% of "
-		"a CPU",
-		s->cost_ns / 1e3, s->cost_spread_ns / 1e3, age, s->rate_hz, interrupts_percent(s));
+	log_notice("an interrupt costs %.3g us here (+-%.2g, %s), so %.4g a second%s keep to "
+		   "%.3g%% of "
+		   "a CPU",
+		   s->cost_ns / 1e3, s->cost_spread_ns / 1e3, age, s->rate_hz, with,
+		   s->interrupts_percent);
 }
 
 void sampling_announce(const struct sampling_options *o, const struct session *s)
@@ -219,6 +235,10 @@ void sampling_announce(const struct sampling_options *o, const struct session *s
 		announce_event(&o->events[i], session_period(s, i), i == 0 && o->why ? o->why : "");
 	if (!o->no_stacks && *status.stacks_why)
 		log_notice("no stacks are taken: %s", status.stacks_why);
+	if (o->stack_hz > 0 && status.stacks.period == 1)
+		log_notice("each sample has its stack");
+	else if (o->stack_hz > 0 && status.stacks.period)
+		log_notice("one in %u samples has its stack", status.stacks.period);
 	if (o->edges != SESSION_EDGES_NONE && *status.edges_why)
 		log_notice("samples are not followed for edges: %s", status.edges_why);
 	else if (status.edges.period == 1)
@@ -227,7 +247,7 @@ void sampling_announce(const struct sampling_options *o, const struct session *s
 		log_notice("one in %u samples of a program's own code is followed for its branches",
 			   status.edges.period);
 	if (status.cost_ns > 0)
-		announce_cost(&status);
+		announce_cost(&status, o->stack_hz > 0);
 }
 
 /* How many samples were followed, what that gave and what it cost. */

@@ -18,6 +18,7 @@ struct sampling_options {
 	const char *why; /* why the default event is not the first choice; NULL or "" otherwise */
 	double rate_hz, budget_percent;
 	bool per_process, fixed_periods, no_stacks, stacks_needed;
+	double stack_hz;       /* as in struct session_config */
 	uint64_t stack_memory; /* bytes; 0: the default */
 	bool edges_said;       /* edges was asked for, or refused */
 	enum session_edges edges;
@@ -34,6 +35,7 @@ enum {
 	SAMPLING_NO_EDGES,
 	SAMPLING_STACKS,
 	SAMPLING_NO_STACKS,
+	SAMPLING_STACK_RATE,
 	SAMPLING_STACK_MEMORY,
 	SAMPLING_END
 };
@@ -48,6 +50,8 @@ enum {
 		{"no-edges", SAMPLING_NO_EDGES, NULL, "does not"},                                \
 		{"stacks", SAMPLING_STACKS, NULL, "takes stacks, or fails (default: if it can)"}, \
 		{"no-stacks", SAMPLING_NO_STACKS, NULL, "takes no stacks"},                       \
+		{"stack-rate", SAMPLING_STACK_RATE, "HZ|all",                                     \
+		 "stacks a second on each CPU (default 100, less by budget)", "all"},             \
 		{"stack-memory", SAMPLING_STACK_MEMORY, "MB",                                     \
 		 "memory for unwind tables, at most (default 64)"},                               \
 	{                                                                                         \

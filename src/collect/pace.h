@@ -10,7 +10,7 @@
  * budget allows, by what following one was found to cost.
  */
 struct pace_config {
-	double budget_percent; /* of a CPU, for this alone */
+	double budget_percent; /* of a CPU, for this alone; INFINITY: no limit */
 	double hz;	       /* samples a second on a busy CPU */
 	double most_hz;	       /* no more than so many are followed; 0: no limit */
 	double cost_ns;	       /* assumed of one, in the kernel, until it was measured */

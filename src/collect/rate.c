@@ -52,6 +52,20 @@ static int measure(const struct event *event, struct sampler *sampler, struct go
 	return r;
 }
 
+/* What the budget pays for: interrupts and what follows them, with each or with some. */
+static double governed_hz(const struct rate_wish *wish, double cost_ns, unsigned count)
+{
+	double most = governor_kernel_max_hz("");
+	double followed = wish->follow_hz * wish->follow_ns * count * 100 / 1e9;
+	double all =
+		governor_choose_rate(cost_ns + wish->follow_ns, wish->budget_percent, count, most)
+			.hz;
+
+	if (wish->follow_hz >= all)
+		return all;
+	return governor_choose_rate(cost_ns, wish->budget_percent - followed, count, most).hz;
+}
+
 /* The cost of an interrupt as remembered, else measured, and the rate that follows. */
 static int choose(const struct rate_wish *wish, const struct event *event, unsigned count,
 		  struct sampler *sampler, struct rate *ret, struct diag *diag)
@@ -66,9 +80,7 @@ static int choose(const struct rate_wish *wish, const struct event *event, unsig
 		return r;
 	if (!ret->remembered && cost.measured && cost.error_ns < WORTH_KEEPING * cost.cost_ns)
 		cost_cache_write(NULL, event, wish->scoped, &cost);
-	ret->hz = step_down(governor_choose_rate(cost.cost_ns, wish->budget_percent, count,
-						 governor_kernel_max_hz(""))
-				    .hz);
+	ret->hz = step_down(governed_hz(wish, cost.cost_ns, count));
 	ret->cost_ns = cost.cost_ns;
 	ret->cost_spread_ns = cost.error_ns;
 	ret->note = cost.why;

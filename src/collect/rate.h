@@ -20,7 +20,9 @@ struct rate {
 struct rate_wish {
 	double hz;	       /* 0: the governor chooses */
 	double budget_percent; /* slowdown; what others than the interrupts take is taken off */
-	bool scoped;	       /* as the sampler's */
+	/* So many samples of each event a second, at most, cost so much beside their interrupt. */
+	double follow_hz, follow_ns;
+	bool scoped; /* as the sampler's */
 };
 
 /*

@@ -498,6 +498,7 @@ void session_read_status(const struct session *s, struct session_status *ret)
 		.cost_age_s = s->rate.cost_age_s,
 		.cost_note = s->rate.note,
 		.budget_percent = s->config.budget_percent,
+		.interrupts_percent = s->interrupts_percent,
 		.started_ns = s->started_ns,
 		.samples = c.samples,
 		.outside = c.outside,

@@ -39,8 +39,10 @@ struct session_config {
 	bool with_pid;	       /* subjects per process */
 	bool fixed_periods;    /* no randomisation (for experiments) */
 	enum session_edges edges;
-	bool stacks;		   /* takes stacks of a share of the samples, if it is possible */
-	bool stacks_needed;	   /* it is an error if not */
+	bool stacks;	    /* takes stacks of a share of the samples, if it is possible */
+	bool stacks_needed; /* it is an error if not */
+	double stack_hz;    /* of each CPU; 0: what a share of the budget pays for, up to STACKS_HZ;
+			     * INFINITY: one with each sample */
 	uint64_t stack_memory;	   /* bytes of unwind tables; 0: the default */
 	const char *const *labels; /* "key=value", NULL after the last; may be NULL */
 	const char *command;	   /* what was asked for, for the record; may be NULL */
@@ -89,6 +91,7 @@ struct session_status {
 	uint64_t cost_age_s;
 	const char *cost_note; /* why the cost is assumed, "" when it was measured; static */
 	double budget_percent;
+	double interrupts_percent; /* of it, what edges leave, and stacks that were not asked for */
 	uint64_t started_ns, samples, outside, lost, unknown, rows, flushed;
 	uint64_t hits, evictions; /* of the in-kernel tables */
 	uint64_t processes, files, processes_refused, files_refused, mappings_refused;

@@ -2,6 +2,7 @@
 /* How a session is opened, in the order in which its parts need each other, and closed. */
 #include <errno.h>
 #include <malloc.h>
+#include <math.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -74,7 +75,6 @@ static int open_stacks(struct session *s, struct diag *diag)
 		.follow = session_follow_processes,
 		.arg = s,
 		.memory_bytes = s->config.stack_memory,
-		.budget_percent = s->config.budget_percent * STACKS_BUDGET_SHARE,
 		.types = s->types,
 	};
 	int r = s->config.stacks ? stacks_new(&config, &s->stacks, &s->stacks_why) : 0;
@@ -122,6 +122,33 @@ static int open_programs(struct session *s, struct diag *diag)
 	return r;
 }
 
+/* A rate of samples that is asked for is not the budget's, and nor is then one of stacks. */
+static struct stacks_rate stacks_rate(const struct session *s, double hz)
+{
+	double wanted = s->config.stack_hz;
+	struct stacks_rate rate = {.hz = hz, .most_hz = isinf(wanted) ? 0 : wanted ?: STACKS_HZ};
+
+	if (!(wanted > 0))
+		rate.budget_percent = s->config.budget_percent * STACKS_BUDGET_SHARE;
+	else if (s->config.rate_hz > 0)
+		rate.budget_percent = INFINITY;
+	else
+		rate.budget_percent = fmin(wanted, hz) * STACKS_COUNTED_NS * 100 / 1e9;
+	return rate;
+}
+
+/* What the rate of samples must leave of the budget. */
+static void wish_for_followers(const struct session *s, struct rate_wish *wish)
+{
+	double stacks = s->stacks && !(s->config.stack_hz > 0) ? STACKS_BUDGET_SHARE : 0;
+
+	wish->budget_percent *= 1 - (s->edges ? EDGES_BUDGET_SHARE : 0) - stacks;
+	if (s->stacks && s->config.stack_hz > 0) {
+		wish->follow_hz = s->config.stack_hz;
+		wish->follow_ns = STACKS_COUNTED_NS;
+	}
+}
+
 static int open_collection(struct session *s, struct diag *diag)
 {
 	struct rate_wish wish = {.hz = s->config.rate_hz,
@@ -133,8 +160,8 @@ static int open_collection(struct session *s, struct diag *diag)
 	for (size_t i = 0; i < s->config.event_count; i++)
 		s->periods[i] = governor_period("", &s->config.events[i], 100);
 	r = open_programs(s, diag);
-	wish.budget_percent *=
-		1 - (s->edges ? EDGES_BUDGET_SHARE : 0) - (s->stacks ? STACKS_BUDGET_SHARE : 0);
+	wish_for_followers(s, &wish);
+	s->interrupts_percent = wish.budget_percent;
 	if (!r)
 		r = rate_choose(&wish, s->config.events, s->config.event_count, s->sampler,
 				&s->rate, s->periods, diag);
@@ -216,8 +243,11 @@ static int start_followers(struct session *s, struct diag *diag)
 
 	if (s->edges)
 		r = edges_start(s->edges, s->resolver, (uint32_t)followed_event(s), followed_hz(s));
-	if (!r && s->stacks)
-		r = stacks_start(s->stacks, s->resolver, followed_hz(s));
+	if (!r && s->stacks) {
+		struct stacks_rate rate = stacks_rate(s, followed_hz(s));
+
+		r = stacks_start(s->stacks, s->resolver, &rate);
+	}
 	return r ? diag_fail(diag, -r, "out of memory") : 0;
 }
 

@@ -29,6 +29,7 @@ struct session {
 	struct session_config config;
 	uint64_t periods[WIRE_EVENTS];
 	struct rate rate;
+	double interrupts_percent; /* of a CPU: what the rate keeps to */
 	struct image_worker *worker;
 	struct files *files;
 	struct processes *processes;

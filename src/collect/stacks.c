@@ -178,7 +178,7 @@ void stacks_free(struct stacks *s)
 	free(s);
 }
 
-int stacks_start(struct stacks *s, struct resolver *resolver, double hz)
+int stacks_start(struct stacks *s, struct resolver *resolver, const struct stacks_rate *rate)
 {
 	struct file_slots_config config = {
 		.resolver = resolver,
@@ -188,9 +188,9 @@ int stacks_start(struct stacks *s, struct resolver *resolver, double hz)
 		.arg = s,
 	};
 	struct pace_config pace = {
-		.budget_percent = s->config.budget_percent,
-		.hz = hz,
-		.most_hz = STACKS_HZ,
+		.budget_percent = rate->budget_percent,
+		.hz = rate->hz,
+		.most_hz = rate->most_hz,
 		.cost_ns = STACKS_DEFAULT_NS,
 		.drain_ns = STACKS_DRAIN_NS,
 	};

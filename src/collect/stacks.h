@@ -21,8 +21,10 @@ struct stacks;
 
 #define STACKS_MEMORY_DEFAULT (64u << 20) /* bytes of unwind tables */
 #define STACKS_HZ	      100	  /* that are aimed at, of a CPU */
-/* Of the budget: what stacks may take, while interrupts take the rest. */
+/* Of the budget: what stacks may take, while interrupts take the rest. Where so many are asked for:
+ * what one is counted as, which pays for one of 20 to 30 frames. */
 #define STACKS_BUDGET_SHARE 0.15
+#define STACKS_COUNTED_NS   28000.0
 /* Assumed of a stack until it was measured, and of the drain's work for it. */
 #define STACKS_DEFAULT_NS 10000.0
 #define STACKS_DRAIN_NS	  3000.0
@@ -38,16 +40,20 @@ struct stacks_config {
 	void (*follow)(void *arg);   /* learns what processes did until now */
 	void *arg;
 	uint64_t memory_bytes; /* of tables; 0: the default */
-	double budget_percent; /* of a CPU, for stacks alone */
 	const char *types;     /* as in struct unwinder_config; for stacks_new only */
 };
 
 /* -EOPNOTSUPP and others: the kernel or the processor cannot; in diag why. */
 int stacks_new(const struct stacks_config *config, struct stacks **ret, struct diag *diag);
 void stacks_free(struct stacks *s); /* after the sampler, whose program calls the unwinder */
-/* Before sampler_start: one in so many samples of each event, of which a busy CPU takes hz a
- * second. */
-int stacks_start(struct stacks *s, struct resolver *resolver, double hz);
+/* Which share of the samples has a stack. */
+struct stacks_rate {
+	double hz;	       /* samples of each event a second on a busy CPU */
+	double most_hz;	       /* stacks, at most; 0: one with each sample */
+	double budget_percent; /* of a CPU, for stacks alone; INFINITY: whatever they cost */
+};
+/* Before sampler_start. */
+int stacks_start(struct stacks *s, struct resolver *resolver, const struct stacks_rate *rate);
 void stacks_begin_batch(struct stacks *s);
 /* Takes what was counted and asks for the tables that were lacking. What processes did until now
  * must be known. */

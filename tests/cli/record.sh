@@ -26,6 +26,8 @@ refused 'a path that is nowhere' 1 "cannot run './nosuch': No such file" -- ./no
 refused "a shell's line in quotes" 1 "cannot run 'ls \| wc -l': .* record -- sh -c" -- 'ls | wc -l'
 refused 'a directory' 1 "cannot run './dir': it is a directory; name a program in it" -- ./dir
 refused 'a file that is not executable' 1 "cannot run './script': Permission denied; .*chmod \+x" -- ./script
+refused 'a rate of stacks that is none' 2 "'0' is neither all nor from 1 to 100000 stacks a second" --stack-rate 0 true
+refused 'a word' 2 "'most' is neither all nor from 1" --stack-rate most true
 refused 'no name' 1 "the command's name is empty" -- ''
 refused 'a name with escapes' 1 "cannot run '\\\\x1b\[31m\\\\n': " -- $'\e[31m\n'
 refused 'nothing after --' 2 'what is to be sampled' --

@@ -2,7 +2,7 @@
 # shellcheck shell=bash
 # timeout: 300
 # What functions took with all that they called is the same in all reports and exports, of a recording with
-# stacks of C, the kernel, Python and code made at run time; and as the stacks of every sample have it.
+# stacks of C, the kernel, Python and code made at run time; and there are as many stacks as were asked for.
 . "$(dirname "$0")/../sampling.sh"
 need_sampling
 
@@ -34,6 +34,19 @@ agree() {
 # shellcheck disable=SC2086
 record part --no-edges -F 1000 -- sh -c "\"$python\" mixed.py 40; dd if=/dev/zero of=/dev/null bs=64 count=1000000"
 agree part.db 'reports agree: stacks of some samples'
+# Of so many samples a second of a CPU so many have stacks.
+check_rate() { # NAME RATE CONDITION
+	record rate --no-edges -F 1000 --stack-rate "$2" -- "$python" mixed.py 8 || return
+	expect "$1" rate.db "
+j = json.loads(subprocess.check_output(['$culprit', 'calls', '-i', 'rate.db', '--json']))
+stacks, samples = j['stacks'], j['samples']
+print(f'{stacks} stacks of {samples} samples')
+assert samples > 100 and ($3), (stacks, samples)"
+}
+check_rate 'a stack with every sample' all 'stacks >= 0.99 * samples'
+agree rate.db 'reports agree: stacks of all samples'
+check_rate 'fewer stacks' 50 '0.02 * samples < stacks < 0.1 * samples'
+check_rate 'more stacks' 500 '0.3 * samples < stacks < 0.7 * samples'
 if command -v node >/dev/null; then
 	echo 'let s = 0; for (let k = 0; k < 1500; k++) for (let i = 0; i < 1e6; i++) s = (s + i * k) | 0; console.log(s)' >work.js
 	record node --no-edges -F 1000 -- node --perf-basic-prof work.js
