@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
 /* What the instruction-level reports go by: the model of this core, and where samples land. */
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include "collect/check.h"
@@ -19,7 +20,12 @@ static void check_model(struct check_list *l)
 	machine_core_describe(core, &cpu, match, text, sizeof(text));
 	check_add(l, "core_model", match == MACHINE_MATCH_EXACT ? CHECK_GOOD : CHECK_PARTIAL, "%s",
 		  text);
-	if (machine_model_new(core, MACHINE_SOURCE_LLVM, &m, &diag)) {
+	int r = machine_model_new(core, MACHINE_SOURCE_LLVM, &m, &diag);
+	if (r == -EPERM) {
+		check_add(l, "instruction_costs", CHECK_PARTIAL, "built-in tables: %s", diag.text);
+		return;
+	}
+	if (r) {
 		struct check *c = check_add(l, "instruction_costs", CHECK_PARTIAL,
 					    "built-in tables, which know kinds of work only");
 		check_mend(c, "sudo apt-get install libllvm19 (and culprit's module for it)");
