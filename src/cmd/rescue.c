@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "cmd/scratch.h"
+#include "util/hand_over.h"
 
 static bool write_below(struct session *s, const char *place, char *ret_path, size_t room)
 {
@@ -14,6 +15,7 @@ static bool write_below(struct session *s, const char *place, char *ret_path, si
 	if (!place || snprintf(ret_path, room, "%s/culprit.XXXXXX", place) >= (int)room ||
 	    !mkdtemp(ret_path))
 		return false;
+	hand_over_made(ret_path);
 	if (!session_write_to(s, ret_path, &unused))
 		return true;
 	scratch_remove(ret_path);

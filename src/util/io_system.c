@@ -7,11 +7,13 @@
 #include <sys/file.h>
 #include <unistd.h>
 #include "util/buf.h"
+#include "util/hand_over.h"
 #include "util/io.h"
 
 /* The real system calls, with errno as the result and interrupted ones begun again. */
 
 #define LIST_MAX_BYTES ((size_t)256 << 20)
+#define CREATE_TRIES   8
 
 #define RETRY(expression)                                            \
 	({                                                           \
@@ -22,10 +24,29 @@
 		result_ < 0 ? (__typeof__(result_))-errno : result_; \
 	})
 
+/* One that is there, or a new one, which is known to be new; -ENOENT: it came and went. */
+static int open_or_create(int dirfd, const char *path, int flags, mode_t mode)
+{
+	int fd = RETRY(openat(dirfd, path, flags | O_EXCL, mode));
+
+	if (fd == -EEXIST && !(flags & O_EXCL))
+		return RETRY(openat(dirfd, path, flags & ~O_CREAT));
+	if (fd >= 0)
+		hand_over_file(dirfd, fd);
+	return fd;
+}
+
 static int system_open(void *arg, int dirfd, const char *path, int flags, mode_t mode)
 {
+	int fd = -ENOENT;
+
 	(void)arg;
-	return RETRY(openat(dirfd, path, flags | O_CLOEXEC, mode));
+	flags |= O_CLOEXEC;
+	if (!(flags & O_CREAT))
+		return RETRY(openat(dirfd, path, flags));
+	for (int tries = 0; tries < CREATE_TRIES && fd == -ENOENT; tries++)
+		fd = open_or_create(dirfd, path, flags, mode);
+	return fd;
 }
 
 static ssize_t system_read(void *arg, int fd, void *data, size_t size, uint64_t offset)
@@ -75,7 +96,7 @@ static int system_unlink(void *arg, int dirfd, const char *path, int flags)
 static int system_mkdir(void *arg, int dirfd, const char *path, mode_t mode)
 {
 	(void)arg;
-	return RETRY(mkdirat(dirfd, path, mode));
+	return hand_over_mkdir(dirfd, path, mode);
 }
 
 static int list_names(DIR *dir, struct buf *names, size_t *ret_count)

@@ -5,11 +5,12 @@
 #include "util/diag.h"
 
 /*
- * Opens, to be read, a regular file of which nobody but root and the caller (also the one who called
- * root by sudo) decides what it holds or which file has its name: the file and every directory from /
- * on belong to one of them, and neither group nor others may write to any; a directory on the way may
- * be one like /tmp, in which nobody removes what is another's. Links are resolved first, then none is
- * followed, so what is checked is what is opened: use the descriptor, not the path.
+ * Opens, to be read, a regular file of which nobody but root and the caller (also the one who
+ * called root by sudo) decides what it holds or which file has its name: the file and every
+ * directory from / on belong to one of them, and neither group nor others may write to any; a
+ * directory on the way may be one like /tmp, in which nobody removes what is another's. Links are
+ * resolved first, then none is followed, so what is checked is what is opened: use the descriptor,
+ * not the path.
  *
  * A descriptor, -ENOENT (no word in diag), -EPERM (diag says who else may write where), or another
  * negative errno.

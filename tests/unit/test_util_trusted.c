@@ -131,9 +131,9 @@ static void test_sudo(void **state)
 		const char *user, *group;
 		bool found;
 	} given[] = {
-		{"1000", "1001", true},	 {"0", "0", false},	      {"1000", NULL, false},
-		{NULL, "1000", false},	 {"1000 ", "1000", false},    {"", "1", false},
-		{"-1", "1", false},	 {"4294967295", "1", false},  {"1", "4294967295", false},
+		{"1000", "1001", true},	   {"0", "0", false},		{"1000", NULL, false},
+		{NULL, "1000", false},	   {"1000 ", "1000", false},	{"", "1", false},
+		{"-1", "1", false},	   {"4294967295", "1", false},	{"1", "4294967295", false},
 		{"4294967294", "0", true}, {"99999999999", "1", false},
 	};
 	uid_t user;
@@ -147,8 +147,7 @@ static void test_sudo(void **state)
 			setenv("SUDO_UID", given[i].user, 1);
 		if (given[i].group)
 			setenv("SUDO_GID", given[i].group, 1);
-		assert_int_equal(sudo_find_caller(&user, &group),
-				 given[i].found && geteuid() == 0);
+		assert_int_equal(sudo_find_caller(&user, &group), given[i].found && geteuid() == 0);
 	}
 }
 
