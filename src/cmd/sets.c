@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include "analyze/event_mode.h"
 #include "util/num.h"
 
 #define NAMES_MAX_BYTES ((size_t)64 << 20)
@@ -224,11 +225,30 @@ static int find_finder(struct sets *s, struct set *one, const char *machine, str
 	return 0;
 }
 
-/* Which of its events is compared: the first set's first, and the others' of that name. */
+static bool is_equal(const char *a, const char *b)
+{
+	return !strcmp(a, b);
+}
+
+/* The event of that name, with the first set's period where there are several. */
+static uint32_t find_named(const struct query *q, const struct sets *s,
+			   bool (*same)(const char *a, const char *b))
+{
+	uint32_t best = UINT32_MAX;
+
+	for (uint32_t i = (uint32_t)q->event_count; i-- > 0;)
+		if (same(q->events[i].name, s->event) &&
+		    (best == UINT32_MAX || q->events[best].period != s->period))
+			best = i;
+	return best;
+}
+
+/* Which of its events is compared: the first set's first, and the others' of that name, or that
+ * stands for the same. */
 static int find_event(struct sets *s, struct set *one, struct diag *diag)
 {
 	const struct query *q = one->query;
-	uint32_t best = UINT32_MAX;
+	uint32_t best;
 
 	if (!q->event_count)
 		return diag_fail(diag, ENODATA, "set '%s' has no samples", one->name);
@@ -236,10 +256,9 @@ static int find_event(struct sets *s, struct set *one, struct diag *diag)
 		s->event = q->events[0].name;
 		s->period = q->events[0].period;
 	}
-	for (uint32_t i = (uint32_t)q->event_count; i-- > 0;)
-		if (!strcmp(q->events[i].name, s->event) &&
-		    (best == UINT32_MAX || q->events[best].period != s->period))
-			best = i;
+	best = find_named(q, s, is_equal);
+	if (best == UINT32_MAX)
+		best = find_named(q, s, event_mode_same);
 	if (best == UINT32_MAX)
 		return diag_fail(diag, ENODATA,
 				 "set '%s' has no samples of %s, which the first set has; name an "

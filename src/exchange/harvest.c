@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "analyze/event_mode.h"
 #include "exchange/tuples.h"
 #include "util/hash.h"
 
@@ -137,6 +138,7 @@ void harvest_image_get(const struct harvest *h, uint32_t number, struct harvest_
 
 int harvest_event(struct harvest *h, const char *name, size_t size, uint32_t *ret)
 {
+	size = event_mode_clock_size(name, size);
 	return size > NAME_MAX_ ? -EINVAL : intern_add(h->events, name, size, ret);
 }
 

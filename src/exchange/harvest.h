@@ -49,7 +49,7 @@ void harvest_free(struct harvest *h);
 int harvest_image(struct harvest *h, const struct harvest_image *image, uint32_t *ret);
 /* An image that there is; its path is good until the next one is added. */
 void harvest_image_get(const struct harvest *h, uint32_t number, struct harvest_image *ret);
-/* Events are told apart by name. */
+/* Events are told apart by name; a clock's is its usual one, see event_mode.h. */
 int harvest_event(struct harvest *h, const char *name, size_t size, uint32_t *ret);
 /* The mean distance between samples, and DB_EVENT_... flags. */
 void harvest_event_set(struct harvest *h, uint32_t event, uint64_t period, uint32_t flags);

@@ -95,7 +95,8 @@ sample() { # VERSION FUNCTION N COUNT
 	sample v2 new_name 1 9
 	sample v2 is_new 1 60
 	printf 'sample\t9\t01\t\tcycles\t1000\t%d\t10\tcomm=app\n' $((0xdead))
-} | "$mkdb" b.db m1
+} >b.rows
+"$mkdb" b.db m1 <b.rows
 
 check_status "two builds" 0 "$culprit" diff a.db b.db
 check_match "sets are told" out '^set 2: b.db, 2001 samples, 60 s$'
@@ -166,6 +167,12 @@ check "is all new" python 'assert len(rows) == 5 and all(r["match"] == "new" for
 
 # Without the files there is no code: names match, renamed functions do not.
 mv v1/app v1/hidden
+"$culprit" diff a.db b.db --json >wanted
+sed 's/\tcycles\t/\tcycles:P\t/' b.rows | "$mkdb" precise.db m1
+check_status "an event that differs by its precision" 0 "$culprit" diff a.db precise.db --json
+check "is the same" python3 -c 'import json
+wanted, out = (json.load(open(name))["rows"] for name in ("wanted", "out"))
+assert wanted == out and wanted'
 check_status "without code" 0 "$culprit" diff a.db b.db --json
 check "still adds up" python 'assert sum(r["samples_a"] for r in rows) == 1900 and sum(r["samples_b"] for r in rows) == 2001'
 mv v1/hidden v1/app

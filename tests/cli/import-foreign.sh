@@ -126,6 +126,11 @@ check_match "it has no stacks" err ' 0 stacks, 0 branches; lost 0, unknown 1'
 check_same "each line is a sample" "[unknown] [unknown] 1
 inner /none/a 2" "$(rows function cpu-clock)"
 
+sed 's/cpu-clock:/cpu-clock:pppH:/' plain.txt >precise.txt
+check_status "a clock with the modifiers that perf adds" 0 import precise.txt
+check_same "is the clock" "[unknown] [unknown] 1
+inner /none/a 2" "$(rows function cpu-clock)"
+
 make_foreign gmon gmon.out
 check_status "gmon.out without its program" 1 import gmon.out
 check_match "says what to do" err 'gmon.out: .*name it with --program'
