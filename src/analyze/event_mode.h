@@ -6,17 +6,17 @@
 #include <stddef.h>
 
 /*
- * What an event's name says beside what is counted. perf writes the modifiers that it chose by itself
- * into the name, "cpu-clock:pppH": how precise, and that guests are left out. Neither changes what a
- * sample stands for, so to a person that is cpu-clock.
+ * What an event's name says beside what is counted. perf writes the modifiers that it chose by
+ * itself into the name, "cpu-clock:pppH": how precise, and that guests are left out. Neither
+ * changes what a sample stands for, so to a person that is cpu-clock.
  */
 
-/* Whether samples of the two stand for the same: equal but for precision, and which of the two modes
- * (user, kernel) they count. */
+/* Whether samples of the two stand for the same: equal but for precision, and which of the two
+ * modes (user, kernel) they count. */
 bool event_mode_same(const char *a, const char *b);
 
-/* The size of a clock's name (cpu-clock, task-clock) without what is said above, for clocks are never
- * precise; of any other name, all of it. */
+/* The size of a clock's name (cpu-clock, task-clock) without what is said above, for clocks are
+ * never precise; of any other name, all of it. */
 size_t event_mode_clock_size(const char *name, size_t size);
 
 #endif

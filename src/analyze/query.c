@@ -125,30 +125,49 @@ static int find_image(struct query *q, const struct db_profile *p, uint32_t *ret
 	return 0;
 }
 
-/* The group that a subject's samples go to. */
-static int find_group(struct query *q, const void *subject, size_t subject_size, uint32_t *ret)
+/* Threads that are called as their process is have no name of their own in the subject. */
+static const char *get_value(const void *subject, size_t subject_size, const char *key,
+			     size_t *ret_size)
 {
-	static const char *const keys[] = {"comm", "pid"};
-	char process[SUBJECT_MAX_BYTES];
+	const char *found = subject_get(subject, subject_size, key, ret_size);
+
+	if (!found && !strcmp(key, "thread"))
+		found = subject_get(subject, subject_size, "comm", ret_size);
+	return found;
+}
+
+/* The group of all subjects with the same values of comm and one key more. */
+static int find_pair_group(struct query *q, const void *subject, size_t subject_size,
+			   const char *key, uint32_t *ret)
+{
+	const char *const keys[] = {"comm", key};
 	struct subject_pair pairs[2];
+	char group[SUBJECT_MAX_BYTES];
 	size_t count = 0;
 	long size;
 
+	for (size_t i = 0; i < 2; i++) {
+		struct subject_pair *pair = &pairs[count];
+
+		pair->key = keys[i];
+		pair->key_size = strlen(keys[i]);
+		pair->value = get_value(subject, subject_size, keys[i], &pair->value_size);
+		count += pair->value != NULL;
+	}
+	size = subject_build(pairs, count, group, sizeof(group));
+	return size < 0 ? (int)size : intern_add(q->groups, group, (size_t)size, ret);
+}
+
+/* The group that a subject's samples go to. */
+static int find_group(struct query *q, const void *subject, size_t subject_size, uint32_t *ret)
+{
 	switch (q->group) {
 	case QUERY_SUBJECT:
 		return intern_add(q->groups, subject, subject_size, ret);
 	case QUERY_PROCESS:
-		for (size_t i = 0; i < 2; i++) {
-			struct subject_pair *pair = &pairs[count];
-
-			pair->key = keys[i];
-			pair->key_size = strlen(keys[i]);
-			pair->value =
-				subject_get(subject, subject_size, keys[i], &pair->value_size);
-			count += pair->value != NULL;
-		}
-		size = subject_build(pairs, count, process, sizeof(process));
-		return size < 0 ? (int)size : intern_add(q->groups, process, (size_t)size, ret);
+		return find_pair_group(q, subject, subject_size, "pid", ret);
+	case QUERY_THREAD:
+		return find_pair_group(q, subject, subject_size, "thread", ret);
 	case QUERY_WHOLE:
 		break;
 	}
@@ -218,7 +237,7 @@ static bool match_pair(const char *wanted, const void *subject, size_t subject_s
 		return false;
 	memcpy(key, wanted, (size_t)(equals - wanted));
 	key[equals - wanted] = 0;
-	found = subject_get(subject, subject_size, key, &size);
+	found = get_value(subject, subject_size, key, &size);
 	if (!found || size > SUBJECT_MAX_BYTES)
 		return false;
 	memcpy(value, found, size);

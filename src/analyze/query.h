@@ -36,6 +36,7 @@ struct query_selection {
 enum query_group {
 	QUERY_WHOLE,   /* nobody's: all subjects are summed */
 	QUERY_PROCESS, /* by command name and process */
+	QUERY_THREAD,  /* by command name and the thread's name */
 	QUERY_SUBJECT, /* by the whole subject */
 };
 

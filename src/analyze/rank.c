@@ -58,6 +58,7 @@ struct stretch {
 enum query_group rank_group(enum rank_by by)
 {
 	return by == RANK_PROCESS   ? QUERY_PROCESS
+	       : by == RANK_THREAD  ? QUERY_THREAD
 	       : by == RANK_SUBJECT ? QUERY_SUBJECT
 				    : QUERY_WHOLE;
 }
@@ -150,7 +151,7 @@ static int place_stretch(struct pass *s, const struct stretch *t, struct key *ke
 
 	*key = (struct key){.image = UINT32_MAX, .group = QUERY_NO_GROUP};
 	*shown = (struct rank_row){.group = QUERY_NO_GROUP};
-	if (s->options->by == RANK_PROCESS || s->options->by == RANK_SUBJECT) {
+	if (rank_group(s->options->by) != QUERY_WHOLE) {
 		key->group = shown->group = s->part->group;
 		return 0;
 	}

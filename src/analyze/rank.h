@@ -20,11 +20,13 @@ enum rank_by {
 	RANK_FILE,
 	RANK_LINE,
 	RANK_PROCESS,
+	RANK_THREAD,
 	RANK_SUBJECT,
 	RANK_LOOP
 };
 
-/* The query that a ranking needs. */
+/* The query that a ranking needs. Of whom samples are charged to (RANK_PROCESS, RANK_THREAD,
+ * RANK_SUBJECT) it is one by groups; else QUERY_WHOLE. */
 enum query_group rank_group(enum rank_by by);
 
 struct rank_options {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
 /*
  * The sampling interrupt. Runs on every overflow of every event on every CPU, so it does one thing:
- * count (process, PC, event) in this CPU's active table. See wire.h for the memory and its rules.
+ * count (process, thread's name, PC, event) in this CPU's active table. See wire.h for the memory
+ * and its rules.
  */
 #include <linux/bpf.h>
 #include <linux/bpf_perf_event.h>
@@ -24,8 +25,11 @@ struct task_struct {
 	__u64 self_exec_id;
 	__u64 start_boottime;
 	struct task_struct *group_leader;
+	char comm[WIRE_NAME_BYTES];
 	struct css_set *cgroups;
 } __attribute__((preserve_access_index));
+
+#include "thread_name.bpf.h"
 
 /* Set before loading. */
 const volatile bool scoped = false; /* only processes in the scope map and their children */
@@ -88,7 +92,7 @@ static __always_inline bool in_scope(__u32 tgid, __u64 start_boottime)
 
 /* An evicted entry leaves its bucket for the spill. */
 static __always_inline void spill(struct wire_cpu *cpu, struct wire_table *t,
-				  const struct wire_entry *e)
+				  const struct wire_entry *e, __u8 name)
 {
 	__u32 n = t->spill_count;
 
@@ -98,6 +102,7 @@ static __always_inline void spill(struct wire_cpu *cpu, struct wire_table *t,
 		return;
 	}
 	t->spill[n & (WIRE_SPILL - 1)] = *e;
+	t->spill_name[n & (WIRE_SPILL - 1)] = name;
 	t->spill_count = n + 1;
 }
 
@@ -111,20 +116,23 @@ static __always_inline void touch(struct wire_table *t, __u32 index)
 	}
 }
 
+#define NAMES_MASK ((1ull << 8 * WIRE_WAYS) - 1)
+
 /* The last way leaves, the others move back by one, the front is free. */
 static __always_inline void insert(struct wire_cpu *cpu, struct wire_table *t, __u32 index,
-				   const struct wire_entry *e)
+				   const struct wire_entry *e, __u8 name)
 {
 	struct wire_bucket *b = &t->bucket[index];
 
 	if (b->way[0].tally == 0)
 		touch(t, index);
 	if (b->way[WIRE_WAYS - 1].tally != 0)
-		spill(cpu, t, &b->way[WIRE_WAYS - 1]);
+		spill(cpu, t, &b->way[WIRE_WAYS - 1], b->names >> 8 * (WIRE_WAYS - 1));
 #pragma unroll
 	for (int i = WIRE_WAYS - 1; i > 0; i--)
 		b->way[i] = b->way[i - 1];
 	b->way[0] = *e;
+	b->names = (b->names << 8 | name) & NAMES_MASK;
 
 	/* After 73 minutes without a drain (a collector that was stopped) all are of the last. */
 	__u64 first = (bpf_ktime_get_ns() - t->start_ns) >> 10;
@@ -161,32 +169,37 @@ static __always_inline bool count(struct wire_bucket *b, const int i)
 		b->way[2] = b->way[1];
 	b->way[1] = b->way[0];
 	b->way[0] = found;
+
+	/* The names move as their ways do. */
+	__u64 before = b->names & ((1ull << 8 * i) - 1), own = b->names >> 8 * i & 0xff;
+
+	b->names = (b->names >> 8 * (i + 1) << 8 * (i + 1)) | before << 8 | own;
 	return true;
 }
 
 /* Counts the sample if its entry is there. */
-static __always_inline bool hit(struct wire_bucket *b, const struct wire_entry *e)
+static __always_inline bool hit(struct wire_bucket *b, const struct wire_entry *e, __u8 name)
 {
-	if (same_key(&b->way[0], e))
+	if (same_key(&b->way[0], e) && (__u8)b->names == name)
 		return count(b, 0);
-	if (same_key(&b->way[1], e))
+	if (same_key(&b->way[1], e) && (__u8)(b->names >> 8) == name)
 		return count(b, 1);
-	if (same_key(&b->way[2], e))
+	if (same_key(&b->way[2], e) && (__u8)(b->names >> 16) == name)
 		return count(b, 2);
-	if (same_key(&b->way[3], e))
+	if (same_key(&b->way[3], e) && (__u8)(b->names >> 24) == name)
 		return count(b, 3);
-	if (same_key(&b->way[4], e))
+	if (same_key(&b->way[4], e) && (__u8)(b->names >> 32) == name)
 		return count(b, 4);
-	if (same_key(&b->way[5], e))
+	if (same_key(&b->way[5], e) && (__u8)(b->names >> 40) == name)
 		return count(b, 5);
 	return false;
 }
 
-static __always_inline __u32 bucket_of(const struct wire_entry *e)
+static __always_inline __u32 bucket_of(const struct wire_entry *e, __u8 name)
 {
 	/* Fibonacci hashing; the high bits of the product depend on all bits of the key. */
 	__u64 key = ((__u64)e->pc_high << 32 | e->pc_low) + ((__u64)e->process << 20) +
-		    ((__u64)e->tally << 7);
+		    ((__u64)e->tally << 7) + ((__u64)name << 40);
 
 	return (key * 0x9e3779b97f4a7c15ull) >> 40 & (WIRE_BUCKETS - 1);
 }
@@ -201,6 +214,35 @@ static __always_inline __u32 mapping_count(const struct task_struct *task)
 	struct mm_struct *mm = task->mm;
 
 	return mm ? mm_code_state(mm) : 0;
+}
+
+/* The number of the current thread's name in the table. */
+static __always_inline __u8 number_name(struct wire_table *t, const struct task_struct *task)
+{
+	struct wire_name own;
+
+	if (!thread_name(task, &own))
+		return 0;
+
+	__u32 slot = ((own.half[0] ^ own.half[1] >> 7) * 0x9e3779b97f4a7c15ull) >> 56;
+
+#pragma unroll
+	for (int i = 0; i < WIRE_NAME_PROBES; i++) {
+		__u32 n = (slot + i) & (WIRE_NAMES - 1);
+		struct wire_name *w = &t->name[n];
+
+		if (n == 0)
+			continue;
+		if (w->half[0] == own.half[0] && w->half[1] == own.half[1])
+			return n;
+		if (!w->half[0]) {
+			*w = own;
+			t->name_count++;
+			return n;
+		}
+	}
+	t->names_refused++;
+	return 0;
 }
 
 /* One in so many samples is due, at random distances. */
@@ -266,12 +308,13 @@ static __always_inline int take(__u64 pc, __u32 event, bool only_scope)
 		.process = wire_process(tgid, start, task->self_exec_id),
 		.tally = (event + 1) << WIRE_EVENT_SHIFT | mappings << WIRE_COUNT_BITS | 1,
 	};
-	__u32 index = bucket_of(&e);
+	__u8 name = number_name(t, task);
+	__u32 index = bucket_of(&e, name);
 
-	if (hit(&t->bucket[index & (WIRE_BUCKETS - 1)], &e))
+	if (hit(&t->bucket[index & (WIRE_BUCKETS - 1)], &e, name))
 		cpu->hits++;
 	else
-		insert(cpu, t, index & (WIRE_BUCKETS - 1), &e);
+		insert(cpu, t, index & (WIRE_BUCKETS - 1), &e, name);
 	return choose_follower(cpu, pc, event);
 }
 

@@ -28,11 +28,14 @@ struct thread_struct {
 struct task_struct {
 	struct mm_struct *mm;
 	struct thread_struct thread;
-	int tgid;
+	int pid, tgid;
 	__u64 self_exec_id;
 	__u64 start_boottime;
 	struct task_struct *group_leader;
+	char comm[WIRE_NAME_BYTES];
 } __attribute__((preserve_access_index));
+
+#include "thread_name.bpf.h"
 
 /* The collector gives these their real sizes before loading. */
 struct {
@@ -420,6 +423,12 @@ static __always_inline void begin(struct unwind *u, struct task_struct *task, __
 	u->hash[0] = u->hash[1] = u->stack.process;
 	u->check = event;
 	mix(u, event);
+	if (thread_name(task, &u->stack.thread)) {
+		mix(u, u->stack.thread.half[0]);
+		mix(u, u->stack.thread.half[1]);
+	} else {
+		u->stack.thread = (struct wire_name){};
+	}
 	python_start(&u->python, u->stack.process);
 	keep_mappings(u, BPF_CORE_READ(task, mm));
 }

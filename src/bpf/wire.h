@@ -7,11 +7,11 @@
  * copied between them.
  *
  * Each CPU has two tables (DCPI, section 4.2.1): the program counts in the active one, the
- * collector reads the other. A table is set-associative, keyed by (process, PC, event); an entry
- * that leaves a full bucket goes to the table's spill. The program is the only writer of the active
- * table, the collector the only one of the other, and the collector flips them. After a flip it
- * waits for an RCU grace period (a program runs with preemption off), so neither side needs a lock,
- * an atomic operation or a barrier on the sampling path.
+ * collector reads the other. A table is set-associative, keyed by (process, thread's name, PC,
+ * event); an entry that leaves a full bucket goes to the table's spill. The program is the only
+ * writer of the active table, the collector the only one of the other, and the collector flips
+ * them. After a flip it waits for an RCU grace period (a program runs with preemption off), so
+ * neither side needs a lock, an atomic operation or a barrier on the sampling path.
  */
 
 #ifdef __bpf__
@@ -77,19 +77,36 @@ struct wire_entry {
 
 #define WIRE_FIRST_MAX 0xffffffffu
 
+/* names: byte i is the number of the thread's name of way i, part of its key. */
 struct wire_bucket {
 	struct wire_entry way[WIRE_WAYS];
-	wire_u32 unused[2];
+	wire_u64 names;
 };
+
+/* The name of a thread as the kernel has it: zeros, or other bytes, follow the first zero. */
+#define WIRE_NAME_BYTES 16
+struct wire_name {
+	wire_u64 half[WIRE_NAME_BYTES / 8];
+};
+
+/* Names that a table has room for. Number 0 is none: that of the process, or one that found no
+ * room.
+ */
+#define WIRE_NAMES	 256 /* one byte has their numbers */
+#define WIRE_NAME_PROBES 4
 
 /* A multiple of the page size, so that tables of different CPUs share no page. */
 struct wire_table {
 	struct wire_bucket bucket[WIRE_BUCKETS];
 	struct wire_entry spill[WIRE_SPILL];
 	wire_u16 touched[WIRE_BUCKETS]; /* buckets in use, so that a drain visits no other */
+	struct wire_name name[WIRE_NAMES];
+	wire_u8 spill_name[WIRE_SPILL]; /* of each entry of the spill */
 	wire_u64 start_ns;		/* CLOCK_MONOTONIC at the flip to this table */
 	wire_u32 touched_count, spill_count;
-	wire_u8 unused[4096 - 16];
+	wire_u32 name_count;
+	wire_u32 names_refused; /* samples whose thread's name found no room */
+	wire_u8 unused[4096 - 24];
 };
 
 /* A CPU's private state: one cache line, as in the paper's section 4.2.2. */

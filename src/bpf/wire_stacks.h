@@ -2,14 +2,15 @@
 #ifndef CULPRIT_BPF_WIRE_STACKS_H
 #define CULPRIT_BPF_WIRE_STACKS_H
 
+#include "wire.h"
 #include "wire_file.h"
 
 /*
  * What the unwinder (unwind.bpf.c) and the collector share.
  *
  * For a share of the samples the program follows the stack to the thread's start, by tables that
- * the collector compiled from the images' .eh_frame, and counts (process, event, stack) in a hash
- * map.
+ * the collector compiled from the images' .eh_frame, and counts (process, thread's name, event,
+ * stack) in a hash map.
  *
  * The program itself finds the file that is mapped at an address, as the interpreter does
  * (wire_edges.h), with the same map of files and slots. A frame is therefore (slot, offset in the
@@ -165,6 +166,7 @@ struct wire_stack {
 	wire_u8 kernel_count;
 	wire_u32 followed; /* frames of the process */
 	wire_u32 unused;
+	struct wire_name thread; /* zero: called as its process is */
 	/* Of the last frame, with NO_TABLE; the file only if the frame has no slot. */
 	struct wire_file file;
 	wire_u64 address; /* where it is in the process */

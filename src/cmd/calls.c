@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "cmd/calls_view.h"
+#include "cmd/prof_table.h"
 #include "cmd/values.h"
 #include "util/num.h"
 
@@ -43,7 +44,8 @@ static const struct cmd_option options[] = {
 	{"prune", CALLS_PRUNE, "PERCENT",
 	 "leave out what has less of what is shown (1; JSON and CSV: 0)"},
 	REPORT_METRIC_OPTION,
-	{"by", CALLS_BY, "WHAT", "apart for each: process or subject", "process subject"},
+	{"by", CALLS_BY, "WHAT", "apart for each: process, thread or subject",
+	 "process thread subject"},
 	{"idle", CALLS_IDLE, NULL, "with the kernel's idle functions"},
 	{"html", CALLS_HTML, "FILE",
 	 "a page instead: flame graph and icicle, with search and zoom"},
@@ -85,9 +87,12 @@ struct calls {
 
 static int take_by(struct calls *c, const char *text, struct diag *diag)
 {
-	if (strcmp(text, "process") != 0 && strcmp(text, "subject") != 0)
-		return diag_fail(diag, EINVAL, "--by '%s' is neither process nor subject", text);
-	c->group = *text == 'p' ? QUERY_PROCESS : QUERY_SUBJECT;
+	enum rank_by by;
+
+	if (prof_table_parse_by(text, &by, NULL) || rank_group(by) == QUERY_WHOLE)
+		return diag_fail(diag, EINVAL, "--by '%s' is none of process, thread, subject",
+				 text);
+	c->group = rank_group(by);
 	return 0;
 }
 

@@ -91,11 +91,12 @@ static const struct hint commands[] = {
 
 static const struct hint columns[] = {
 	{"dso", NULL, "images are --by image"},
-	{"comm", NULL, "command names are --by subject"},
+	{"comm", NULL, "names of threads are --by thread, of commands --by subject"},
 	{"sym symbol", NULL, "functions are --by function"},
 	{"srcline", NULL, "source lines are --by line"},
 	{"srcfile", NULL, "source files are --by file"},
-	{"pid tid", NULL, "processes are --by process, of what was recorded with --per-process"},
+	{"pid", NULL, "processes are --by process, of what was recorded with --per-process"},
+	{"tid", NULL, "threads are --by thread, which is by their names"},
 	{"cgroup", NULL, "cgroups are --by subject"},
 	{"overhead", NULL, "that is --sort percent"},
 };

@@ -13,8 +13,9 @@ enum { PROF_BY = REPORT_OPTION_END, PROF_SORT, PROF_INCLUSIVE, PROF_IDLE };
 
 static const struct cmd_option options[] = {
 	REPORT_DB_OPTION,
-	{"by", PROF_BY, "WHAT", "function (default), image, file, line, loop, process, subject",
-	 "function image file line loop process subject"},
+	{"by", PROF_BY, "WHAT",
+	 "function (default), image, file, line, loop, process, thread, subject",
+	 "function image file line loop process thread subject"},
 	{"inclusive", PROF_INCLUSIVE, NULL,
 	 "with all that was called, as stacks tell; ranked by that"},
 	{"sort", PROF_SORT, "COLUMN",

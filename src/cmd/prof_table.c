@@ -30,7 +30,7 @@ struct columns {
 	int samples, percent, cumulative;
 	int total, total_percent, totals; /* totals: the first of the group, not in text */
 	int events; /* the first of the group; each but the first has a share after it */
-	int function, image, build_id, file, line, comm, pid, subject;
+	int function, image, build_id, file, line, comm, pid, thread, subject;
 	int own, depth, header, parent, irreducible; /* of loops */
 };
 
@@ -165,7 +165,7 @@ static int fail_sort(const char *sort, struct diag *diag)
 	return diag_fail(diag, EINVAL,
 			 "--sort '%s' is neither an event of this profile, a metric, nor one of "
 			 "samples, percent, total, function, image, file, line, process, "
-			 "subject%s%s",
+			 "thread, subject%s%s",
 			 sort, hint ? "; " : "", hint ? hint : "");
 }
 
@@ -178,7 +178,8 @@ static int find_order(const struct prof_table *p, const struct query *q,
 	} columns[] = {
 		{"samples", SORT_EVENT}, {"percent", SORT_EVENT}, {"function", SORT_FUNCTION},
 		{"image", SORT_IMAGE},	 {"file", SORT_FILE},	  {"line", SORT_FILE},
-		{"process", SORT_GROUP}, {"subject", SORT_GROUP}, {"total", SORT_TOTAL},
+		{"process", SORT_GROUP}, {"thread", SORT_GROUP},  {"subject", SORT_GROUP},
+		{"total", SORT_TOTAL},
 	};
 
 	*o = (struct order){
@@ -272,6 +273,9 @@ static void add_name_columns(struct table *t, enum rank_by by, struct columns *c
 	if (by == RANK_PROCESS) {
 		c->pid = table_add_column(t, TABLE_COUNT, "pid", "pid");
 		c->comm = table_add_column(t, TABLE_NAME, "comm", "command");
+	} else if (by == RANK_THREAD) {
+		c->thread = table_add_column(t, TABLE_NAME, "thread", "thread");
+		c->comm = table_add_column(t, TABLE_NAME, "comm", "command");
 	} else if (by == RANK_SUBJECT) {
 		c->subject = table_add_column(t, TABLE_NAME, "subject", "subject");
 	} else {
@@ -314,6 +318,19 @@ static int set_process(struct table *t, const struct columns *c, const void *sub
 		number = 10 * number + (uint64_t)(pid[i] - '0') % 10;
 	table_set_count(t, c->pid, number);
 	return r;
+}
+
+static int set_thread(struct table *t, const struct columns *c, const void *subject, size_t size)
+{
+	const char *comm, *thread;
+	size_t n;
+	int r = 0;
+
+	thread = subject_get(subject, size, "thread", &n);
+	if (thread)
+		r = table_set_name(t, c->thread, thread, n);
+	comm = subject_get(subject, size, "comm", &n);
+	return r || !comm ? r : table_set_name(t, c->comm, comm, n);
 }
 
 /* "comm=make container=4f2a...": the command first, as long names are cut at the end. */
@@ -361,6 +378,8 @@ static int set_names(struct table *t, const struct columns *c, const struct quer
 
 	if (by == RANK_PROCESS)
 		return set_process(t, c, subject, size);
+	if (by == RANK_THREAD)
+		return set_thread(t, c, subject, size);
 	if (by == RANK_SUBJECT)
 		return set_subject(t, c, subject, size);
 	if (row->depth)
@@ -452,8 +471,8 @@ static void note_rest(struct report_header *h, const struct making *m, bool incl
 
 static const char *const by_names[] = {
 	[RANK_FUNCTION] = "function", [RANK_IMAGE] = "image",	  [RANK_FILE] = "file",
-	[RANK_LINE] = "line",	      [RANK_PROCESS] = "process", [RANK_SUBJECT] = "subject",
-	[RANK_LOOP] = "loop",
+	[RANK_LINE] = "line",	      [RANK_PROCESS] = "process", [RANK_THREAD] = "thread",
+	[RANK_SUBJECT] = "subject",   [RANK_LOOP] = "loop",
 };
 
 const char *prof_table_by_name(enum rank_by by)
@@ -469,9 +488,10 @@ int prof_table_parse_by(const char *text, enum rank_by *ret, struct diag *diag)
 			return 0;
 		}
 	}
-	return diag_fail(diag, EINVAL,
-			 "--by '%s' is none of function, image, file, line, process, subject, loop",
-			 text);
+	return diag_fail(
+		diag, EINVAL,
+		"--by '%s' is none of function, image, file, line, process, thread, subject, loop",
+		text);
 }
 
 static int make(const struct prof_table *p, struct making *m, struct report_header *h)

@@ -241,6 +241,8 @@ static void describe_troubles(struct report_header *h, const struct query *q)
 		 "mappings and names of processes that made too many a second were not followed"},
 		{"cgroups.refused",
 		 "processes are charged without their cgroup: its name is too long"},
+		{"threads.refused",
+		 "samples have their process and not their thread's name: too many names"},
 		{"symbols.refused",
 		 "times the symbols of an image could not be kept: too many wait"},
 		{"symbols.unwritten",

@@ -64,7 +64,7 @@ static int take_by(struct stats_command *c, const char *text, struct diag *diag)
 {
 	int r = prof_table_parse_by(text, &c->rank.by, diag);
 
-	if (r || c->rank.by == RANK_PROCESS || c->rank.by == RANK_SUBJECT)
+	if (r || rank_group(c->rank.by) != QUERY_WHOLE)
 		r = diag_fail(diag, EINVAL,
 			      "--by '%s' is none of function, image, file, line, loop", text);
 	return r;

@@ -106,7 +106,7 @@ static void put_help(struct top_screen *s, const struct top_frame *f)
 		"q          end (also Ctrl-C)",
 		"space      pause: look at what is there; again to start anew",
 		"z          start anew",
-		"v, tab     by function, image, subject, process (with --per-process)",
+		"v, tab     by function, image, thread, subject, process (with --per-process)",
 		"s          sort by the next event, or by name",
 		"/          only functions that match a regular expression; Esc: all",
 		"i          with the kernel's idle functions, or without",

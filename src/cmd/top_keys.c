@@ -29,9 +29,10 @@ static void change_delay(struct top_screen *s, bool longer)
 /* What a process is called is not kept apart without --per-process. */
 static void next_view(struct top_screen *s)
 {
-	static const enum rank_by order[] = {RANK_FUNCTION, RANK_IMAGE, RANK_SUBJECT, RANK_PROCESS};
+	static const enum rank_by order[] = {RANK_FUNCTION, RANK_IMAGE, RANK_THREAD, RANK_SUBJECT,
+					     RANK_PROCESS};
 	struct top_view *v = &s->top->view;
-	size_t count = s->top->sampling.per_process ? 4 : 3, next = 0;
+	size_t count = s->top->sampling.per_process ? 5 : 4, next = 0;
 
 	for (size_t i = 0; i < count; i++)
 		if (order[i] == v->rank.by)

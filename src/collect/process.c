@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "collect/procfs.h"
+#include "collect/subject.h"
 #include "util/hash.h"
 
 #define PROCESSES_MAX  262144
@@ -25,7 +26,7 @@ static void free_life(struct process *life)
 	space_unref(life->space);
 	free(life->cgroup);
 	free(life->jitdump);
-	free(life->subject);
+	subject_free(life);
 	if (life->map_fd)
 		close(life->map_fd - 1);
 	if (life->dump_fd)
@@ -106,10 +107,7 @@ static void set_comm(struct process *life, const char *name, size_t size)
 		return;
 	memcpy(life->comm, name, size);
 	life->comm_size = size;
-	free(life->subject);
-	life->subject = NULL;
-	life->subject_number = 0;
-	memset(life->memo, 0, sizeof(life->memo));
+	subject_forget(life);
 }
 
 struct processes *processes_new(struct files *files)

@@ -25,6 +25,7 @@ struct processes;
 struct process_memo {
 	uint64_t what; /* names the file or kernel region */
 	uint32_t event, batch_number, profile;
+	uint32_t thread; /* see subject_thread() */
 };
 
 struct process {
@@ -46,6 +47,8 @@ struct process {
 	void *subject;
 	size_t subject_size;
 	uint32_t subject_number, subject_index; /* batch number and index in it */
+	struct thread_subject *threads;		/* names of threads: see collect/subject.h */
+	uint32_t thread_count;
 	struct process_memo memo[PROCESS_MEMOS];
 	bool leader_gone; /* its main thread has ended */
 };

@@ -40,7 +40,7 @@ struct resolver {
 	uint64_t kernel_look_ns, kernel_wait_ns; /* when to scan the kernel's regions again */
 	uint32_t event_index[WIRE_EVENTS];
 	struct resolver_event_counters counters[WIRE_EVENTS];
-	uint64_t cgroups_refused;
+	uint64_t cgroups_refused, threads_refused;
 	struct process *nobody; /* whom samples of processes that are not known are charged to */
 	uint8_t boot_id[16];
 	struct waiting {
@@ -138,6 +138,11 @@ void resolver_begin_drain(struct resolver *r)
 uint64_t resolver_cgroups_refused(const struct resolver *r)
 {
 	return r->cgroups_refused;
+}
+
+uint64_t resolver_threads_refused(const struct resolver *r)
+{
+	return r->threads_refused;
 }
 
 const struct resolver_event_counters *resolver_counters(const struct resolver *r, size_t event)
@@ -325,7 +330,40 @@ struct mapping *resolver_find_mapping(struct resolver *r, pid_t tgid, uint64_t p
 	return life == r->nobody ? NULL : find_mapping(r, life, pc, time_ns);
 }
 
-static int find_subject(struct resolver *r, struct process *life, uint32_t *ret)
+/* The number of a thread's name, 0 where there is none or no room for it. */
+static uint32_t number_thread(struct resolver *r, struct process *life,
+			      const struct wire_name *thread, uint64_t samples)
+{
+	long number = life == r->nobody ? 0 : subject_thread(life, thread);
+
+	if (number < 0)
+		r->threads_refused += samples;
+	return number < 0 ? 0 : (uint32_t)number;
+}
+
+/* The batch's number of what a life's threads of a name are charged to. */
+static int find_thread_subject(struct resolver *r, const struct process *life, uint32_t thread,
+			       uint32_t *ret)
+{
+	struct thread_subject *t = &life->threads[thread - 1];
+	char bytes[SUBJECT_MAX_BYTES];
+	int err;
+
+	if (t->batch_number != r->batch_number) {
+		long size = subject_of_thread(life, thread, r->config.with_pid, r->config.labels,
+					      bytes);
+
+		err = size < 0 ? (int)size
+			       : db_batch_subject(r->config.batch, bytes, (size_t)size, &t->index);
+		if (err)
+			return err;
+		t->batch_number = r->batch_number;
+	}
+	*ret = t->index;
+	return 0;
+}
+
+static int find_subject(struct resolver *r, struct process *life, uint32_t thread, uint32_t *ret)
 {
 	uint32_t subject;
 	int err;
@@ -342,7 +380,7 @@ static int find_subject(struct resolver *r, struct process *life, uint32_t *ret)
 		life->subject_index = subject;
 	}
 	*ret = life->subject_index;
-	return 0;
+	return thread ? find_thread_subject(r, life, thread, ret) : 0;
 }
 
 static int find_image(struct resolver *r, struct process *life, const struct place *place,
@@ -365,44 +403,45 @@ static int find_image(struct resolver *r, struct process *life, const struct pla
 	return err;
 }
 
-static int make_profile(struct resolver *r, struct process *life, const struct place *place,
-			uint32_t event, uint32_t *ret)
+static int make_profile(struct resolver *r, struct process *life, uint32_t thread,
+			const struct place *place, uint32_t event, uint32_t *ret)
 {
 	uint32_t image, subject;
-	int err = find_subject(r, life, &subject);
+	int err = find_subject(r, life, thread, &subject);
 
 	if (!err)
 		err = find_image(r, life, place, &image);
 	return err ?: db_batch_profile(r->config.batch, image, r->event_index[event], subject, ret);
 }
 
-static int find_profile(struct resolver *r, struct process *life, const struct place *place,
-			uint32_t event, uint32_t *ret)
+static int find_profile(struct resolver *r, struct process *life, uint32_t thread,
+			const struct place *place, uint32_t event, uint32_t *ret)
 {
-	uint64_t pair = hash_u64(place->what + event) % (PROCESS_MEMOS / 2);
+	uint64_t pair =
+		hash_u64(place->what + event + ((uint64_t)thread << 48)) % (PROCESS_MEMOS / 2);
 	struct process_memo *memo = &life->memo[2 * pair];
 	int err;
 
 	for (int i = 0; i < 2; i++) {
 		if (memo[i].what == place->what && memo[i].event == event &&
-		    memo[i].batch_number == r->batch_number) {
+		    memo[i].thread == thread && memo[i].batch_number == r->batch_number) {
 			*ret = memo[i].profile;
 			return 0;
 		}
 	}
-	err = make_profile(r, life, place, event, ret);
+	err = make_profile(r, life, thread, place, event, ret);
 	if (err)
 		return err;
 	memo[1] = memo[0];
-	memo[0] = (struct process_memo){place->what, event, r->batch_number, *ret};
+	memo[0] = (struct process_memo){place->what, event, r->batch_number, *ret, thread};
 	return 0;
 }
 
 static int store(struct resolver *r, struct process *life, const struct place *place,
 		 const struct sampler_entry *e)
 {
-	uint32_t profile;
-	int err = find_profile(r, life, place, e->event, &profile);
+	uint32_t profile, thread = number_thread(r, life, &e->thread, e->count);
+	int err = find_profile(r, life, thread, place, e->event, &profile);
 
 	return err ?: db_batch_add(r->config.batch, profile, place->offset, e->count);
 }
@@ -508,9 +547,12 @@ uint64_t resolver_oldest_ns(const struct resolver *r)
 	return oldest;
 }
 
-int resolver_subject(struct resolver *r, pid_t tgid, uint64_t time_ns, uint32_t *ret)
+int resolver_subject(struct resolver *r, pid_t tgid, const struct wire_name *thread,
+		     uint64_t time_ns, uint32_t *ret)
 {
-	return find_subject(r, find_life(r, tgid, time_ns), ret);
+	struct process *life = find_life(r, tgid, time_ns);
+
+	return find_subject(r, life, number_thread(r, life, thread, 0), ret);
 }
 
 int resolver_image(struct resolver *r, pid_t tgid, uint64_t pc, uint64_t time_ns,

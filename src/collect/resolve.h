@@ -66,11 +66,13 @@ struct mapping *resolver_find_mapping(struct resolver *r, pid_t tgid, uint64_t p
 				      struct process **ret_life);
 
 /*
- * For those who follow stacks: the batch's number of what a sample of a process is charged to, and
+ * For those who follow stacks: the batch's number of what a sample of a process's thread (by its
+ * name; empty: called as the process) is charged to, and
  * of the image that has an address of it or of the kernel, with the offset there (what nothing
  * explains is in the unknown image). 0 or an error of the batch.
  */
-int resolver_subject(struct resolver *r, pid_t tgid, uint64_t time_ns, uint32_t *ret);
+int resolver_subject(struct resolver *r, pid_t tgid, const struct wire_name *thread,
+		     uint64_t time_ns, uint32_t *ret);
 int resolver_image(struct resolver *r, pid_t tgid, uint64_t pc, uint64_t time_ns,
 		   uint32_t *ret_image, uint64_t *ret_offset);
 
@@ -85,6 +87,8 @@ struct resolver_event_counters {
 const struct resolver_event_counters *resolver_counters(const struct resolver *r, size_t event);
 /* Lives of processes that are charged without their cgroup: see subject_of(). */
 uint64_t resolver_cgroups_refused(const struct resolver *r);
+/* Samples charged to their process without their thread's name: SUBJECT_THREADS_MAX. */
+uint64_t resolver_threads_refused(const struct resolver *r);
 /* The batch's index of an event. */
 uint32_t resolver_event(const struct resolver *r, size_t event);
 

@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
+#include "bpf/wire.h"
 #include "collect/event.h"
 #include "util/diag.h"
 
@@ -69,13 +70,14 @@ double sampler_pressure(const struct sampler *s);
 /* The most samples that any CPU took since the last call. */
 uint64_t sampler_busiest(struct sampler *s);
 
-/* One drained entry: count samples of an event at a PC of a process. */
+/* One drained entry: count samples of an event at a PC of a process's threads of one name. */
 struct sampler_entry {
 	uint64_t pc;
 	uint64_t first_ns; /* CLOCK_MONOTONIC of the first of them, to about 1 us */
 	uint32_t tgid;
 	uint32_t event; /* index in the configuration */
 	uint32_t count;
+	struct wire_name thread; /* zero: called as its process */
 };
 
 /*
@@ -107,6 +109,7 @@ struct sampler_counters {
 	uint64_t outside;	/* interrupts outside the scope */
 	uint64_t scope_refused; /* processes not followed: scope map full */
 	uint64_t notices_lost;	/* cgroup changes not noticed */
+	uint64_t names_refused; /* samples charged to their process without their thread's name */
 	uint64_t missed_ns;	/* of CPUs, as sampler_watch_cpus found them */
 };
 void sampler_read_counters(const struct sampler *s, struct sampler_counters *ret);

@@ -29,6 +29,7 @@ struct sampler {
 	uint64_t *taken;      /* by slot: samples at the last sampler_busiest */
 	uint64_t *enabled_ns; /* by slot: of an event, at the last sampler_watch_cpus */
 	uint64_t watched_ns, missed_ns; /* the last sampler_watch_cpus, and what all of them saw */
+	uint64_t names_refused;
 	bool tracepoint[WIRE_EVENTS], clock[WIRE_EVENTS];
 	void (*changed)(void *arg, pid_t tgid, uint64_t time_ns);
 	void *changed_arg;

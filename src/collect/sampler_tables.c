@@ -120,7 +120,7 @@ int sampler_quiesce(struct sampler *s, struct diag *diag)
 	return wait_for_handlers(s, 0, s->cpus.count, diag);
 }
 
-static void take_entry(const struct wire_table *t, const struct wire_entry *w,
+static void take_entry(const struct wire_table *t, const struct wire_entry *w, uint8_t name,
 		       void (*take)(void *arg, const struct sampler_entry *e), void *arg)
 {
 	struct sampler_entry e = {
@@ -130,6 +130,7 @@ static void take_entry(const struct wire_table *t, const struct wire_entry *w,
 		.tgid = w->process & WIRE_TGID_MASK,
 		.event = (w->tally >> WIRE_EVENT_SHIFT) - 1,
 		.count = w->tally & WIRE_COUNT_MASK,
+		.thread = t->name[name], /* number 0 is zero */
 	};
 
 	take(arg, &e);
@@ -153,20 +154,26 @@ static void drain_table(struct wire_table *t,
 
 		prefetch_bucket(t, i + 4);
 		for (int way = 0; way < WIRE_WAYS && b->way[way].tally; way++)
-			take_entry(t, &b->way[way], take, arg);
+			take_entry(t, &b->way[way], (uint8_t)(b->names >> 8 * way), take, arg);
 		memset(b, 0, sizeof(*b));
 	}
 	for (uint32_t i = 0; i < t->spill_count && i < WIRE_SPILL; i++)
-		take_entry(t, &t->spill[i], take, arg);
-	t->touched_count = 0;
-	t->spill_count = 0;
+		take_entry(t, &t->spill[i], t->spill_name[i], take, arg);
+	if (t->name_count)
+		memset(t->name, 0, sizeof(t->name));
+	t->touched_count = t->spill_count = t->name_count = 0;
+	t->names_refused = 0;
 }
 
 void sampler_drain(struct sampler *s, unsigned first, unsigned count,
 		   void (*take)(void *arg, const struct sampler_entry *e), void *arg)
 {
-	for (unsigned slot = first; slot < first + count; slot++)
-		drain_table(table_of(s, slot, false), take, arg);
+	for (unsigned slot = first; slot < first + count; slot++) {
+		struct wire_table *t = table_of(s, slot, false);
+
+		s->names_refused += t->names_refused;
+		drain_table(t, take, arg);
+	}
 }
 
 void sampler_read_counters(const struct sampler *s, struct sampler_counters *ret)
@@ -186,6 +193,7 @@ void sampler_read_counters(const struct sampler *s, struct sampler_counters *ret
 	c.inserts = c.samples > c.hits ? c.samples - c.hits : 0;
 	c.scope_refused = s->bpf->bss->scope_refused;
 	c.notices_lost = s->bpf->bss->notices_lost;
+	c.names_refused = s->names_refused;
 	c.missed_ns = s->missed_ns;
 	*ret = c;
 }

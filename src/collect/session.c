@@ -428,10 +428,7 @@ int session_write_to(struct session *s, const char *db_path, struct diag *diag)
 static void forget_subject(void *arg, struct process *life)
 {
 	(void)arg;
-	free(life->subject);
-	life->subject = NULL;
-	life->subject_number = 0;
-	memset(life->memo, 0, sizeof(life->memo));
+	subject_forget(life);
 }
 
 int session_label(struct session *s, const char *text, struct diag *diag)

@@ -115,7 +115,7 @@ int stack_store(struct stack_store *s, const struct wire_stack *stack, uint64_t 
 	uint32_t subject;
 	struct made m;
 	int r = resolver_subject(s->resolver, (pid_t)(stack->process & WIRE_TGID_MASK),
-				 stack->time_ns, &subject);
+				 &stack->thread, stack->time_ns, &subject);
 
 	if (!r)
 		r = make_frames(s, stack, &m);

@@ -99,15 +99,18 @@ static void add(struct subject_pair *pairs, size_t *count, const char *key, cons
 		.key = key, .key_size = strlen(key), .value = value, .value_size = value_size};
 }
 
-/* What a process is charged to; 0 or a negative errno, as subject_build. */
-static long build(const struct process *life, const char *cgroup, const char *pid,
-		  const struct subject_labels *labels, char bytes[SUBJECT_MAX_BYTES])
+/* What a process, or its threads of a name, are charged to; as subject_build. */
+static long build_with(const struct process *life, const char *thread, const char *cgroup,
+		       const char *pid, const struct subject_labels *labels,
+		       char bytes[SUBJECT_MAX_BYTES])
 {
-	struct subject_pair pairs[SUBJECT_LABELS_MAX + 4];
+	struct subject_pair pairs[SUBJECT_LABELS_MAX + 5];
 	const char *container;
 	size_t count = 0, size;
 
 	add(pairs, &count, "comm", life->comm, life->comm_size);
+	if (thread)
+		add(pairs, &count, "thread", thread, strlen(thread));
 	if (cgroup)
 		add(pairs, &count, "cgroup", cgroup, strlen(cgroup));
 	size = life->cgroup ? subject_container(life->cgroup, &container) : 0;
@@ -120,9 +123,26 @@ static long build(const struct process *life, const char *cgroup, const char *pi
 	return subject_build(pairs, count, bytes, SUBJECT_MAX_BYTES);
 }
 
+/* Without the cgroup where its name is too long, which sets *ret_too_long. */
+static long build(const struct process *life, const char *thread, bool with_pid,
+		  const struct subject_labels *labels, char bytes[SUBJECT_MAX_BYTES],
+		  bool *ret_too_long)
+{
+	const char *cgroup = life->cgroup && strcmp(life->cgroup, "/") ? life->cgroup : NULL;
+	char pid[16];
+	long total;
+
+	snprintf(pid, sizeof(pid), "%d", (int)life->pid);
+	total = build_with(life, thread, cgroup, with_pid ? pid : NULL, labels, bytes);
+	*ret_too_long = total == -EFBIG;
+	if (*ret_too_long)
+		total = build_with(life, thread, NULL, with_pid ? pid : NULL, labels, bytes);
+	return total;
+}
+
 int subject_of(struct process *life, bool with_pid, const struct subject_labels *labels)
 {
-	char pid[16], bytes[SUBJECT_MAX_BYTES];
+	char bytes[SUBJECT_MAX_BYTES];
 	bool too_long;
 	long total;
 
@@ -131,12 +151,7 @@ int subject_of(struct process *life, bool with_pid, const struct subject_labels 
 	/* Usually inherited, and the kernel tells when it changes. */
 	if (!life->cgroup)
 		life->cgroup = procfs_read_cgroup(life->pid);
-	snprintf(pid, sizeof(pid), "%d", (int)life->pid);
-	total = build(life, life->cgroup && strcmp(life->cgroup, "/") ? life->cgroup : NULL,
-		      with_pid ? pid : NULL, labels, bytes);
-	too_long = total == -EFBIG;
-	if (too_long)
-		total = build(life, NULL, with_pid ? pid : NULL, labels, bytes);
+	total = build(life, NULL, with_pid, labels, bytes, &too_long);
 	if (total < 0)
 		return (int)total;
 	life->subject = malloc((size_t)total ?: 1);
@@ -147,4 +162,52 @@ int subject_of(struct process *life, bool with_pid, const struct subject_labels 
 	life->subject_number = 0;
 	memset(life->memo, 0, sizeof(life->memo));
 	return too_long;
+}
+
+long subject_thread(struct process *life, const struct wire_name *name)
+{
+	char text[WIRE_NAME_BYTES + 1] = "";
+	struct thread_subject *grown;
+	size_t size;
+
+	size = strnlen((const char *)name->half, WIRE_NAME_BYTES);
+	memcpy(text, name->half, size);
+	if (!size || (size == life->comm_size && !memcmp(text, life->comm, size)))
+		return 0;
+	for (uint32_t i = 0; i < life->thread_count; i++)
+		if (!strcmp(life->threads[i].name, text))
+			return i + 1;
+	if (life->thread_count == SUBJECT_THREADS_MAX)
+		return -ENOSPC;
+	grown = reallocarray(life->threads, life->thread_count + 1, sizeof(*grown));
+	if (!grown)
+		return -ENOMEM;
+	life->threads = grown;
+	grown[life->thread_count] = (struct thread_subject){.batch_number = 0};
+	memcpy(grown[life->thread_count].name, text, sizeof(text));
+	return ++life->thread_count;
+}
+
+long subject_of_thread(const struct process *life, uint32_t thread, bool with_pid,
+		       const struct subject_labels *labels, char ret[SUBJECT_MAX_BYTES])
+{
+	bool too_long;
+
+	return build(life, life->threads[thread - 1].name, with_pid, labels, ret, &too_long);
+}
+
+void subject_forget(struct process *life)
+{
+	free(life->subject);
+	life->subject = NULL;
+	life->subject_number = 0;
+	for (uint32_t i = 0; i < life->thread_count; i++)
+		life->threads[i].batch_number = 0;
+	memset(life->memo, 0, sizeof(life->memo));
+}
+
+void subject_free(struct process *life)
+{
+	free(life->subject);
+	free(life->threads);
 }

@@ -120,7 +120,8 @@ static void flush_facts(const struct tally *t, struct db_batch *batch)
 }
 
 static void flush_refusals(struct tally *t, struct db_batch *batch,
-			   const struct processes_counters *p, const struct tally_sources *from)
+			   const struct processes_counters *p, uint64_t names_refused,
+			   const struct tally_sources *from)
 {
 	struct files_counters f;
 	struct keeper_counters k;
@@ -142,6 +143,8 @@ static void flush_refusals(struct tally *t, struct db_batch *batch,
 	add(batch, DB_EVENT_NONE, "symbols.unwritten", k.unwritten, &t->symbols_unwritten);
 	add(batch, DB_EVENT_NONE, "cgroups.refused", resolver_cgroups_refused(from->resolver),
 	    &t->cgroups_refused);
+	add(batch, DB_EVENT_NONE, "threads.refused",
+	    resolver_threads_refused(from->resolver) + names_refused, &t->threads_refused);
 }
 
 void tally_flush(struct tally *t, struct db_batch *batch, const struct tally_sources *from)
@@ -161,6 +164,6 @@ void tally_flush(struct tally *t, struct db_batch *batch, const struct tally_sou
 	add(batch, DB_EVENT_NONE, "cpus.missed_s", s.missed_ns / 1000000000, &t->missed_s);
 	add(batch, DB_EVENT_NONE, "records.lost", p.records_lost, &t->records_lost);
 	add(batch, DB_EVENT_NONE, "records.malformed", malformed, &t->malformed);
-	flush_refusals(t, batch, &p, from);
+	flush_refusals(t, batch, &p, s.names_refused, from);
 	flush_facts(t, batch);
 }

@@ -31,7 +31,7 @@ struct tally {
 	uint64_t records_lost, malformed, missed_s;
 	uint64_t named_late, files_crowded, processes_refused, files_refused, mappings_refused,
 		symbols_refused;
-	uint64_t cgroups_refused, kernel_refused, symbols_unwritten;
+	uint64_t cgroups_refused, threads_refused, kernel_refused, symbols_unwritten;
 };
 
 /* Who counts; all borrowed. */

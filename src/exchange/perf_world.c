@@ -18,6 +18,7 @@ struct thread {
 	char comm[COMM_MAX];
 	uint32_t subject; /* of the cgroup that it was last seen in */
 	uint64_t cgroup;
+	uint64_t names; /* of processes, when subject was made */
 	uint32_t tid;
 };
 
@@ -44,6 +45,7 @@ struct perf_world {
 	size_t last_thread, last_process; /* of the last sample */
 	struct perf_space *kernel;
 	uint64_t refused, births;
+	uint64_t names; /* grows with each name that a process gets */
 	bool has_kernel;
 	struct map64 *cgroup_of; /* id -> index in cgroups */
 	char **cgroups;
@@ -278,6 +280,7 @@ void perf_world_comm(struct perf *p, uint32_t pid, uint32_t tid, const char *com
 		snprintf(t->comm, sizeof(t->comm), "%.*s", (int)size, comm);
 		t->subject = NO_SUBJECT;
 	}
+	p->world->names += pid == tid;
 	if (!empty)
 		return;
 	perf_space_unref(process->space);
@@ -323,9 +326,14 @@ void perf_world_cgroup(struct perf *p, uint64_t id, const char *path, size_t siz
 		map64_put(w->cgroup_of, id, w->cgroup_count++);
 }
 
-static int make_subject(struct perf *p, const char *comm, uint64_t cgroup, uint32_t *ret)
+/* As our own collector has it: the command is the process's, and a thread that is called otherwise
+ * has its own name too. */
+static int make_subject(struct perf *p, const struct thread *t, uint32_t pid, uint64_t cgroup,
+			uint32_t *ret)
 {
-	struct subject_pair pairs[2];
+	const struct thread *leader = thread_known(p->world, pid);
+	const char *comm = leader && leader->comm[0] ? leader->comm : t->comm;
+	struct subject_pair pairs[3];
 	uint8_t bytes[SUBJECT_MAX_BYTES];
 	size_t count = 0;
 	uint64_t i;
@@ -335,6 +343,8 @@ static int make_subject(struct perf *p, const char *comm, uint64_t cgroup, uint3
 		pairs[count++] = (struct subject_pair){"cgroup", p->world->cgroups[i], 6,
 						       strlen(p->world->cgroups[i])};
 	pairs[count++] = (struct subject_pair){"comm", comm, 4, strlen(comm)};
+	if (strcmp(comm, t->comm))
+		pairs[count++] = (struct subject_pair){"thread", t->comm, 6, strlen(t->comm)};
 	size = subject_build(pairs, count, bytes, sizeof(bytes));
 	return size < 0 ? (int)size : harvest_subject(p->harvest, bytes, (size_t)size, ret);
 }
@@ -347,7 +357,7 @@ int perf_world_subject(struct perf *p, uint32_t pid, uint32_t tid, uint64_t cgro
 	if (!t)
 		return -ENOSPC;
 	p->world->last_thread = (size_t)(t - p->world->threads);
-	if (t->subject != NO_SUBJECT && t->cgroup == cgroup) {
+	if (t->subject != NO_SUBJECT && t->cgroup == cgroup && t->names == p->world->names) {
 		*ret = t->subject;
 		return 0;
 	}
@@ -355,12 +365,13 @@ int perf_world_subject(struct perf *p, uint32_t pid, uint32_t tid, uint64_t cgro
 		snprintf(t->comm, sizeof(t->comm), "swapper");
 	else if (!t->comm[0]) /* as perf calls whom it does not know */
 		snprintf(t->comm, sizeof(t->comm), ":%d", pid ? (int)tid : 0);
-	r = make_subject(p, t->comm, cgroup, &t->subject);
+	r = make_subject(p, t, pid, cgroup, &t->subject);
 	if (r) {
 		t->subject = NO_SUBJECT;
 		return r;
 	}
 	t->cgroup = cgroup;
+	t->names = p->world->names;
 	*ret = t->subject;
 	return 0;
 }

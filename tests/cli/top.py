@@ -45,6 +45,8 @@ def case_keys(t):
     t.press("v")
     t.wait_text("by image", "/spin")
     t.press("\t")
+    t.wait_text("by thread", "command")
+    t.press("v")
     t.wait_text("by subject", "comm=spin")
     t.press("v")
     t.wait_text("by function", HOT)
