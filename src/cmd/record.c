@@ -35,7 +35,7 @@
 
 struct recording {
 	struct sampling_options sampling;
-	bool all, quiet, announced;
+	bool all, quiet, verbose, announced;
 	struct pids pids;
 	uint64_t duration_ns;				      /* 0: until the end */
 	uint64_t repeat;				      /* runs of the command; 0 is 1 */
@@ -60,6 +60,8 @@ static const struct cmd_option options[] = {
 	{"repeat", OPT_REPEAT, "N",
 	 "runs the command N times, an epoch each, and shows what varies"},
 	{"quiet", 'q', NULL, "prints no table at the end"},
+	{"verbose", 'v', NULL,
+	 "says at the end what stacks and followed samples took, and why some failed"},
 	SAMPLING_OPTIONS,
 	{NULL},
 };
@@ -89,6 +91,9 @@ static int take_option(void *arg, int value, const char *text, struct diag *diag
 		return *text ? 0 : diag_fail(diag, EINVAL, "the database's name is empty");
 	case 'q':
 		r->quiet = true;
+		return 0;
+	case 'v':
+		r->verbose = true;
 		return 0;
 	case OPT_FOR:
 		if (num_parse_duration_ns(text, &r->duration_ns) || r->duration_ns == 0)
@@ -276,7 +281,7 @@ static int show_result(const struct recording *r)
 	int failed = rights_begin(false, &diag) ? cmd_fail(&diag) : show_table(r);
 
 	fflush(stdout);
-	sampling_tell_details(&r->summary);
+	sampling_tell_quality(&r->summary, r->verbose);
 	return failed ? CMD_FAILURE : r->status;
 }
 

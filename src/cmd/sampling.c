@@ -304,6 +304,26 @@ static void summarize_stacks(const struct stacks_status *s, uint64_t lasted_ns, 
 			(unsigned long long)s->late_tables);
 }
 
+/* What most people want to know of them: whether there are some, what for, how good they are. */
+static void summarize_briefly(const struct session_status *s)
+{
+	const struct stacks_status *stacks = &s->stacks;
+
+	if (stacks->stacks)
+		fprintf(stderr, "culprit: %llu stacks, %.4g%% of them to their thread's start",
+			(unsigned long long)stacks->stacks,
+			100.0 * (double)stacks->complete / (double)stacks->stacks);
+	if (stacks->stacks && stacks->lost)
+		fprintf(stderr, ", %llu lost", (unsigned long long)stacks->lost);
+	if (stacks->stacks)
+		fprintf(stderr, " (see culprit calls)\n");
+	if (s->edges.stored)
+		fprintf(stderr,
+			"culprit: %llu samples were followed for their branches, which the counts "
+			"of culprit calc rest on\n",
+			(unsigned long long)s->edges.stored);
+}
+
 void sampling_take_summary(const struct session *s, struct sampling_summary *ret)
 {
 	uint64_t now = clock_wall_ns();
@@ -323,10 +343,14 @@ void sampling_summarize(const struct sampling_summary *s, const char *db)
 		100.0 * (double)status->unknown / all, db);
 }
 
-void sampling_tell_details(const struct sampling_summary *s)
+void sampling_tell_quality(const struct sampling_summary *s, bool verbose)
 {
 	const struct session_status *status = &s->status;
 
+	if (!verbose) {
+		summarize_briefly(status);
+		return;
+	}
 	if (status->stacks.stacks)
 		summarize_stacks(&status->stacks, s->lasted_ns, status->cpus);
 	if (status->edges.windows)

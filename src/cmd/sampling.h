@@ -78,7 +78,8 @@ struct sampling_summary {
 void sampling_take_summary(const struct session *s, struct sampling_summary *ret);
 /* To stderr: how many samples were taken, lost and unknown, and where they are. */
 void sampling_summarize(const struct sampling_summary *s, const char *db);
-/* To stderr: how good stacks and followed samples are, why they are not better, what they cost. */
-void sampling_tell_details(const struct sampling_summary *s);
+/* To stderr: how many stacks are whole and how many samples were followed; verbose: why they are
+ * not better, and what they cost. */
+void sampling_tell_quality(const struct sampling_summary *s, bool verbose);
 
 #endif

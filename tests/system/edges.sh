@@ -25,7 +25,7 @@ $5" 2>&1); then
 }
 
 # Not quiet, so that it says what it did.
-check_status 'a program is recorded' 0 "$culprit" record -o plain.db -F 1000 --budget 60 --edges -- "$branches" 120000000
+check_status 'a program is recorded' 0 "$culprit" record -v -o plain.db -F 1000 --budget 60 --edges -- "$branches" 120000000
 cp err plain.err
 edges 'branches of known probability' plain.db /branches "$branches" '
 e.check_taken(200)

@@ -23,6 +23,11 @@ facts, table = [next(i for i, l in enumerate(lines) if s in l) for s in (" sampl
 assert facts < table and not any("stacks," in l or "windows," in l for l in lines[:table]), lines
 assert lines[facts + 1].startswith(("cpu-clock", "cycles")), lines[facts + 1]'
 
+check "the rest of them in a user's words" bash -c 'grep -Eq "^culprit: [0-9]+ stacks, .* \(see culprit calls\)$" all &&
+	! grep -q "unwind table" all'
+"$culprit" record -v -o verbose.db -- sh -c "$spin" >all 2>&1
+check "with -v all of them" grep -Eq "^culprit: [0-9]+ unwind tables of " all
+
 python3 - "$culprit" >out 2>&1 <<'PY'
 import os, pty, select, signal, subprocess, sys, time, fcntl, termios
 

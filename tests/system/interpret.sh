@@ -49,7 +49,7 @@ tail -1 err | sed "s/^/# /"
 device=$build/tests/system/device
 # unknown ARGUMENT: percentage of windows that ended at a value that is not known.
 unknown() {
-	"$culprit" record --edges --budget 60 -F 2000 -o device.db -- "$device" "$@" 2>&1 >/dev/null |
+	"$culprit" record -v --edges --budget 60 -F 2000 -o device.db -- "$device" "$@" 2>&1 >/dev/null |
 		sed -n 's/.* windows, .*unknown value \([0-9]*\)%.*/\1/p'
 	rm -rf device.db
 }

@@ -78,7 +78,7 @@ complete() {
 	fi
 	rm -rf quality.db
 	# shellcheck disable=SC2016
-	"$culprit" record --no-edges -F 100 -o quality.db -- bash -c 'ulimit -c 0 -t 2; exec "$@"' - "$@" \
+	"$culprit" record -v --no-edges -F 100 -o quality.db -- bash -c 'ulimit -c 0 -t 2; exec "$@"' - "$@" \
 		>out 2>err </dev/null
 	said=$(grep ' stacks, ' err)
 	if python3 -c 'import re, sys
@@ -112,7 +112,7 @@ encode() {
 	fi
 	rm -rf quality.db
 	# shellcheck disable=SC2016
-	"$culprit" record --no-edges -F 100 -o quality.db -- bash -c 'ulimit -c 0 -t 3; exec "$@"' - \
+	"$culprit" record -v --no-edges -F 100 -o quality.db -- bash -c 'ulimit -c 0 -t 3; exec "$@"' - \
 		ffmpeg -v error -f lavfi -i testsrc2=size=640x360:duration=60 -c:v "$1" -f null - >out 2>err </dev/null
 	said=$(grep ' stacks, ' err)
 	if python3 -c 'import re, sys
