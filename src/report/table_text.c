@@ -3,13 +3,15 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include "report/name_fold.h"
 #include "report/table_cells.h"
 #include "report/wrap.h"
 #include "util/text.h"
 
-#define GAP	       2  /* columns between columns; 1 where they would not fit otherwise */
-#define NAME_MIN       8  /* a name column is never cut below this */
-#define NAME_ALIGN_MAX 60 /* off a terminal one long name does not push all others to the right */
+#define GAP	       2   /* columns between columns; 1 where they would not fit otherwise */
+#define NAME_MIN       8   /* a name column is never cut below this */
+#define NAME_ALIGN_MAX 60  /* off a terminal one long name does not push all others to the right */
+#define NAME_FOLD      120 /* bytes of a name that off a terminal, too, is not shown in full */
 
 /* The escaped form of a name, or of text that is none. */
 static size_t escape_into(bool plain, char *out, size_t room, const char *name, size_t size)
@@ -230,32 +232,52 @@ static char *cut_path(bool plain, const char *name, size_t size, size_t width)
 	return NULL;
 }
 
+/* What a terminal's column has room for. To be freed; NULL: out of memory. */
+static char *cut_to_width(bool plain, const char *name, size_t size, size_t width)
+{
+	/* No more bytes than a cut form can have, however long the name. */
+	size_t room = escape_into(plain, NULL, 0, name, size) + 4;
+	char *text = size ? cut_path(plain, name, size, width) : NULL;
+
+	if (text)
+		return text;
+	if (!plain)
+		return cut_middle(name, size, width);
+	room = room > 4 * width + 4 ? 4 * width + 4 : room;
+	text = malloc(room);
+	if (text)
+		cut_name(plain, name, size, text, room, width);
+	return text;
+}
+
+/* The text of a name's cell: long ones are folded, and cut where a terminal has no room even so. */
+static char *fit_name(const struct layout *l, int column, bool plain, const char *name, size_t size)
+{
+	size_t most = l->terminal ? l->widths[column] : NAME_FOLD;
+	char *folded = plain || size <= most ? NULL : name_fold(name, size, most), *text;
+
+	if (folded) {
+		name = folded;
+		size = strlen(folded);
+	}
+	text = escape(plain, name, size);
+	if (text && l->terminal && text_width(text) > l->widths[column]) {
+		free(text);
+		text = cut_to_width(plain, name, size, l->widths[column]);
+	}
+	free(folded);
+	return text;
+}
+
 static int print_name(const struct layout *l, int column, bool plain, const char *name, size_t size,
 		      FILE *out)
 {
-	char *text = escape(plain, name, size);
-	size_t width, room;
+	char *text = fit_name(l, column, plain, name, size);
+	size_t width;
 
 	if (!text)
 		return -ENOMEM;
 	width = text_width(text);
-	room = strlen(text) + 4;
-	if (l->terminal && width > l->widths[column]) {
-		/* No more bytes than a cut form can have, however long the name. */
-		if (room > 4 * l->widths[column] + 4)
-			room = 4 * l->widths[column] + 4;
-		free(text);
-		text = size ? cut_path(plain, name, size, l->widths[column]) : NULL;
-		if (!text && !plain)
-			text = cut_middle(name, size, l->widths[column]);
-		if (!text) {
-			text = malloc(room);
-			if (!text)
-				return -ENOMEM;
-			cut_name(plain, name, size, text, room, l->widths[column]);
-		}
-		width = text_width(text);
-	}
 	fputs(text, out);
 	if (column != l->last)
 		print_spaces(out,

@@ -9,6 +9,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include "report/name_fold.h"
 #include "report/table.h"
 
 static char *print(const struct table *t, const struct report_header *h, enum table_format format,
@@ -157,6 +158,70 @@ static void json_escapes_what_it_cannot_hold(void **state)
 	text = print(t, &h, TABLE_JSON, 0);
 	for (const char *p = text; *p; p++)
 		assert_true((*p >= ' ' && *p < 0x7f) || *p == '\n');
+	free(text);
+	table_free(t);
+}
+
+/* Of long names of C++ the innermost arguments go first, and no more than has to. */
+static void long_names_are_folded(void **state)
+{
+	static const struct {
+		const char *name;
+		size_t bytes;
+		const char *folded;
+	} table[] = {
+		{"f(std::map<int, std::vector<long>> const&)", 41,
+		 "f(std::map<int, std::vector<…>> const&)"},
+		{"f(std::map<int, std::vector<long>> const&)", 30, "f(std::map<…> const&)"},
+		{"f(std::map<int, std::vector<long>> const&)", 5, "f(…)"},
+		{"A<abcd>::operator<<(int, char)", 1, "A<…>::operator<<(…)"},
+		{"A<abcd>::operator()(int, char)", 1, "A<…>::operator()(…)"},
+		{"A<abcd>::operator->(void) const", 1, "A<…>::operator->(…) const"},
+		{"<T as core::fmt::Debug>::fmt", 1, "<…>::fmt"},
+		{"f(fn(abcd) -> long)", 1, "f(…)"},
+		{"{lambda(int, long)#1}::operator()() const", 1,
+		 "{lambda(…)#1}::operator()() const"},
+		{"f(ab)", 1, "f(ab)"},
+		{"plain", 1, NULL},
+		{"f(a", 1, NULL},
+		{"f(a>", 1, NULL},
+		{"operator", 1, NULL},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(table) / sizeof(*table); i++) {
+		char *folded = name_fold(table[i].name, strlen(table[i].name), table[i].bytes);
+
+		if (table[i].folded)
+			assert_string_equal(folded, table[i].folded);
+		else
+			assert_null(folded);
+		free(folded);
+	}
+}
+
+/* Off a terminal, too, a name of hundreds of characters is not read by anybody; JSON has all of it.
+ */
+static void tables_fold_long_names(void **state)
+{
+	struct table *t = table_new("x");
+	struct report_header h = {0};
+	char name[300] = "f(", *text;
+
+	(void)state;
+	memset(name + 2, 'x', 250);
+	strcpy(name + 252, ")");
+	table_add_column(t, TABLE_NAME, "a", "a");
+	table_add_row(t);
+	table_set_name(t, 0, name, strlen(name));
+	text = print(t, &h, TABLE_TEXT, 0);
+	assert_non_null(strstr(text, "f(…)\n"));
+	free(text);
+	text = print(t, &h, TABLE_TEXT, 60);
+	assert_non_null(strstr(text, "f(…)\n"));
+	free(text);
+	text = print(t, &h, TABLE_JSON, 0);
+	assert_non_null(strstr(text, name));
 	free(text);
 	table_free(t);
 }
@@ -313,6 +378,8 @@ int main(void)
 		cmocka_unit_test(csv_is_quoted),
 		cmocka_unit_test(json_has_header_and_rows),
 		cmocka_unit_test(json_escapes_what_it_cannot_hold),
+		cmocka_unit_test(long_names_are_folded),
+		cmocka_unit_test(tables_fold_long_names),
 		cmocka_unit_test(terminal_cuts_names_to_its_width),
 		cmocka_unit_test(only_a_terminal_gets_bold),
 		cmocka_unit_test(header_is_text_too),
