@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
+#include "analyze/frequency_spread.h"
 #include "analyze/frequency_state.h"
 
 /*
@@ -40,15 +41,34 @@ struct frequency {
 	bool classic;
 };
 
-static struct frequency_estimate estimate(double value, double deviation)
+static struct frequency_spread spread_of(double deviation)
 {
+	return (struct frequency_spread){Z90 * deviation, Z90 * deviation};
+}
+
+static struct frequency_estimate estimate(double value, struct frequency_spread s)
+{
+	const double deviation = fmax(s.below, s.above) / Z90;
+
 	return (struct frequency_estimate){
 		.value = value,
-		.low = value * exp(-Z90 * deviation),
-		.high = value * exp(Z90 * deviation),
+		.low = value * exp(-s.below),
+		.high = value * exp(s.above),
 		.confidence = deviation <= HIGH_DEVIATION     ? FREQUENCY_HIGH
 			      : deviation <= MEDIUM_DEVIATION ? FREQUENCY_MEDIUM
 							      : FREQUENCY_LOW,
+	};
+}
+
+/* scale: what a unit of the guess is. Of what was not seen only a bound is known. */
+static struct frequency_estimate estimate_guess(const struct frequency_guess *g, double scale,
+						struct frequency_spread s)
+{
+	if (isfinite(g->log))
+		return estimate(exp(g->log) * scale, s);
+	return (struct frequency_estimate){
+		.high = exp(g->most + s.above) * scale,
+		.confidence = FREQUENCY_LOW,
 	};
 }
 
@@ -117,52 +137,115 @@ static double absolute_instructions(const struct evidence *e, const struct frequ
 	return best > 0 ? samples / stall / (best / total) : 0;
 }
 
+/* What all estimates of a selection share. */
+struct scale {
+	double total;	     /* of the guesses: instructions */
+	double instructions; /* executed */
+	double cycles_per_sample, samples, least;
+	struct frequency_spread spread; /* of instructions, but for the slowness of functions */
+	bool recorded, counted;		/* branches, instructions: by hardware */
+};
+
 /* The hardware has counted or recorded executions: then waiting does not bias the evidence. */
-static bool is_recorded(const struct evidence *e)
+static void find_recorded(const struct evidence *e, const struct frequency_options *o,
+			  struct scale *s)
 {
 	for (size_t i = 0; i < e->block_count; i++)
-		if (e->blocks[i].executed > 0)
-			return true;
+		s->counted |= e->blocks[i].executed > 0;
+	s->recorded = s->counted;
+	s->counted &= o->instructions_per_sample > 0;
 	for (size_t i = 0; i < e->way_count; i++)
-		if (e->ways[i].recorded > 0)
-			return true;
-	return false;
+		s->recorded |= e->ways[i].recorded > 0;
 }
 
 /* The deviation that no share of the whole is known better than. */
-static double least_deviation(const struct evidence *e)
+static double least_deviation(const struct evidence *e, bool recorded)
 {
 	double samples, crowding = find_crowding(e, &samples) - DEVIATION_CROWDED;
 
-	if (crowding <= 0 || is_recorded(e))
+	if (crowding <= 0 || recorded)
 		return DEVIATION_LEAST;
 	return hypot(DEVIATION_LEAST, DEVIATION_CROWDING * crowding);
+}
+
+static struct frequency_spread slowness_of(const struct evidence *e,
+					   const struct evidence_function *f,
+					   const struct frequency_guesses *g, const struct scale *s)
+{
+	const double cycles = s->cycles_per_sample * ((double)f->samples + FREQUENCY_NONE_SEEN);
+	double best = 0;
+
+	for (uint32_t b = f->first_block; b < f->first_block + f->function->block_count; b++)
+		best += exp(g->blocks[b].log) * e->blocks[b].cost;
+	best *= s->instructions / s->total;
+	return frequency_slowness(frequency_causes(e, f),
+				  cycles > 0 && best > 0 ? cycles / best : INFINITY);
+}
+
+/*
+ * Its count is as well known as its cycles an instruction. So is its share of the whole, as far as
+ * others have the time: by itself it is all, however slow.
+ */
+static void fill_function(struct frequency *f, const struct evidence_function *one,
+			  const struct frequency_guesses *g, const struct scale *s,
+			  struct frequency_spread slowness)
+{
+	const double others = s->samples > 0 ? 1 - (double)one->samples / s->samples : 1;
+	const struct frequency_spread relative = {slowness.below * others, slowness.above * others};
+	const struct frequency_spread count = frequency_spread_join(s->spread, slowness);
+
+	for (uint32_t i = one->first_block; i < one->first_block + one->function->block_count;
+	     i++) {
+		const struct frequency_spread own =
+			spread_of(hypot(DEVIATION_FACTOR * g->blocks[i].deviation, s->least));
+
+		f->block_relative[i] = estimate_guess(&g->blocks[i], 1 / s->total,
+						      frequency_spread_join(own, relative));
+		f->block_count[i] = estimate_guess(&g->blocks[i], s->instructions / s->total,
+						   frequency_spread_join(own, count));
+	}
+	for (uint32_t i = one->first_edge; i < one->first_edge + one->function->edge_count; i++) {
+		const struct frequency_spread own =
+			spread_of(hypot(DEVIATION_FACTOR * g->ways[i].deviation, s->least));
+
+		f->edge_relative[i] = estimate_guess(&g->ways[i], 1 / s->total,
+						     frequency_spread_join(own, relative));
+		f->edge_count[i] = estimate_guess(&g->ways[i], s->instructions / s->total,
+						  frequency_spread_join(own, count));
+	}
 }
 
 static void fill(struct frequency *f, const struct frequency_guesses *g,
 		 const struct frequency_options *o)
 {
 	const struct evidence *e = f->evidence;
-	const double total = total_instructions(e, g);
-	const double least = least_deviation(e);
-	double deviation, all = absolute_instructions(e, o, g, total, &deviation);
+	struct scale s = {.total = total_instructions(e, g),
+			  .cycles_per_sample = o->cycles_per_sample};
+	struct frequency_spread all = {0, 0}, slowness;
+	double deviation;
 
+	find_recorded(e, o, &s);
+	s.least = least_deviation(e, s.recorded);
+	s.instructions = absolute_instructions(e, o, g, s.total, &deviation);
+	s.spread = spread_of(deviation);
+	for (size_t i = 0; i < e->function_count; i++)
+		s.samples += (double)e->functions[i].samples;
+	for (size_t i = 0; i < e->function_count; i++) {
+		const struct evidence_function *one = &e->functions[i];
+		const double share = s.samples > 0 ? (double)one->samples / s.samples : 0;
+
+		slowness = slowness_of(e, one, g, &s);
+		all = frequency_spread_join(all, (struct frequency_spread){share * slowness.below,
+									   share * slowness.above});
+		if (!s.recorded)
+			fill_function(f, one, g, &s, slowness);
+	}
+	if (!s.counted)
+		s.spread = frequency_spread_join(s.spread, all);
+	for (size_t i = 0; s.recorded && i < e->function_count; i++)
+		fill_function(f, &e->functions[i], g, &s, (struct frequency_spread){0, 0});
 	f->classic = g->classic;
-	f->instructions = estimate(all, deviation);
-	for (size_t i = 0; i < e->block_count; i++) {
-		const double value = exp(g->blocks[i].log) / total;
-		const double own = hypot(DEVIATION_FACTOR * g->blocks[i].deviation, least);
-
-		f->block_relative[i] = estimate(value, own);
-		f->block_count[i] = estimate(value * all, hypot(own, deviation));
-	}
-	for (size_t i = 0; i < e->way_count; i++) {
-		const double value = exp(g->ways[i].log) / total;
-		const double own = hypot(DEVIATION_FACTOR * g->ways[i].deviation, least);
-
-		f->edge_relative[i] = estimate(value, own);
-		f->edge_count[i] = estimate(value * all, hypot(own, deviation));
-	}
+	f->instructions = estimate(s.instructions, s.spread);
 }
 
 static void name_functions(struct frequency *f)
@@ -181,6 +264,8 @@ static void name_functions(struct frequency *f)
 			.edge_relative = f->edge_relative + from->first_edge,
 			.edge_count = f->edge_count + from->first_edge,
 		};
+		/* Where nothing is known of the way in. */
+		to->entries = (struct frequency_estimate){.high = INFINITY};
 		for (uint32_t k = c->edge_count; k-- > 0;) {
 			if (c->edges[k].kind == CFG_ENTER)
 				to->entries = to->edge_count[k];

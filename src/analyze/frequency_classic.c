@@ -142,7 +142,13 @@ static void propagate(struct classic *w)
 
 static struct frequency_guess guess(const struct classic *w, uint32_t class)
 {
-	return (struct frequency_guess){log(fmax(w->frequency[class], 1e-9)), w->deviation[class]};
+	const double frequency = w->frequency[class];
+
+	if (frequency > 0)
+		return (struct frequency_guess){log(frequency), w->deviation[class], 0};
+	/* Its samples would be as many as its executions have cycles; at least one each. */
+	return (struct frequency_guess){
+		-INFINITY, 0, log(FREQUENCY_NONE_SEEN) + FREQUENCY_Z80 * FREQUENCY_UNKNOWN};
 }
 
 static int classic_function(const struct evidence *e, const struct evidence_function *f,

@@ -362,12 +362,54 @@ static int add_everything(struct flow *w)
 	return error;
 }
 
-static struct frequency_guess take_result(const struct flow *w, uint32_t unknown,
+/*
+ * How often code of a function may have run, as a logarithm, though nothing was seen of it: where
+ * windows passed, as often as it would have been visited, by the function's visits an execution;
+ * else by its time.
+ */
+static double most_unseen(const struct flow *w, const struct evidence_function *f)
+{
+	double visits = 0, executions = 0;
+
+	for (uint32_t b = 0; b < f->function->block_count; b++) {
+		const uint32_t unknown = w->u.blocks[f->first_block + b];
+
+		visits += w->e->blocks[f->first_block + b].visits;
+		if (unknown != FLOW_NONE)
+			executions += exp(logsum_value(w->m, unknown));
+	}
+	if (visits < FLOW_SEEN_LEAST || executions <= 0)
+		return log(w->scale * FREQUENCY_NONE_SEEN) + FREQUENCY_Z80 * TIME_SIGMA;
+	return log(FREQUENCY_NONE_SEEN * VISIT_NOISE * executions / visits) +
+	       FREQUENCY_Z80 * PLACE_SIGMA;
+}
+
+static struct frequency_guess take_result(const struct flow *w, uint32_t unknown, double most,
 					  const double *variances)
 {
 	if (!flow_is_unknown(unknown))
-		return (struct frequency_guess){-INFINITY, FREQUENCY_UNKNOWN};
-	return (struct frequency_guess){logsum_value(w->m, unknown), sqrt(variances[unknown])};
+		return (struct frequency_guess){-INFINITY, 0, most};
+	return (struct frequency_guess){logsum_value(w->m, unknown), sqrt(variances[unknown]), 0};
+}
+
+static void take_function(const struct flow *w, size_t i, const double *variances,
+			  struct frequency_guesses *g)
+{
+	const struct evidence *e = w->e;
+	const struct evidence_function *f = &e->functions[i];
+	const double most = most_unseen(w, f);
+
+	for (uint32_t b = f->first_block; b < f->first_block + f->function->block_count; b++) {
+		g->blocks[b] = take_result(w, w->u.blocks[b], most, variances);
+		if (w->u.blocks[b] == FLOW_NONE && e->blocks[b].samples)
+			g->blocks[b] = (struct frequency_guess){
+				log(w->scale * (double)e->blocks[b].samples / e->blocks[b].cost),
+				FREQUENCY_UNKNOWN, 0};
+	}
+	for (uint32_t k = f->first_edge; k < f->first_edge + f->function->edge_count; k++)
+		g->ways[k] = take_result(w, w->u.ways[k], most, variances);
+	if (w->u.hubs[i] != FLOW_NONE)
+		flow_web_results(w->m, e, i, &w->u, variances, g->ways);
 }
 
 static int take_results(const struct flow *w, struct frequency_guesses *g)
@@ -401,17 +443,8 @@ static int take_results(const struct flow *w, struct frequency_guesses *g)
 		}
 	}
 	error = logsum_variances(w->m, weights, variances);
-	for (size_t i = 0; i < e->block_count && !error; i++) {
-		g->blocks[i] = take_result(w, w->u.blocks[i], variances);
-		if (w->u.blocks[i] == FLOW_NONE && e->blocks[i].samples)
-			g->blocks[i].log =
-				log(w->scale * (double)e->blocks[i].samples / e->blocks[i].cost);
-	}
-	for (size_t i = 0; i < e->way_count && !error; i++)
-		g->ways[i] = take_result(w, w->u.ways[i], variances);
 	for (size_t i = 0; i < e->function_count && !error; i++)
-		if (w->u.hubs[i] != FLOW_NONE)
-			flow_web_results(w->m, e, i, &w->u, variances, g->ways);
+		take_function(w, i, variances, g);
 out:
 	free(weights);
 	free(variances);

@@ -127,7 +127,7 @@ static void set_frequencies(struct work *w)
 
 static struct frequency_estimate count_of(const struct work *w, uint32_t block)
 {
-	static const struct frequency_estimate none = {0, 0, 0, FREQUENCY_LOW};
+	static const struct frequency_estimate none = {0, 0, INFINITY, FREQUENCY_LOW};
 	return w->frequency ? w->frequency->block_count[block] : none;
 }
 
@@ -336,7 +336,7 @@ static void fill_edges(struct work *w)
 		r->edges[n] = (struct insight_edge){w->f->instructions[last].address,
 						    w->f->blocks[edge->to].start,
 						    edge->kind,
-						    {0, 0, 0, FREQUENCY_LOW}};
+						    {0, 0, INFINITY, FREQUENCY_LOW}};
 		if (w->frequency)
 			r->edges[n].count = w->frequency->edge_count[e];
 		n++;
@@ -349,19 +349,24 @@ static void fill_totals(struct work *w)
 {
 	struct insight *r = w->result;
 	struct frequency_estimate executed = {0, 0, 0, FREQUENCY_HIGH};
-	double best = 0, charged = 0;
+	double best = 0, charged = 0, unseen = 0;
 	for (size_t b = 0; b < r->block_count; b++) {
 		const struct insight_block *block = &r->blocks[b];
 		double n = block->instruction_count;
 		executed.value += n * block->count.value;
 		executed.low += n * block->count.low;
-		executed.high += n * block->count.high;
+		/* Blocks that were not seen share what nobody would have seen. */
+		if (block->count.value > 0)
+			executed.high += n * block->count.high;
+		else
+			unseen = fmax(unseen, n * block->count.high);
 		if (block->charged > 0.01 * (double)r->samples &&
 		    block->count.confidence < executed.confidence)
 			executed.confidence = block->count.confidence;
 		best += block->best_cycles * block->count.value;
 		charged += block->charged;
 	}
+	executed.high += unseen;
 	r->cpi = cpi_estimate(charged, w->all->basis.cycles_per_sample, &executed);
 	r->best_cpi = executed.value > 0 ? best / executed.value : 0;
 }
@@ -385,6 +390,7 @@ static void name_function(struct work *w)
 	for (unsigned i = 0; i < CFG_REASONS && !r->complete; i++)
 		if (w->f->why[i])
 			r->why = cfg_reason_text((enum cfg_reason)i);
+	r->entries = (struct frequency_estimate){.high = INFINITY};
 	if (w->frequency)
 		r->entries = w->frequency->entries;
 }

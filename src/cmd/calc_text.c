@@ -6,6 +6,7 @@
 #include <string.h>
 #include "cmd/calc_form.h"
 #include "cmd/insights.h"
+#include "report/estimate.h"
 #include "report/wrap.h"
 #include "util/text.h"
 
@@ -37,10 +38,11 @@ static void print_name(FILE *out, const char *name, size_t size)
 	free(escaped);
 }
 
-static void print_count(FILE *out, const struct frequency_estimate *e)
+static void print_estimate(FILE *out, const struct frequency_estimate *e)
 {
-	fprintf(out, "%.4g (%.3g to %.3g, %s)", e->value, e->low, e->high,
-		insights_confidence(e->confidence));
+	char text[ESTIMATE_TEXT_MAX];
+	estimate_format(e->value, e->low, e->high, insights_confidence(e->confidence), text);
+	fputs(text, out);
 }
 
 static void print_head(const struct state *s)
@@ -59,7 +61,7 @@ static void print_head(const struct state *s)
 	fprintf(s->out, "*** %llu samples, %.2f%% of all; called ", (unsigned long long)i->samples,
 		s->form->total_samples ? 100 * (double)i->samples / (double)s->form->total_samples
 				       : 0);
-	print_count(s->out, &i->entries);
+	print_estimate(s->out, &i->entries);
 	fputs("\n", s->out);
 	if (!i->complete)
 		fprintf(s->out, "*** not all of its edges are known: %s\n",
@@ -67,9 +69,9 @@ static void print_head(const struct state *s)
 	if (i->samples_outside)
 		fprintf(s->out, "*** %llu samples are at no instruction of its graph\n",
 			(unsigned long long)i->samples_outside);
-	fprintf(s->out, "*** Best-case %6.2f CPI\n*** Actual    %6.2f CPI (%.2f to %.2f, %s)\n",
-		i->best_cpi, i->cpi.value, i->cpi.low, i->cpi.high,
-		insights_confidence(i->cpi.confidence));
+	fprintf(s->out, "*** Best-case %.2f CPI\n*** Actual    CPI ", i->best_cpi);
+	print_estimate(s->out, &i->cpi);
+	fputs("\n", s->out);
 }
 
 /* As calc_form_count. */
@@ -184,6 +186,13 @@ static void print_blame(const struct state *s, const struct insight_instruction 
 	}
 }
 
+static void print_cycles(FILE *out, const struct frequency_estimate *cycles)
+{
+	char text[ESTIMATE_TEXT_MAX];
+	estimate_format_value(cycles->value, cycles->low, cycles->high, text);
+	fprintf(out, "%9scy", text);
+}
+
 static void print_instruction(struct state *s, const struct insight_instruction *in)
 {
 	char text[512];
@@ -198,7 +207,7 @@ static void print_instruction(struct state *s, const struct insight_instruction 
 	if (in->fused)
 		fputs("    (fused)", s->out);
 	else if (in->cpi.value >= 0.05)
-		fprintf(s->out, "%9.1fcy", in->cpi.value);
+		print_cycles(s->out, &in->cpi);
 	else
 		fprintf(s->out, "%11s", "");
 	print_blame(s, in);
@@ -211,9 +220,13 @@ static void print_block(struct state *s, const struct insight_block *b)
 	double all = (double)s->i->samples;
 	fprintf(s->out, "\n*** Block 0x%llx: %.1f%% of the samples, executed ",
 		(unsigned long long)b->start, all > 0 ? 100 * b->charged / all : 0);
-	print_count(s->out, &b->count);
-	fprintf(s->out, "\n*** Best-case %.1f/%u = %.2f CPI\n*** Actual    %.1f/%u = %.2f CPI\n",
-		b->best_cycles, n, b->best_cycles / n, b->cycles.value, n, b->cycles.value / n);
+	print_estimate(s->out, &b->count);
+	fprintf(s->out, "\n*** Best-case %.1f/%u = %.2f CPI\n*** Actual    CPI ", b->best_cycles, n,
+		b->best_cycles / n);
+	print_estimate(s->out,
+		       &(struct frequency_estimate){b->cycles.value / n, b->cycles.low / n,
+						    b->cycles.high / n, b->cycles.confidence});
+	fputs("\n", s->out);
 	print_metrics(s, b->start, b->end);
 	fprintf(s->out, "%10s  %-*s %8s %11s %s\n", "address", s->text_columns, "instruction",
 		"samples", "CPI", "culprit");

@@ -72,7 +72,7 @@ static void note_function(const struct cfg_view *v, struct report_header *h)
 			   (unsigned long long)v->function->entry, (unsigned long long)v->total,
 			   v->function->block_count,
 			   v->function->complete ? "" : "; jumps with unknown targets are missing");
-	if (!v->estimated)
+	if (!v->estimate)
 		report_header_note(h, "frequencies are a rough guess from samples alone");
 }
 

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "cmd/cfg_view.h"
 #include "report/dot.h"
+#include "report/estimate.h"
 
 /* The drawing of `culprit cfg`, after dcpi2ps of the same paper's tools. */
 
@@ -29,10 +31,11 @@ static double share(const struct drawing *d, uint64_t samples)
 	return d->view->total ? (double)samples / (double)d->view->total : 0;
 }
 
-/* 3 digits tell enough, of an estimate. */
-static void format_count(double count, char *out, size_t room)
+/* "3e+04"; a guess from samples alone has one digit. */
+static void format_count(double count, const struct frequency_estimate *e,
+			 char out[ESTIMATE_TEXT_MAX])
 {
-	snprintf(out, room, count >= 999.5 ? "%.3g" : "%.4g", count);
+	estimate_format_value(count, e ? e->low : 0, e ? e->high : INFINITY, out);
 }
 
 static void put_instructions(const struct drawing *d, const struct cfg_block *b, struct buf *text)
@@ -75,11 +78,14 @@ static void draw_block(struct drawing *d, uint32_t block)
 	uint32_t loop = v->loops->innermost[block];
 	struct dot_node n = {.id = block, .time = share(d, v->block_samples[block])};
 	struct buf text;
-	char count[32];
+	char count[ESTIMATE_TEXT_MAX];
 
 	buf_init(&text, 1 << 20);
-	format_count(v->blocks[block], count, sizeof(count));
-	buf_printf(&text, "%" PRIx64 "  %s times", b->start, count);
+	format_count(v->blocks[block], v->estimate ? &v->estimate->block_count[block] : NULL,
+		     count);
+	buf_printf(&text, "%" PRIx64 "  %s", b->start, *count ? count : "not seen to run");
+	if (*count)
+		buf_printf(&text, " times");
 	if (n.time > 0)
 		buf_printf(&text, "  %.1f%%", 100 * n.time);
 	buf_printf(&text, "\n");
@@ -96,10 +102,13 @@ static void draw_block(struct drawing *d, uint32_t block)
 	buf_free(&text);
 }
 
-static void draw_edge(struct drawing *d, const struct cfg_edge *e, double count)
+static void draw_edge(struct drawing *d, uint32_t i)
 {
-	const struct cfg_function *f = d->view->function;
-	char text[32];
+	const struct cfg_view *v = d->view;
+	const struct cfg_function *f = v->function;
+	const struct cfg_edge *e = &f->edges[i];
+	const double count = v->edges[i];
+	char text[ESTIMATE_TEXT_MAX];
 	struct dot_edge edge = {
 		.from = e->from == CFG_OUTSIDE ? f->block_count : e->from,
 		.to = e->to == CFG_OUTSIDE ? f->block_count + 1 : e->to,
@@ -115,7 +124,7 @@ static void draw_edge(struct drawing *d, const struct cfg_edge *e, double count)
 	if ((e->from != CFG_OUTSIDE && !d->shown[e->from]) ||
 	    (e->to != CFG_OUTSIDE && !d->shown[e->to]))
 		return;
-	format_count(count, text, sizeof(text));
+	format_count(count, v->estimate ? &v->estimate->edge_count[i] : NULL, text);
 	dot_add_edge(d->out, &edge);
 }
 
@@ -205,7 +214,7 @@ static void draw_title(const struct drawing *d, const struct report_header *h)
 	buf_printf(&title,
 		   "\narea and colour: time; type and lines: executions%s; double frame: "
 		   "head of a loop; dashed: after a call; dotted: indirect\n",
-		   v->estimated ? "" : ", a rough guess from samples");
+		   v->estimate ? "" : ", a rough guess from samples");
 	if (!v->function->complete)
 		buf_printf(&title, "jumps whose targets are not known are missing\n");
 	put_header(h, &title);
@@ -244,7 +253,7 @@ int cfg_view_draw(const struct cfg_view *v, const struct report_header *h,
 	outside.text = "exit";
 	dot_add_node(out, &outside);
 	for (uint32_t i = 0; i < f->edge_count; i++)
-		draw_edge(&d, &f->edges[i], v->edges[i]);
+		draw_edge(&d, i);
 	dot_end(out);
 	r = out->error;
 out:

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
 #include <errno.h>
+#include <math.h>
 #include <string.h>
 #include "cmd/cfg_view.h"
+#include "report/estimate.h"
 
 /* The graph as rows, for scripts: blocks, then edges. */
 
@@ -22,6 +24,12 @@ static const char *const kinds[] = {
 	[CFG_LANDING] = "landing",
 };
 
+static int set_frequency(struct table *t, const struct columns *c, double value,
+			 const struct frequency_estimate *e)
+{
+	return table_set_estimate(t, c->frequency, value, e ? e->low : 0, e ? e->high : INFINITY);
+}
+
 static int add_block(struct table *t, const struct columns *c, const struct cfg_view *v,
 		     struct metrics_bound *metrics, uint32_t block)
 {
@@ -35,7 +43,9 @@ static int add_block(struct table *t, const struct columns *c, const struct cfg_
 	table_set_address(t, c->start, b->start);
 	table_set_address(t, c->end, b->end);
 	table_set_count(t, c->samples, v->block_samples[block]);
-	table_set_real(t, c->frequency, v->blocks[block]);
+	if (!r)
+		r = set_frequency(t, c, v->blocks[block],
+				  v->estimate ? &v->estimate->block_count[block] : NULL);
 	query_part_count(v->part, b->start, b->end, counts);
 	metrics_set(metrics, t, counts);
 	if (loop != CFG_LOOP_NONE) {
@@ -61,7 +71,9 @@ static int add_edge(struct table *t, const struct columns *c, const struct cfg_v
 		table_set_address(t, c->from, f->blocks[e->from].start);
 	if (e->to != CFG_OUTSIDE)
 		table_set_address(t, c->to, f->blocks[e->to].start);
-	table_set_real(t, c->frequency, v->edges[edge]);
+	if (!r)
+		r = set_frequency(t, c, v->edges[edge],
+				  v->estimate ? &v->estimate->edge_count[edge] : NULL);
 	return r;
 }
 
@@ -79,7 +91,7 @@ int cfg_view_table(const struct cfg_view *v, struct metrics_bound *metrics, stru
 	c.from = table_add_column(t, TABLE_ADDRESS, "from", "from");
 	c.to = table_add_column(t, TABLE_ADDRESS, "to", "to");
 	c.samples = table_add_column(t, TABLE_COUNT, "samples", "samples");
-	c.frequency = table_add_column(t, TABLE_REAL, "frequency", "frequency");
+	c.frequency = table_add_estimate(t, "frequency", "frequency", "(90%)", 1);
 	metrics_add_columns(metrics, t, "metrics", "");
 	c.loop = table_add_column(t, TABLE_ADDRESS, "loop", "loop");
 	c.depth = table_add_column(t, TABLE_COUNT, "depth", "depth");

@@ -139,7 +139,7 @@ static int count_executions(struct cfg_view *v, const struct frequency_function 
 
 	if (!estimate)
 		return rough_counts(f, v->block_samples, v->blocks, v->edges);
-	v->estimated = true;
+	v->estimate = estimate;
 	for (uint32_t i = 0; i < f->block_count; i++)
 		v->blocks[i] = estimate->block_count[i].value;
 	for (uint32_t i = 0; i < f->edge_count; i++)

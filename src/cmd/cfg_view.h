@@ -17,13 +17,13 @@ struct cfg_view {
 	const char *name; /* demangled, or NULL */
 	const struct cfg_function *function;
 	struct cfg_loops *loops;
-	uint64_t *samples;	       /* of the first event, of each instruction */
-	uint64_t *block_samples;       /* of each block */
-	uint64_t total;		       /* of the function */
-	double *blocks, *edges;	       /* how often each ran */
-	bool estimated;		       /* by the analysis of frequencies, else from samples alone */
-	char **texts;		       /* of each instruction; NULL: not at hand */
-	const struct query_part *part; /* samples of all events; NULL: none */
+	uint64_t *samples;			   /* of the first event, of each instruction */
+	uint64_t *block_samples;		   /* of each block */
+	uint64_t total;				   /* of the function */
+	double *blocks, *edges;			   /* how often each ran */
+	const struct frequency_function *estimate; /* NULL: they are a guess from samples alone */
+	char **texts;				   /* of each instruction; NULL: not at hand */
+	const struct query_part *part;		   /* samples of all events; NULL: none */
 
 	/* Its own business. */
 	struct cfg_image *image; /* NULL: the graph is the insights' own */

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "report/estimate.h"
 
 struct columns {
 	int samples[2], percent[2], delta, points, ratio, chance, adjusted, changed, how,
@@ -18,7 +19,8 @@ struct columns {
 /* What a function costs on one side. */
 struct cost {
 	bool known;
-	double cpi, calls, samples;
+	struct frequency_estimate cpi, calls;
+	double samples;
 	double cause[CULPRIT_CAUSES];
 };
 
@@ -151,15 +153,15 @@ static int compare_rows(const void *p, const void *q, void *arg)
 
 static void add_cost_columns(struct table *t, struct columns *c)
 {
-	c->cpi[0] = table_add_column(t, TABLE_REAL, "cpi_a", "CPI A");
-	c->cpi[1] = table_add_column(t, TABLE_REAL, "cpi_b", "CPI B");
-	c->calls[0] = table_add_column(t, TABLE_REAL, "calls_a", "calls A");
-	c->calls[1] = table_add_column(t, TABLE_REAL, "calls_b", "calls B");
+	c->cpi[0] = table_add_estimate(t, "cpi_a", "CPI A", "(90%)", 1);
+	c->cpi[1] = table_add_estimate(t, "cpi_b", "CPI B", "(90%)", 1);
+	c->calls[0] = table_add_estimate(t, "calls_a", "calls A", "(90%)", 1);
+	c->calls[1] = table_add_estimate(t, "calls_b", "calls B", "(90%)", 1);
 	c->cause = table_add_text_column(t, "cause", "most changed stall");
 	c->cause_share[0] = table_add_column(t, TABLE_PERCENT, "cause_percent_a", "A%");
 	c->cause_share[1] = table_add_column(t, TABLE_PERCENT, "cause_percent_b", "B%");
 	for (int s = 0; s < 2; s++) {
-		table_set_spare(t, c->calls[s], 1);
+		table_set_spare(t, c->cpi[s], 0);
 		table_set_spare(t, c->cause_share[s], 2);
 	}
 	table_set_spare(t, c->cause, 7);
@@ -275,8 +277,8 @@ static void read_cost(struct insights *all, const struct rank_row *row, struct c
 	if (!row || !row->image || !row->size || insight_new(all, row->image, row->start, &i, NULL))
 		return;
 	ret->known = true;
-	ret->cpi = i->cpi.value;
-	ret->calls = i->entries.value;
+	ret->cpi = i->cpi;
+	ret->calls = i->entries;
 	ret->samples = i->summary.samples;
 	for (int c = 0; c < CULPRIT_CAUSES; c++)
 		ret->cause[c] = i->summary.dynamic[c].likely;
@@ -295,8 +297,10 @@ static int set_cost(struct fill *f, const struct diff_row *row)
 		read_cost(f->options->insights[s], row->pair->row[s], &cost[s]);
 		if (!cost[s].known)
 			continue;
-		table_set_real(f->table, c->cpi[s], cost[s].cpi);
-		table_set_real(f->table, c->calls[s], cost[s].calls);
+		table_set_estimate(f->table, c->cpi[s], cost[s].cpi.value, cost[s].cpi.low,
+				   cost[s].cpi.high);
+		table_set_estimate(f->table, c->calls[s], cost[s].calls.value, cost[s].calls.low,
+				   cost[s].calls.high);
 	}
 	for (int i = 0; i < CULPRIT_CAUSES; i++) {
 		change = fabs(cost[1].cause[i] * f->sets->list[1]->weight -

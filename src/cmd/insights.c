@@ -7,6 +7,7 @@
 #include <string.h>
 #include "analyze/pattern.h"
 #include "cmd/progress.h"
+#include "report/estimate.h"
 
 int insights_take_option(struct insights_session *s, int value, const char *text, struct diag *diag)
 {
@@ -224,11 +225,15 @@ static void describe_basis(const struct insights_session *s, struct report_heade
 				   (unsigned long long)b->edges, (unsigned long long)b->windows);
 	else
 		report_header_note(h, "frequencies: from samples alone, no edges were recorded: "
-				      "their confidence is low");
-	if (b->instructions.value > 0)
-		report_header_note(h, "about %.3g instructions in all (%.3g to %.3g, %s)",
-				   b->instructions.value, b->instructions.low, b->instructions.high,
-				   insights_confidence(b->instructions.confidence));
+				      "their confidence is low, and `culprit record --edges` "
+				      "narrows their intervals");
+	if (b->instructions.value > 0) {
+		char text[ESTIMATE_TEXT_MAX];
+
+		estimate_format(b->instructions.value, b->instructions.low, b->instructions.high,
+				insights_confidence(b->instructions.confidence), text);
+		report_header_note(h, "about %s instructions in all", text);
+	}
 	describe_model(s, h);
 	if (s->idle)
 		report_header_note(h, "idle functions are left out: %llu samples",

@@ -132,7 +132,7 @@ static void describe_function(const struct query *q, const struct function_hit *
 		report_header_note(h, "%s", note);
 }
 
-static void describe_insight(const struct insight *i, struct report_header *h)
+static void describe_insight(const struct insight *i, bool edges, struct report_header *h)
 {
 	enum frequency_confidence least = FREQUENCY_HIGH, most = FREQUENCY_LOW;
 	bool any = false;
@@ -145,15 +145,20 @@ static void describe_insight(const struct insight *i, struct report_header *h)
 		most = count->confidence > most ? count->confidence : most;
 	}
 	if (any)
-		report_header_note(h,
-				   "executions and CPI are estimates, their confidence %s%s%s "
-				   "(culprit calc has the intervals)",
-				   insights_confidence(least), least < most ? " to " : "",
-				   least < most ? insights_confidence(most) : "");
+		report_header_note(
+			h,
+			"executions and CPI are estimates, their confidence %s%s%s; (90%%): "
+			"where nine of ten true values are%s",
+			insights_confidence(least), least < most ? " to " : "",
+			least < most ? insights_confidence(most) : "",
+			edges ? ""
+			      : "; no edges were recorded, which narrow these ranges: "
+				"`culprit record --edges`");
 }
 
 static int print_listing(struct list *l, const struct query *q, const struct function_hit *hit,
-			 const struct listing *listing, const struct insight *insight,
+			 const struct listing *listing, const struct insights *all,
+			 const struct insight *insight,
 			 struct diag *diag)
 {
 	struct list_table made = {q, hit, listing, insight, l->report.format, {0}, &l->hot};
@@ -165,7 +170,7 @@ static int print_listing(struct list *l, const struct query *q, const struct fun
 	err = pick_describe(&l->pick, &h);
 	if (!err) {
 		describe_function(q, hit, listing, &h);
-		describe_insight(insight, &h);
+		describe_insight(insight, all && insights_basis(all)->edges, &h);
 		err = list_table_make(&made, &t);
 	}
 	if (!err)
@@ -220,7 +225,7 @@ static int show_function(struct list *l, const struct query *q, const struct fun
 	else
 		err = listing_new(&request, &listing, diag);
 	if (!err)
-		err = print_listing(l, q, hit, listing, insight, diag);
+		err = print_listing(l, q, hit, listing, all, insight, diag);
 	insight_free(insight);
 	insights_free(all);
 	listing_free(listing);

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "report/estimate.h"
 
 struct columns {
 	int samples, percent, address, kind, line, text, function, file, image, build_id;
@@ -79,17 +80,7 @@ static int compare_address(const void *key, const void *element)
 	return (address > in->address) - (address < in->address);
 }
 
-/* As many digits as a reader can believe of an estimate; programs get it as it is. */
-static uint64_t round_count(double value)
-{
-	double unit = 1;
-
-	while (value / unit >= 10000)
-		unit *= 10;
-	return (uint64_t)(round(value / unit) * unit);
-}
-
-/* Executions and cycles of an instruction that ran. */
+/* Executions and cycles of an instruction; for people, of one that was seen to run. */
 static int set_insight(struct list_table *l, struct table *t, const struct columns *c,
 		       uint64_t address)
 {
@@ -100,14 +91,11 @@ static int set_insight(struct list_table *l, struct table *t, const struct colum
 	if (!in)
 		return 0;
 	const struct frequency_estimate *count = &i->blocks[in->block].count;
-	if (count->value <= 0)
-		return 0;
-	table_set_count(t, c->frequency,
-			l->format == TABLE_TEXT ? round_count(count->value)
-						: (uint64_t)count->value);
-	if (in->cpi.value >= 0.005)
-		table_set_real(t, c->cpi, in->cpi.value);
-	return set_text(t, c->confidence, names[count->confidence]);
+	const struct frequency_estimate *cpi = &in->cpi;
+	int err = table_set_estimate(t, c->frequency, count->value, count->low, count->high);
+	if (!err && (cpi->value >= 0.005 || l->format != TABLE_TEXT))
+		err = table_set_estimate(t, c->cpi, cpi->value, cpi->low, cpi->high);
+	return err ? err : set_text(t, c->confidence, names[count->confidence]);
 }
 
 static void set_metrics(struct metrics_bound *metrics, const struct query *q, struct table *t,
@@ -198,11 +186,11 @@ int list_table_make(struct list_table *l, struct table **ret)
 	add_counts(t, l->query, &c);
 	metrics_add_columns(&l->metrics, t, "metrics", "");
 	if (l->insight) {
-		c.frequency = table_add_column(t, TABLE_COUNT, "frequency",
-					       addresses ? "executions" : NULL);
-		c.cpi = table_add_column(t, TABLE_REAL, "cpi", addresses ? "CPI" : NULL);
+		const char *range = addresses ? "(90%)" : NULL;
+		c.frequency = table_add_estimate(t, "frequency", addresses ? "executions" : NULL,
+						 range, 3);
+		c.cpi = table_add_estimate(t, "cpi", addresses ? "CPI" : NULL, range, 4);
 		c.confidence = table_add_column(t, TABLE_NAME, "confidence", NULL);
-		table_set_spare(t, c.frequency, 3);
 	}
 	c.kind = table_add_column(t, TABLE_NAME, "kind", NULL);
 	c.address = table_add_column(t, TABLE_ADDRESS, "address", addresses ? "address" : NULL);

@@ -5,6 +5,7 @@
 #include "cmd/insights.h"
 #include "cmd/progress.h"
 #include "cmd/values.h"
+#include "report/estimate.h"
 
 /* culprit stalls: the instructions that cost the most cycles, of everything that is selected. */
 
@@ -40,8 +41,8 @@ struct stall {
 	const char *function;
 	uint64_t address, sampled, blame;
 	uint64_t block_start, block_end;
-	double samples, cycles; /* in all; an execution */
-	struct frequency_estimate count;
+	double samples, cycles;			/* in all; an execution */
+	struct frequency_estimate count, stall; /* stall: cycles an execution */
 	char culprits[CULPRITS_TEXT], cause[24];
 	const struct image_frame *frame;
 };
@@ -142,6 +143,9 @@ static void take_instruction(struct stalls *s, const struct insight *i,
 	one.address = in->address;
 	one.sampled = in->shown;
 	one.count = i->blocks[in->block].count;
+	one.stall = (struct frequency_estimate){
+		one.cycles, in->cpi.low * one.cycles / in->cpi.value,
+		in->cpi.high * one.cycles / in->cpi.value, in->cpi.confidence};
 	one.block_start = i->blocks[in->block].start;
 	one.block_end = i->blocks[in->block].end;
 	one.samples = in->charged * one.cycles / in->cpi.value;
@@ -188,9 +192,9 @@ static void add_columns(struct table *t, struct metrics_bound *metrics, struct c
 	c->cumulative = table_add_column(t, TABLE_PERCENT, "cumulative_percent", "cum%");
 	c->samples = table_add_column(t, TABLE_REAL, "samples", NULL);
 	c->cycles = table_add_column(t, TABLE_COUNT, "cycles", "cycles");
-	c->count = table_add_column(t, TABLE_COUNT, "count", "count");
+	c->count = table_add_estimate(t, "count", "count", NULL, 3);
 	c->confidence = table_add_column(t, TABLE_NAME, "confidence", "confid.");
-	c->stall = table_add_column(t, TABLE_REAL, "stall", "stall");
+	c->stall = table_add_estimate(t, "stall", "stall", "(90%)", 1);
 	metrics_add_columns(metrics, t, "metrics", "");
 	c->culprits = table_add_column(t, TABLE_NAME, "culprits", "culprits");
 	c->cause = table_add_column(t, TABLE_NAME, "cause", NULL);
@@ -205,7 +209,7 @@ static void add_columns(struct table *t, struct metrics_bound *metrics, struct c
 	c->build_id = table_add_column(t, TABLE_NAME, "build_id", NULL);
 	table_set_spare(t, c->cumulative, 1);
 	table_set_spare(t, c->confidence, 2);
-	table_set_spare(t, c->count, 3);
+	table_set_spare(t, c->stall, 0);
 	table_set_spare(t, c->image, 4);
 	table_set_spare(t, c->blame, 5);
 	table_set_spare(t, c->cycles, 6);
@@ -255,10 +259,10 @@ static int add_row(struct stalls *s, struct table *t, const struct columns *c,
 	table_set_count(
 		t, c->cycles,
 		(uint64_t)(one->samples * insights_basis(s->session.all)->cycles_per_sample));
-	table_set_count(t, c->count, (uint64_t)one->count.value);
+	table_set_estimate(t, c->count, one->count.value, one->count.low, one->count.high);
 	/* Samples where nothing is estimated to run have no time an execution. */
 	if (one->count.value >= 1)
-		table_set_real(t, c->stall, one->cycles);
+		table_set_estimate(t, c->stall, one->stall.value, one->stall.low, one->stall.high);
 	set_metrics(s, t, one);
 	table_set_address(t, c->address, one->address);
 	table_set_address(t, c->sampled, one->sampled);

@@ -72,6 +72,20 @@ int table_add_group_column(struct table *t, enum table_type type, const char *gr
 	return add_column(t, &column);
 }
 
+int table_add_joined_column(struct table *t, enum table_type type, const char *key,
+			    const char *suffix)
+{
+	struct table_column column = {.type = type};
+	size_t size = strlen(key) + strlen(suffix) + 1;
+	char *joined = arena_alloc(t->names, size);
+
+	if (!joined)
+		return -ENOMEM;
+	snprintf(joined, size, "%s%s", key, suffix);
+	column.key = joined;
+	return add_column(t, &column);
+}
+
 void table_set_spare(struct table *t, int column, int order)
 {
 	if (column >= 0 && column < t->column_count)

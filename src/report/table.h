@@ -23,6 +23,7 @@ enum table_type {
 	TABLE_REAL,    /* double */
 	TABLE_VALUE,   /* double of any size: in text four digits or more, as in 0.001234 */
 	TABLE_ADDRESS, /* uint64_t, hex; a string in JSON */
+	TABLE_FIGURE,  /* a number as text (table_set_name), right aligned */
 };
 
 struct table *table_new(const char *report); /* the report's name, static */
@@ -36,6 +37,10 @@ int table_add_column(struct table *t, enum table_type type, const char *key, con
  * heading are copied. In CSV it is GROUP.NAME. */
 int table_add_group_column(struct table *t, enum table_type type, const char *group,
 			   const char *name, const char *heading);
+
+/* A column of which the key is KEY and suffix, copied, and that is not in text. */
+int table_add_joined_column(struct table *t, enum table_type type, const char *key,
+			    const char *suffix);
 
 /* A TABLE_NAME column of text that is no name, like source code: in the text form backslashes stay
  * single. Otherwise as table_add_column. */

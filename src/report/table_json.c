@@ -55,6 +55,7 @@ static json_t *json_cell(const struct table_cell *cell, enum table_type type)
 		return json_null();
 	switch (type) {
 	case TABLE_NAME:
+	case TABLE_FIGURE:
 		return json_name(cell->name, cell->size);
 	case TABLE_COUNT:
 		return report_json_count(cell->count);

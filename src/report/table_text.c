@@ -43,6 +43,8 @@ static const char *cell_number(const struct table_cell *cell, enum table_type ty
 {
 	if (!cell->present)
 		*out = 0;
+	else if (type == TABLE_FIGURE)
+		snprintf(out, 400, "%.*s", (int)cell->size, cell->name);
 	else if (type == TABLE_COUNT)
 		snprintf(out, 400, "%" PRIu64, cell->count);
 	else if (type == TABLE_ADDRESS)

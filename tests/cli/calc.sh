@@ -151,12 +151,25 @@ check_match "the load is to blame" out "$(printf '%x' "$(at "$load")") .*movq? .
 check_match "a summary in ranges" out 'D-cache miss +[0-9.]+% to +[0-9.]+%'
 
 check_status "list has executions" 0 "$culprit" list -i db --asm chase
-check_match "and says how far to trust them" out '^note: executions and CPI are estimates, their confidence low '
-check "as text with at most four digits that are told" python3 -c '
+check_match "and says how far to trust them" out '^note: executions and CPI are estimates, their confidence low; .*`culprit record --edges`'
+check "as text with the digits that are told, and their ranges" python3 -c '
 import re
-got = [w for l in open("out") if re.search(" 0x[0-9a-f]+ ", l) for w in [l.split(" 0x")[0].split()] if len(w) > 1]
-counts = [c for w in got for c in w if c.isdigit() and int(c) >= 10000 and c not in ("9000", "3000")]
-assert counts and all(int(c[4:]) == 0 for c in counts), (got, counts)'
+rows = [re.search(r"  (\S+)  +(\S+ to \S+) .* 0x[0-9a-f]+ ", l) for l in open("out")]
+rows = [(r[1], r[2].split(" to ")) for r in rows if r]
+digits = lambda text: len(text.split("e")[0].replace(".", "").strip("0"))
+assert rows and all(digits(v) <= 1 and all(digits(b) <= 2 for b in bounds)
+	and float(bounds[0]) < float(v) < float(bounds[1]) for v, bounds in rows), rows'
+check_status "list as JSON" 0 "$culprit" list -i db --asm --json chase
+check "has all digits, and bounds" json "[r for r in d['rows'] if r['kind'] == 'instruction'
+	and r['frequency_low'] < r['frequency'] < r['frequency_high'] and r['cpi_high'] > r['cpi_low']]"
+check_status "stalls as JSON" 0 "$culprit" stalls -i db --json
+check "have bounds" json "all(r['count_low'] < r['count'] < r['count_high']
+	and r['stall_low'] < r['stall'] < r['stall_high'] for r in d['rows'])"
+check_status "calc of everything as JSON" 0 "$culprit" calc -i db --json --cutoff 100 --blocks 0
+check "nothing is certain" json "all(e[k + '_high'] is None or e[k + '_low'] < e[k + '_high']
+	for f in d['functions'] for o, k in [(f, 'calls'), (f, 'cpi')] +
+	[(b, k) for b in f['blocks'] for k in ('frequency', 'cpi', 'relative')] +
+	[(x, 'frequency') for x in f['edges']] for e in [o])"
 check_status "a selection that has nothing" 0 "$culprit" calc -i db --subject comm=nobody
 check_match "is told as that" out '^note: nothing matches the selection'
 check "and not as a want of edges" test "$(grep -c 'no edges' out)" = 0

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 #include "analyze/cpi.h"
 #include "analyze/frequency.h"
+#include "analyze/frequency_spread.h"
 #include "analyze/logsum.h"
 #include "analyze/sparse.h"
 #include "cfg/cfg.h"
@@ -593,6 +594,116 @@ static void test_empty(void **unused)
 	evidence_free(e);
 }
 
+/* ---- what nobody saw run ---- */
+
+/* The loop of the leaf alone was seen, as often as it goes on: who knows how often it was entered.
+ */
+static void check_unseen(enum frequency_method method, size_t edge_count)
+{
+	const struct frequency_options options = {.method = method, .cycles_per_sample = 1e6};
+	struct evidence_sample sample = {BASE + 2, 100};
+	struct evidence_edge edges[3];
+	struct evidence_image image = {.samples = &sample, .sample_count = 1, .edges = edges};
+	const struct frequency_function *list;
+	uint64_t at[BRANCHES];
+	struct frequency *f;
+	struct evidence *e;
+	struct program p;
+	size_t count;
+
+	make_program(&p, at);
+	edges[0] = (struct evidence_edge){EVIDENCE_START, BASE + 2, 100, 0, 100};
+	edges[1] = (struct evidence_edge){at[LEAF_LOOP], BASE + 2, 10000, 0, 0};
+	edges[2] = (struct evidence_edge){BASE + 2, EVIDENCE_END, 100, 0, 100};
+	image.cfg = p.image;
+	image.edge_count = edge_count;
+	assert_int_equal(evidence_new(&e, NULL), 0);
+	assert_int_equal(evidence_add_image(e, &image, NULL), 0);
+	assert_int_equal(evidence_build(e, NULL), 0);
+	assert_int_equal(frequency_new(e, &options, &f, NULL), 0);
+	list = frequency_functions(f, &count);
+	assert_true(count >= 1);
+	for (uint32_t b = 0; b < list[0].function->block_count; b++) {
+		assert_true(list[0].block_count[b].high > list[0].block_count[b].low);
+		assert_true(list[0].block_relative[b].high > list[0].block_relative[b].low);
+	}
+	for (uint32_t i = 0; i < list[0].function->edge_count; i++)
+		assert_true(list[0].edge_count[i].high > list[0].edge_count[i].low);
+	assert_true(list[0].entries.high > list[0].entries.low);
+	if (edge_count) {
+		/* The first block and the way in were not visited, the loop 10,000 times. */
+		assert_true(list[0].entries.value == 0 && list[0].entries.low == 0);
+		assert_true(list[0].entries.confidence == FREQUENCY_LOW);
+		assert_true(list[0].block_relative[0].value == 0);
+		assert_true(list[0].block_relative[0].high <
+			    0.01 * list[0].block_relative[1].value);
+		assert_true(list[0].block_relative[0].high >
+			    1e-4 * list[0].block_relative[1].value);
+	}
+	frequency_free(f);
+	evidence_free(e);
+	cfg_image_free(p.image);
+}
+
+static void test_unseen(void **unused)
+{
+	(void)unused;
+	check_unseen(FREQUENCY_FLOW, 3);
+	check_unseen(FREQUENCY_FLOW, 0);
+	check_unseen(FREQUENCY_CLASSIC, 0);
+}
+
+/* ---- frequency_spread.h ---- */
+
+/*
+ * One cause may be off by much, in the direction in which it was seen to be; several less; and
+ * nothing runs so often that it would be faster than a third of the best case.
+ */
+static void test_slowness(void **unused)
+{
+	const struct frequency_spread one = frequency_slowness(1, INFINITY);
+	const struct frequency_spread many = frequency_slowness(16, INFINITY);
+	const struct frequency_spread best = frequency_slowness(1, 1);
+	const struct frequency_spread impossible = frequency_slowness(1, 0.1);
+	const struct frequency_spread joined = frequency_spread_join(
+		(struct frequency_spread){3, 0}, (struct frequency_spread){4, 1});
+
+	(void)unused;
+	assert_true(one.below > log(100) && one.below < log(120));
+	assert_true(one.above > log(10) && one.above < log(12));
+	assert_true(fabs(many.below - one.below / 4) < 1e-9);
+	assert_true(fabs(many.above - one.above / 4) < 1e-9);
+	assert_true(best.below == one.below && best.above < log(3.5) && best.above > log(3));
+	assert_true(impossible.above == 0);
+	assert_true(joined.below == 5 && joined.above == 1);
+	/* Nothing and less than one cause are one. */
+	assert_true(frequency_slowness(0, INFINITY).below == one.below);
+}
+
+/* Blocks of the same form are one cause. */
+static void test_causes(void **unused)
+{
+	struct cfg_block blocks[4] = {{0}};
+	struct cfg_function function = {.blocks = blocks, .block_count = 4};
+	struct evidence_block seen[4] = {{0}};
+	struct evidence e = {.blocks = seen, .block_count = 4};
+	const struct evidence_function f = {.function = &function};
+
+	(void)unused;
+	assert_true(frequency_causes(&e, &f) == 1);
+	for (int i = 0; i < 4; i++) {
+		blocks[i].instruction_count = 3;
+		seen[i].cost = 2;
+		seen[i].samples = 10;
+	}
+	assert_true(frequency_causes(&e, &f) == 1);
+	seen[0].cost = 1;
+	assert_true(fabs(frequency_causes(&e, &f) - 1600.0 / 1000) < 1e-9);
+	blocks[1].instruction_count = 4;
+	seen[3].samples = 0;
+	assert_true(fabs(frequency_causes(&e, &f) - 3) < 1e-9);
+}
+
 static void test_cpi(void **unused)
 {
 	const struct frequency_estimate count = {1000, 900, 1111, FREQUENCY_HIGH};
@@ -606,8 +717,14 @@ static void test_cpi(void **unused)
 	assert_int_equal(c.confidence, FREQUENCY_LOW);
 	c = cpi_estimate(0, 0.2, &count);
 	assert_true(c.value == 0 && c.high > 0);
+	/* The CPI is low where the count is high. */
+	c = cpi_estimate(10000, 0.2, &(struct frequency_estimate){1000, 500, 10000, FREQUENCY_LOW});
+	assert_true(fabs(c.low - 0.2) < 0.01 && fabs(c.high - 4) < 0.01);
+	/* Where it is not known whether it ran, the CPI has no end. */
+	c = cpi_estimate(5, 0.2, &(struct frequency_estimate){0, 0, 100, FREQUENCY_LOW});
+	assert_true(c.value == 0 && fabs(c.low - 0.01) < 1e-9 && isinf(c.high));
 	c = cpi_estimate(5, 0.2, &(struct frequency_estimate){0});
-	assert_true(c.value == 0 && c.confidence == FREQUENCY_LOW);
+	assert_true(c.value == 0 && isinf(c.high) && c.confidence == FREQUENCY_LOW);
 }
 
 int main(void)
@@ -617,6 +734,8 @@ int main(void)
 		cmocka_unit_test(test_logsum),	 cmocka_unit_test(test_windows),
 		cmocka_unit_test(test_hardware), cmocka_unit_test(test_web),
 		cmocka_unit_test(test_empty),	 cmocka_unit_test(test_cpi),
+		cmocka_unit_test(test_slowness), cmocka_unit_test(test_causes),
+		cmocka_unit_test(test_unseen),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
