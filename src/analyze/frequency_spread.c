@@ -4,7 +4,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* Of a function of one cause, as logarithms: executions may be a 110th, and 11 times what is said. */
+/* Of a function of one cause, as logarithms: executions may be a 110th, and 11 times what is said.
+ */
 #define SLOWNESS_BELOW 4.7
 #define SLOWNESS_ABOVE 2.4
 /* But it does not take less than a third of the best case: costs of instructions are off, too. */
@@ -72,5 +73,6 @@ struct frequency_spread frequency_slowness(double causes, double stall)
 	const double share = 1 / sqrt(fmax(causes, 1));
 	const double room = fmax(log(stall) + BEST_CASE_OFF, 0);
 
-	return (struct frequency_spread){SLOWNESS_BELOW * share, fmin(SLOWNESS_ABOVE * share, room)};
+	return (struct frequency_spread){SLOWNESS_BELOW * share,
+					 fmin(SLOWNESS_ABOVE * share, room)};
 }

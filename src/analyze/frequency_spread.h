@@ -20,11 +20,12 @@ struct frequency_spread frequency_spread_join(struct frequency_spread a, struct 
 double frequency_causes(const struct evidence *e, const struct evidence_function *f);
 
 /*
- * How far a function's executions may be off because its cycles an instruction are a guess. Calibrated
- * on loops of one cause each, whole kinds of which were left out (doc/analysis.md): one cause
- * may be off by much; where there are several they average out.
+ * How far a function's executions may be off because its cycles an instruction are a guess.
+ * Calibrated on loops of one cause each, whole kinds of which were left out (doc/analysis.md): one
+ * cause may be off by much; where there are several they average out.
  *
- * stall: its cycles over those of the best case, at the executions that are said; INFINITY: not known.
+ * stall: its cycles over those of the best case, at the executions that are said; INFINITY: not
+ * known.
  */
 struct frequency_spread frequency_slowness(double causes, double stall);
 

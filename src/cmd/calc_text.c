@@ -125,12 +125,12 @@ static void explain(struct state *s, const struct culprit *c, char *out, size_t 
 }
 
 /* Beside the bubble stands what its letters mean; on a narrow terminal before it. */
-static void print_bubble_line(const struct state *s, const char *letters, double stall,
+static void print_bubble_line(const struct state *s, const char *letters, const char *stall,
 			      const char *meaning)
 {
 	fprintf(s->out, "%10s  %*s %8s ", "", s->text_columns, s->narrow ? meaning : "", "");
-	if (stall > 0)
-		fprintf(s->out, "%-6s ...%7.1fcy", letters, stall);
+	if (*stall)
+		fprintf(s->out, "%-6s ...%7scy", letters, stall);
 	else
 		fprintf(s->out, *meaning && !s->narrow ? "%-6s           " : "%s", letters);
 	if (*meaning && !s->narrow)
@@ -143,9 +143,12 @@ static void print_bubble(struct state *s, const struct insight_instruction *in)
 	const struct culprit *list[LETTERS_MAX];
 	double stall = stall_of(in);
 	unsigned n, lines, next = 0;
-	char letters[LETTERS_MAX + 1] = "", meaning[80];
+	char letters[LETTERS_MAX + 1] = "", meaning[80], cycles[ESTIMATE_TEXT_MAX];
 	if (stall < SMALL_CYCLES || in->charged < 2)
 		return;
+	/* It is as well known as the cycles that it is a part of. */
+	estimate_format_value(stall, stall * in->cpi.low / in->cpi.value,
+			      stall * in->cpi.high / in->cpi.value, cycles);
 	n = collect(in, stall, list);
 	for (unsigned k = 0; k < n; k++)
 		letters[k] = culprit_letter(list[k]->cause);
@@ -157,7 +160,7 @@ static void print_bubble(struct state *s, const struct insight_instruction *in)
 			next++;
 		if (next < n)
 			explain(s, list[next++], meaning, sizeof(meaning));
-		print_bubble_line(s, letters, line + 1 == lines ? stall : 0, meaning);
+		print_bubble_line(s, letters, line + 1 == lines ? cycles : "", meaning);
 	}
 }
 

@@ -97,8 +97,8 @@ void estimate_format(double value, double low, double high, const char *trust,
 	else if (!isfinite(high))
 		snprintf(out, ESTIMATE_TEXT_MAX, "%.60s", low > 0 ? range : "not known");
 	else if (high > 0)
-		snprintf(out, ESTIMATE_TEXT_MAX, "at most %.40s (%.8s)",
-			 strstr(range, " to ") + 4, trust);
+		snprintf(out, ESTIMATE_TEXT_MAX, "at most %.40s (%.8s)", strstr(range, " to ") + 4,
+			 trust);
 	else
 		snprintf(out, ESTIMATE_TEXT_MAX, "0");
 }

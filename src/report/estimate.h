@@ -22,8 +22,9 @@ void estimate_format(double value, double low, double high, const char *trust,
 
 /*
  * Columns of an estimate: in text its value under heading, and its range under range_heading, both
- * of which a narrow terminal may do without (table_set_spare: the range first); elsewhere KEY, KEY_low and KEY_high.
- * Headings NULL: not in text. Returns the first, for table_set_estimate, or a negative errno, which that refuses.
+ * of which a narrow terminal may do without (table_set_spare: the range first); elsewhere KEY,
+ * KEY_low and KEY_high. Headings NULL: not in text. Returns the first, for table_set_estimate, or a
+ * negative errno, which that refuses.
  */
 int table_add_estimate(struct table *t, const char *key, const char *heading,
 		       const char *range_heading, int spare);

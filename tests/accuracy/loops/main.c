@@ -87,7 +87,8 @@ static char *memory_of(const struct loop *l)
 	p = memory_new(l->bytes, l->huge);
 	if (!strcmp(l->form, "guard")) {
 		mprotect(p + 4096, 4096, PROT_NONE);
-		/* Behind the last 16 bytes lies what must not be read: half of the vector is not. */
+		/* Behind the last 16 bytes lies what must not be read: half of the vector is not.
+		 */
 		return p + 4096 - 16;
 	}
 	return p;
@@ -153,8 +154,7 @@ static void set_up(struct turn *t, char *text)
 		exit(2);
 	}
 	t->memory = memory_of(t->loop);
-	for (t->rounds_a_call = 1; ns < 200000 && t->rounds_a_call < 1 << 30;
-	     t->rounds_a_call *= 2)
+	for (t->rounds_a_call = 1; ns < 200000 && t->rounds_a_call < 1 << 30; t->rounds_a_call *= 2)
 		ns = call(t, t->rounds_a_call);
 	t->rounds_a_call = t->rounds_a_call * t->call_ns / 2 / (ns + 1) + 1;
 }
@@ -176,9 +176,8 @@ static double cycles_a_ns(void)
 				 : "+r"(n)
 				 :
 				 : "rax", "cc");
-		best = 16e6 / (double)(now_ns() - begin) > best
-			       ? 16e6 / (double)(now_ns() - begin)
-			       : best;
+		best = 16e6 / (double)(now_ns() - begin) > best ? 16e6 / (double)(now_ns() - begin)
+								: best;
 	}
 	return best;
 }
