@@ -10,6 +10,12 @@
 
 #define INSIGHT_MAX_BYTES ((size_t)2 << 30)
 #define MEMO_PLACES	  2048
+/*
+ * Instructions that cannot stall may give a block's scale up to this factor. The interval of a
+ * single loop's count is far wider, but then they explain every stall away (of a loop that decoding
+ * holds up there was nothing left, tests/accuracy/known).
+ */
+#define DOUBT_MOST 3
 
 /* What one function's insight is made with. */
 struct work {
@@ -141,7 +147,7 @@ static void set_sites(struct work *w)
 		struct frequency_estimate e = count_of(w, b);
 		double count = w->block_count[b], doubt = 1;
 		if (e.confidence == FREQUENCY_LOW && count > 0)
-			doubt = fmax(1, fmax(e.high / count, e.low > 0 ? count / e.low : 1));
+			doubt = fmin(DOUBT_MOST, fmax(1, fmax(e.high / count, count / e.low)));
 		for (uint32_t k = 0; k < w->f->blocks[b].instruction_count && count > 0; k++) {
 			uint32_t i = w->f->blocks[b].first_instruction + k;
 			w->sites[i] =
