@@ -158,8 +158,7 @@ static void describe_insight(const struct insight *i, bool edges, struct report_
 
 static int print_listing(struct list *l, const struct query *q, const struct function_hit *hit,
 			 const struct listing *listing, const struct insights *all,
-			 const struct insight *insight,
-			 struct diag *diag)
+			 const struct insight *insight, struct diag *diag)
 {
 	struct list_table made = {q, hit, listing, insight, l->report.format, {0}, &l->hot};
 	struct report_header h = {0};
