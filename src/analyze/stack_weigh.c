@@ -14,8 +14,8 @@
 
 #define CLASSES_MAX (1u << 24)
 
-/* CPython's evaluator is exported by every build that has frames of Python (PEP 523); compilers
- * split cold parts off it. */
+/* CPython's evaluator is exported by nearly every build that has frames of Python (PEP 523);
+ * compilers split cold parts off it. Of other builds find_evaluator tells it. */
 #define EVALUATOR "_PyEval_EvalFrameDefault"
 
 enum { CLASS_FUNCTION, CLASS_NO_SYMBOL, CLASS_UNKNOWN, CLASS_EVALUATOR };
@@ -118,6 +118,51 @@ static int class_stacks(struct weigh *w)
 	return err;
 }
 
+/* The stacks that end in Python functions of an interpreter whose evaluator has no known name: it
+ * is the function of the image that has samples for which there are no stacks. */
+static void find_evaluator(struct weigh *w, uint32_t class)
+{
+	uint32_t count = intern_count(w->keys), image = w->classes[class].image, best = class;
+	double samples = 0, stacks = 0, most = 0;
+
+	for (uint32_t i = 0; i < count; i++)
+		w->classes[i].samples = w->classes[i].stacks = 0;
+	for (size_t i = 0; i < w->rank->row_count; i++)
+		for (size_t e = 0; e < w->set->query->event_count; e++)
+			w->classes[w->row_class[i]].samples += w->rank->rows[i].counts[e];
+	for (size_t i = 0; i < w->stack_count; i++)
+		if (w->stack_class[i] != WEIGH_NONE)
+			w->classes[w->stack_class[i]].stacks += w->stacks[i].count;
+	for (uint32_t i = 0; i < count; i++) {
+		if (w->classes[i].image != image)
+			continue;
+		samples += (double)w->classes[i].samples;
+		stacks += (double)w->classes[i].stacks;
+	}
+	for (uint32_t i = 0; i < w->sampled; i++) {
+		const struct weigh_class *c = &w->classes[i];
+		double more = (double)c->samples * stacks - (double)c->stacks * samples;
+
+		if (c->image == image && more > most) {
+			most = more;
+			best = i;
+		}
+	}
+	for (size_t i = 0; i < w->stack_count; i++)
+		if (w->stack_class[i] == class)
+			w->stack_class[i] = best;
+}
+
+static void find_evaluators(struct weigh *w)
+{
+	for (uint32_t i = w->sampled; i < intern_count(w->keys); i++) {
+		const struct class_key *key = intern_get(w->keys, i, NULL);
+
+		if (key->kind == CLASS_EVALUATOR)
+			find_evaluator(w, i);
+	}
+}
+
 static int make_classes(struct weigh *w)
 {
 	uint32_t count;
@@ -140,6 +185,7 @@ static int make_classes(struct weigh *w)
 		w->classes[i] = (struct weigh_class){
 			.image = key->image, .function = WEIGH_NONE, .frame = WEIGH_NONE};
 	}
+	find_evaluators(w);
 	for (size_t i = w->rank->row_count; i-- > 0;)
 		w->classes[w->row_class[i]].row = &w->rank->rows[i];
 	for (size_t i = w->functions; i-- > 0;)

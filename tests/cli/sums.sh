@@ -16,14 +16,15 @@ stack() { # COUNT FRAMES
 	printf '\t%s' $2
 	printf '\n'
 }
-{
+# make EVALUATOR: lines for mkdb, with the evaluator by that name.
+make() {
 	printf 'epoch\t1700000000\t1700000060\n'
 	name "$app" 0x1000 0x100 main
 	name "$app" 0x1100 0x100 parse
 	name "$app" 0x1200 0x100 cold
 	name "$python" 0x100 0x100 Py_RunMain
-	name "$python" 0x300 0x500 _PyEval_EvalFrameDefault
-	name "$python" 0x900 0x50 _PyEval_EvalFrameDefault.cold
+	name "$python" 0x300 0x500 "$1"
+	name "$python" 0x900 0x50 "$1.cold"
 	name "$python" 0xa00 0x100 dict_get
 	name "$kernel" 0xffffffff81000000 0x100 entry_SYSCALL_64
 	name "$kernel" 0xffffffff81000100 0x100 do_syscall_64
@@ -68,7 +69,8 @@ stack() { # COUNT FRAMES
 	sample "$app" 0x1018 2
 	sample "$app" 0x1150 12
 	sample $'9\t\t' 0x5000 5
-} | "$mkdb" a.db m1 || fail "mkdb"
+}
+make _PyEval_EvalFrameDefault | "$mkdb" a.db m1 || fail "mkdb"
 
 check_status "prof --inclusive" 0 "$culprit" prof -i a.db --inclusive --json
 check "functions of the kernel have what they called" python 'assert (by["do_syscall_64"]["samples"], by["do_syscall_64"]["total"]) == (33, 147), by["do_syscall_64"]
@@ -81,6 +83,14 @@ check "what has no stack is of what the others of its image are of" python 'asse
 assert any("2.18% of the samples are in functions that no stack ends in" in n for n in j["notes"]), j["notes"]'
 check "all reports and exports agree" python3 "$root/tests/stack_sums.py" "$culprit" "$root/src/exchange" a.db
 
+# A build that does not say which function is its evaluator: what a stack of its prologue ends in has not all.
+{
+	make evaluate
+	frame prologue "$python" 0x308
+	stack 1 "main run prologue"
+} | "$mkdb" other.db m1 || fail "mkdb"
+check_status "an evaluator of another name" 0 "$culprit" prof -i other.db --inclusive --json
+check "has its samples on Python's functions too" python 'assert 160 < by["fib"]["total"] - 75 <= 172, by["fib"]'
 check_status "of Python alone" 0 "$culprit" prof -i a.db --inclusive --image '*.py' --json
 check "are its functions" python 'assert set(by) == {"fib", "<module>"} and by["fib"]["total"] == 255, by
 assert not any("nothing matches" in n for n in j["notes"]), j["notes"]'
