@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "collect/procfs.h"
+#include "util/log.h"
 #include "util/num.h"
 
 /* The number of a thread would never be met: samples are by process. */
@@ -49,6 +50,25 @@ int pids_follow(const struct pids *p, struct session *s, struct diag *diag)
 	for (size_t i = 0; !r && i < p->count; i++)
 		r = session_follow(s, p->list[i], diag);
 	return r;
+}
+
+int pids_check(const struct pids *p, struct diag *diag)
+{
+	if (p->tree && !p->count)
+		return diag_fail(diag, EINVAL, "--tree is for processes that -p names");
+	return 0;
+}
+
+void pids_tell_left_out(const struct pids *p, const struct session *s)
+{
+	struct session_status status;
+
+	session_read_status(s, &status);
+	if (p->count && status.left_out)
+		log_notice("%llu process%s that came of %s before now %s not sampled; --tree "
+			   "samples them too",
+			   (unsigned long long)status.left_out, status.left_out == 1 ? "" : "es",
+			   p->count == 1 ? "it" : "them", status.left_out == 1 ? "is" : "are");
 }
 
 bool pids_any_alive(const struct pids *p)

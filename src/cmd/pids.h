@@ -14,7 +14,20 @@
 struct pids {
 	pid_t list[PIDS_MAX];
 	size_t count;
+	bool tree; /* with what comes of them already */
 };
+
+/* After the option -p of a command. */
+#define PIDS_TREE_OPTION(number)                                                          \
+	{                                                                                 \
+		"tree", number, NULL,                                                     \
+			"with -p: also their children that are there already, and theirs" \
+	}
+
+/* --tree is of no use alone: -EINVAL and a sentence. */
+int pids_check(const struct pids *p, struct diag *diag);
+/* Says, when sampling has begun, that there are children which are left out. */
+void pids_tell_left_out(const struct pids *p, const struct session *s);
 
 /* Adds those of the text. -EINVAL, -ESRCH or -E2BIG and a sentence. */
 int pids_parse(struct pids *p, const char *text, struct diag *diag);

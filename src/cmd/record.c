@@ -50,11 +50,12 @@ struct recording {
 	int status;			 /* of the command: of the last run that failed */
 };
 
-enum { OPT_FOR = SAMPLING_END, OPT_REPEAT };
+enum { OPT_FOR = SAMPLING_END, OPT_REPEAT, OPT_TREE };
 
 static const struct cmd_option options[] = {
 	{"all", 'a', NULL, "samples the whole machine, the kernel included"},
-	{"pid", 'p', "PID[,PID...]", "samples these processes and their children"},
+	{"pid", 'p', "PID[,PID...]", "samples these processes and their later children"},
+	PIDS_TREE_OPTION(OPT_TREE),
 	{"output", 'o', "DB", "the database (default $CULPRIT_DB, else ./culprit.db)"},
 	{"for", OPT_FOR, "DURATION", "stops after so long (30s, 5m)"},
 	{"repeat", OPT_REPEAT, "N",
@@ -86,6 +87,9 @@ static int take_option(void *arg, int value, const char *text, struct diag *diag
 		return 0;
 	case 'p':
 		return pids_parse(&r->pids, text, diag);
+	case OPT_TREE:
+		r->pids.tree = true;
+		return 0;
 	case 'o':
 		r->db = text;
 		return *text ? 0 : diag_fail(diag, EINVAL, "the database's name is empty");
@@ -115,6 +119,8 @@ static int check_scope(const struct recording *r, struct diag *diag)
 		return diag_fail(diag, EINVAL,
 				 "what is to be sampled? -a: the whole machine; -p PID: a process; "
 				 "-- COMMAND: a command and its children");
+	if (pids_check(&r->pids, diag))
+		return -EINVAL;
 	if (r->repeat && !r->command)
 		return diag_fail(diag, EINVAL, "--repeat needs a command to run");
 	return 0;
@@ -232,6 +238,7 @@ static int run(struct recording *r, struct session *s, struct diag *diag)
 		if (err)
 			return err;
 	}
+	pids_tell_left_out(&r->pids, s);
 	err = sample(r, s, diag);
 	if (r->command)
 		end_command(r, s, began_ns);
@@ -317,6 +324,7 @@ static int record(struct recording *r, const char *words, bool last, struct diag
 	struct session_config config = {
 		.db_path = r->db,
 		.scoped = !r->all,
+		.tree = r->pids.tree,
 		.command = words,
 	};
 	struct session *s = NULL;

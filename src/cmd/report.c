@@ -229,6 +229,9 @@ static void describe_troubles(struct report_header *h, const struct query *q)
 		{"records.lost", "records of what processes did were lost by the kernel"},
 		{"records.malformed", "records of what processes did made no sense"},
 		{"scope.refused", "processes were not followed: too many at a time"},
+		{"scope.left_out",
+		 "processes that came of those sampled before sampling began were left out (record "
+		 "--tree samples them too)"},
 		{"processes.refused", "processes were not known: too many at a time"},
 		{"mappings.refused", "mappings of code were not kept: too many"},
 		{"files.refused", "mappings were of files that were not looked at: too many"},
@@ -352,6 +355,15 @@ int report_describe(struct report_header *h, struct db_reader *reader, const str
 	return r;
 }
 
+/* Children of what was sampled were left out: `record -p` of a server's parent. */
+static bool has_left_out(const struct query *q)
+{
+	for (size_t i = 0; i < q->trouble_count; i++)
+		if (!strcmp(q->trouble[i].name, "scope.left_out"))
+			return true;
+	return false;
+}
+
 void report_describe_rank(struct report_header *h, const struct query *q, const struct rank *k,
 			  bool idle)
 {
@@ -361,8 +373,11 @@ void report_describe_rank(struct report_header *h, const struct query *q, const 
 		report_header_note(h, "idle time is left out of table and percentages (--idle)");
 	if (q->event_count && !k->totals[0] && !h->idle)
 		report_header_note(h,
-				   "there are no samples of %s: record for longer, or sample "
-				   "more often (-F HZ, or -e %s:PERIOD)",
+				   has_left_out(q)
+					   ? "there are no samples of %s: what was sampled "
+					     "did not run, or only its children did"
+					   : "there are no samples of %s: record for longer, "
+					     "or sample more often (-F HZ, or -e %s:PERIOD)",
 				   q->events[0].label, q->events[0].name);
 	if (q->event_count && !k->row_count && k->totals[0])
 		report_nothing_matches(h);

@@ -23,6 +23,7 @@
 
 enum {
 	TOP_BY = SAMPLING_END,
+	TOP_TREE,
 	TOP_SORT,
 	TOP_FUNCTION,
 	TOP_IDLE,
@@ -37,7 +38,8 @@ static const struct cmd_option options[] = {
 	{"window", 'w', "SECONDS", "how far back the samples go that are shown (default 10)"},
 	{"iterations", 'n', "N", "ends after so many pictures"},
 	{"batch", 'b', NULL, "prints tables in a row; so it does without a terminal"},
-	{"pid", 'p', "PID[,PID...]", "samples these processes and their children only"},
+	{"pid", 'p', "PID[,PID...]", "samples these processes and their later children only"},
+	PIDS_TREE_OPTION(TOP_TREE),
 	{"by", TOP_BY, "WHAT",
 	 "function (default), image, file, line, loop, process, thread, subject",
 	 "function image file line loop process thread subject"},
@@ -94,6 +96,9 @@ static int take_option(void *arg, int value, const char *text, struct diag *diag
 		return 0;
 	case 'p':
 		return pids_parse(&t->pids, text, diag);
+	case TOP_TREE:
+		t->pids.tree = true;
+		return 0;
 	case TOP_BY:
 		return prof_table_parse_by(text, &t->view.rank.by, diag);
 	case TOP_SORT:
@@ -160,7 +165,8 @@ static int check_metrics(const struct top *t, struct diag *diag)
 
 static int start(struct top *t, const char *db, struct diag *diag)
 {
-	struct session_config config = {.db_path = db, .scoped = t->pids.count > 0};
+	struct session_config config = {
+		.db_path = db, .scoped = t->pids.count > 0, .tree = t->pids.tree};
 	int r;
 
 	sampling_fill_config(&t->sampling, &config);
@@ -176,6 +182,7 @@ static int start(struct top *t, const char *db, struct diag *diag)
 	if (r)
 		return r;
 	sampling_announce(&t->sampling, t->session);
+	pids_tell_left_out(&t->pids, t->session);
 	top_window_init(&t->window, t->session, t->window_ns);
 	return 0;
 }
@@ -221,7 +228,9 @@ int cmd_top(int argc, char **argv)
 		t.sampling.per_process |= t.view.rank.by == RANK_PROCESS;
 		/* A look at what is there now does not wait for servers. */
 		unsetenv("DEBUGINFOD_URLS");
-		if (run(&t, &diag))
+		if (pids_check(&t.pids, &diag))
+			status = cmd_fail_usage("top", &diag);
+		else if (run(&t, &diag))
 			status = cmd_fail(&diag);
 		else
 			status = CMD_OK;

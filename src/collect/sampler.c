@@ -397,13 +397,30 @@ void sampler_stop(struct sampler *s)
 			ioctl(s->fds[i], PERF_EVENT_IOC_DISABLE, 0);
 }
 
-int sampler_scope_add(struct sampler *s, pid_t tgid, struct diag *diag)
+static int put_in_scope(struct sampler *s, pid_t tgid, uint64_t flags, struct diag *diag)
 {
 	uint32_t key = (uint32_t)tgid;
 	uint64_t any_start = 0;
-	int r = bpf_map_update_elem(bpf_map__fd(s->bpf->maps.scope), &key, &any_start, BPF_ANY);
+	int r = bpf_map_update_elem(bpf_map__fd(s->bpf->maps.scope), &key, &any_start, flags);
 
 	return r ? diag_fail(diag, -r, "cannot follow process %d: %s", (int)tgid, strerror(-r)) : 0;
+}
+
+int sampler_scope_add(struct sampler *s, pid_t tgid, struct diag *diag)
+{
+	return put_in_scope(s, tgid, BPF_ANY, diag);
+}
+
+int sampler_scope_join(struct sampler *s, pid_t tgid, struct diag *diag)
+{
+	return put_in_scope(s, tgid, BPF_NOEXIST, diag);
+}
+
+void sampler_scope_remove(struct sampler *s, pid_t tgid)
+{
+	uint32_t key = (uint32_t)tgid;
+
+	bpf_map_delete_elem(bpf_map__fd(s->bpf->maps.scope), &key);
 }
 
 static void apply_periods(struct sampler *s, unsigned slot)

@@ -42,6 +42,9 @@ int sampler_start(struct sampler *s, struct diag *diag);
 void sampler_stop(struct sampler *s);
 
 int sampler_scope_add(struct sampler *s, pid_t tgid, struct diag *diag);
+/* The same for one that may be in it by now: -EEXIST. */
+int sampler_scope_join(struct sampler *s, pid_t tgid, struct diag *diag);
+void sampler_scope_remove(struct sampler *s, pid_t tgid);
 
 /* Has the interpreter (windows_program) ready to follow samples; none are followed yet. */
 int sampler_set_interpreter(struct sampler *s, int program, struct diag *diag);

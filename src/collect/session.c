@@ -295,7 +295,8 @@ static int write_batch(struct session *s, struct diag *diag)
 					      .processes = s->processes,
 					      .files = s->files,
 					      .keeper = s->keeper,
-					      .kernel = s->kernel};
+					      .kernel = s->kernel,
+					      .left_out = s->left_out};
 	tally_flush(&s->tally, s->batch, &sources);
 	if (s->edges)
 		edges_flush(s->edges);
@@ -450,6 +451,8 @@ int session_fact(struct session *s, const char *name, const char *value)
 
 int session_follow(struct session *s, pid_t pid, struct diag *diag)
 {
+	if (s->root_count < DESCENDANTS_ROOTS_MAX)
+		s->roots[s->root_count++] = pid;
 	return sampler_scope_add(s->sampler, pid, diag);
 }
 
@@ -462,6 +465,8 @@ int session_start(struct session *s, struct diag *diag)
 		r = sideband_start(s->sideband, diag);
 	if (!r)
 		r = processes_scan(s->processes, 0, diag);
+	if (!r && s->root_count)
+		r = session_take_descendants(s, diag);
 	if (!r)
 		r = sampler_start(s->sampler, diag);
 	if (r)
@@ -502,6 +507,7 @@ void session_read_status(const struct session *s, struct session_status *ret)
 		.lost = c.lost_spill,
 		.rows = db_batch_rows(s->batch),
 		.flushed = s->flushed,
+		.left_out = s->left_out,
 		.hits = c.hits,
 		.evictions = c.evictions,
 		.processes = p.processes,

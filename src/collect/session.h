@@ -36,6 +36,7 @@ struct session_config {
 	double rate_hz;	       /* of clocks, per CPU; 0: chosen by the governor */
 	double budget_percent; /* slowdown that the governor keeps to */
 	bool scoped;	       /* only processes added by session_follow, and their children */
+	bool tree;	       /* ... and what comes of them already when it starts */
 	bool with_pid;	       /* subjects per process */
 	bool fixed_periods;    /* no randomisation (for experiments) */
 	enum session_edges edges;
@@ -96,6 +97,8 @@ struct session_status {
 	uint64_t hits, evictions; /* of the in-kernel tables */
 	uint64_t processes, files, processes_refused, files_refused, mappings_refused;
 	uint64_t files_unreadable, records_lost;
+	uint64_t
+		left_out; /* processes that came of those in scope before the start, without tree */
 	/* Files that wait to be looked at now; those whose user had too many of them; and samples
 	 * that are charged to a file's name, because it was not known in time what it is. */
 	uint64_t files_queued, files_crowded, by_name;

@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include "bpf/wire.h"
+#include "collect/descendants.h"
 #include "collect/edges.h"
 #include "collect/files.h"
 #include "collect/keeper.h"
@@ -60,6 +61,8 @@ struct session {
 	uint64_t batch_start_ns, started_ns, flushed;
 	unsigned cpus_missed; /* at the last look */
 	bool running;
+	pid_t roots[DESCENDANTS_ROOTS_MAX]; /* of the scope */
+	size_t root_count, left_out;
 	struct diag trouble;	 /* why the last flush that nobody asked for failed */
 	uint64_t unwritten_told; /* images whose symbols could not be written: said so */
 };
@@ -68,5 +71,9 @@ struct session {
  * until now is to be known. */
 int session_make_room(void *arg);
 void session_follow_processes(void *arg);
+
+/* session_scope.c: before the start, when records come and /proc has been scanned. Takes what comes
+ * of the processes in scope already into it, or counts it. */
+int session_take_descendants(struct session *s, struct diag *diag);
 
 #endif

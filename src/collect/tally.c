@@ -162,6 +162,7 @@ void tally_flush(struct tally *t, struct db_batch *batch, const struct tally_sou
 	add(batch, DB_EVENT_NONE, "scope.refused", s.scope_refused, &t->sampler.scope_refused);
 	add(batch, DB_EVENT_NONE, "notices.lost", s.notices_lost, &t->sampler.notices_lost);
 	add(batch, DB_EVENT_NONE, "cpus.missed_s", s.missed_ns / 1000000000, &t->missed_s);
+	add(batch, DB_EVENT_NONE, "scope.left_out", from->left_out, &t->left_out);
 	add(batch, DB_EVENT_NONE, "records.lost", p.records_lost, &t->records_lost);
 	add(batch, DB_EVENT_NONE, "records.malformed", malformed, &t->malformed);
 	flush_refusals(t, batch, &p, s.names_refused, from);

@@ -29,8 +29,8 @@ struct tally {
 	struct sampler_counters sampler;
 	const struct skid_facts *skid; /* of each event; empty where it is not known */
 	uint64_t records_lost, malformed, missed_s;
-	uint64_t named_late, files_crowded, processes_refused, files_refused, mappings_refused,
-		symbols_refused;
+	uint64_t left_out, named_late, files_crowded, processes_refused, files_refused,
+		mappings_refused, symbols_refused;
 	uint64_t cgroups_refused, threads_refused, kernel_refused, symbols_unwritten;
 };
 
@@ -40,6 +40,7 @@ struct tally_sources {
 	const struct resolver *resolver;
 	const struct sideband *sideband;
 	const struct processes *processes;
+	uint64_t left_out; /* processes, by the scope */
 	struct files *files;
 	struct keeper *keeper;
 	const struct image_kernel *kernel; /* NULL: its addresses are hidden */

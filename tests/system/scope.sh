@@ -39,6 +39,46 @@ assert commands == {"threads"}, commands
 assert p.function("thread_work") > 50 and p.function("child_work") > 20, p.top()
 assert len({row["pid"] for row in by.rows}) > 2
 '
+# A server as many are: its parent waits, and its children, which were there before, do the work.
+cat >prefork.py <<'PY'
+import os, sys, time
+def work():
+    end = time.monotonic() + 60
+    while time.monotonic() < end and not os.path.exists("stop"):
+        sum(range(10000))
+    os._exit(0)
+for i in range(3):
+    if os.fork() == 0:
+        work()
+if os.fork() == 0:
+    if os.fork() == 0:
+        work()
+    time.sleep(60)
+    os._exit(0)
+open("ready", "w")
+while os.wait():
+    pass
+PY
+python3 prefork.py 2>/dev/null &
+server=$!
+until [ -e ready ]; do sleep 0.05; done
+record parent -F 500 --for 1s -p $server
+check_match "of a server's parent it is said that its children are left out" parent.err '5 processes that came of it before now are not sampled; --tree samples them too'
+"$culprit" prof -i parent.db >parent.prof 2>&1
+check_match 'and why there are no samples' parent.prof 'note: there are no samples of .*: what was sampled did not run, or only its children'
+check_match 'what was left out is counted' parent.prof 'note: 5 processes that came of those sampled'
+record tree -F 500 --per-process --for 1.5s --tree -p $server
+expect 'with --tree they are sampled: children and theirs, and nobody else' tree.db '
+by = p.by("--by", "process")
+pids = {row["pid"] for row in by.rows}
+print(len(pids), p.samples)
+assert {row["comm"] for row in by.rows} == {"python3"}, by.rows
+assert len(pids) == 4 and p.samples > 100, by.rows
+'
+touch stop
+kill $server
+wait $server 2>/dev/null
+
 record all -F 1000 -a -- "$programs/spots-one" 800000
 expect 'everything: the command, the stranger and the kernel' all.db '
 assert p.function("one_first") > 50 and p.function("two_second", image=".*/stranger") > 20, p.top()

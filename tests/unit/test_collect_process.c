@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <unistd.h>
 
+#include "collect/descendants.h"
 #include "collect/process.h"
 #include "collect/procfs.h"
 #include "collect/subject.h"
@@ -332,6 +333,68 @@ static void test_long_cgroup(void **state)
 	subject_labels_free(&labels);
 }
 
+static void take_fork(pid_t pid, pid_t parent, uint64_t time_ns)
+{
+	const struct sideband_record r = {
+		.type = SIDEBAND_FORK, .pid = pid, .tid = pid, .ppid = parent, .time_ns = time_ns};
+
+	processes_take(processes, &r);
+}
+
+static int note_pid(void *arg, pid_t pid)
+{
+	pid_t *last = arg;
+
+	*last = pid;
+	return 0;
+}
+
+static void note_drop(void *arg, pid_t pid)
+{
+	*(uint32_t *)arg += (uint32_t)pid;
+}
+
+/* Those that are forked between two looks too, also by somebody who is gone by then. */
+static void test_descendants(void **state)
+{
+	const pid_t root = 0x7f000001, none = 0x7f000010;
+	struct descendants *d = descendants_new(processes, &root, 1);
+	pid_t last = 0;
+
+	(void)state;
+	assert_non_null(d);
+	take_fork(root + 1, root, 10);
+	take_fork(root + 2, root + 1, 20);
+	take_fork(none + 1, none, 20);
+	assert_int_equal(descendants_find(d, note_pid, &last), 0);
+	assert_int_equal(descendants_count(d), 2);
+	/* Each is told once. */
+	last = 0;
+	assert_int_equal(descendants_find(d, note_pid, &last), 0);
+	assert_int_equal(last, 0);
+	take_fork(root + 3, root + 2, 30);
+	assert_int_equal(descendants_find(d, note_pid, &last), 0);
+	assert_int_equal(last, root + 3);
+	assert_int_equal(descendants_count(d), 3);
+	/* None of these processes is there: the numbers are beyond the kernel's. */
+	last = 0;
+	descendants_ended(d, note_drop, &last);
+	assert_int_equal((uint32_t)last, 3u * (uint32_t)root + 6);
+	descendants_free(d);
+	/* A number that went on to somebody else's child is not theirs any more. */
+	d = descendants_new(processes, &root, 1);
+	take_fork(getpid(), root, 40);
+	assert_int_equal(descendants_find(d, note_pid, &last), 0);
+	last = 0;
+	descendants_ended(d, note_drop, &last);
+	assert_int_equal((uint32_t)last, 3u * (uint32_t)root + 6);
+	take_fork(getpid(), none, 50);
+	last = 0;
+	descendants_ended(d, note_drop, &last);
+	assert_int_equal((uint32_t)last, 3u * (uint32_t)root + 6 + (uint32_t)getpid());
+	descendants_free(d);
+}
+
 static int setup(void **state)
 {
 	(void)state;
@@ -353,6 +416,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_long_cgroup, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_lives, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_descendants, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_threads_are_their_process, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_the_ended_are_forgotten, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_execs_without_end_are_bounded, setup,
