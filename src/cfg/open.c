@@ -24,28 +24,36 @@ void cfg_owned_free(struct cfg_owned *o)
 	image_layout_free(o->layout);
 }
 
-/* The pieces of the file's parts that are code. */
+/* The pieces of the layout's parts that are code. Both lists rise; what overlaps counts once, as
+ * what came first. */
 static int take_code(struct cfg_owned *o)
 {
 	const struct image_layout *l = o->layout;
-	o->code = calloc(l->code_count + 1, sizeof(*o->code));
+	uint64_t done = 0;
+	size_t p = 0, i = 0;
+	o->code = calloc(l->code_count + l->part_count + 1, sizeof(*o->code));
 	if (!o->code)
 		return -ENOMEM;
-	for (size_t i = 0; i < l->code_count; i++)
-		for (size_t p = 0; p < l->part_count; p++) {
-			const struct image_layout_part *part = &l->parts[p];
-			uint64_t start = l->code[i].start, end = l->code[i].end;
-			if (start < part->address || start - part->address >= part->size)
-				continue;
-			if (end - part->address > part->size)
-				end = part->address + part->size;
-			const struct cfg_bytes *last = &o->code[o->source.code_count];
-			if (o->source.code_count && last[-1].address + last[-1].size > start)
-				break; /* overlapping sections: the first counts */
+	while (i < l->code_count && p < l->part_count) {
+		const struct image_layout_part *part = &l->parts[p];
+		const uint64_t part_end = part->address + part->size;
+		uint64_t start = l->code[i].start, end = l->code[i].end;
+		if (start < part->address)
+			start = part->address;
+		if (start < done)
+			start = done;
+		if (end > part_end)
+			end = part_end;
+		if (start < end) {
 			o->code[o->source.code_count++] = (struct cfg_bytes){
 				start, part->data + (start - part->address), (size_t)(end - start)};
-			break;
+			done = end;
 		}
+		if (l->code[i].end <= part_end)
+			i++;
+		else
+			p++;
+	}
 	o->source.code = o->code;
 	return 0;
 }
@@ -193,8 +201,7 @@ static int read_kernel(struct image_finder *finder, const struct image_id *id, c
 	return 0;
 }
 
-/* Code without a file: the kernel, its modules, what was kept of a deleted one. By symbols alone.
- */
+/* Code without a file: the kernel and its modules. By symbols alone. */
 static int open_memory(struct image_finder *finder, const struct image_id *id, const char *path,
 		       const struct image_symbols *symbols, struct cfg_image **ret,
 		       struct diag *diag)
@@ -209,7 +216,7 @@ static int open_memory(struct image_finder *finder, const struct image_id *id, c
 	if (end - start > KERNEL_TEXT_MAX_BYTES)
 		end = start + KERNEL_TEXT_MAX_BYTES;
 	image_find_machine(finder, id, path, &o.source.machine, &o.source.bits);
-	o.source.kernel = image_id_is_kernel(id);
+	o.source.kernel = true;
 	int err = read_kernel(finder, id, path, &o, start, end, diag);
 	if (!err && (err = take_extents(&o, symbols)) < 0)
 		diag_fail(diag, -err, "out of memory for control-flow graphs");
@@ -226,22 +233,19 @@ int cfg_image_open(struct image_finder *finder, const struct image_id *id, const
 	const struct image_symbols *symbols = NULL;
 	struct cfg_owned o = {0};
 	bool in_memory = image_id_is_kernel(id);
-	if (image_find_symbols(finder, id, path, &symbols, in_memory ? diag : NULL) < 0)
-		symbols = NULL;
-	int err = in_memory ? -ENOENT : image_find_layout(finder, id, path, &o.layout, diag);
-	if (!err)
-		return image_from(&o, symbols, ret, diag);
-	/* Of a file that is gone the database may have what was sampled. */
-	if (symbols && err != -ESTALE)
-		return open_memory(finder, id, path, symbols, ret, diag);
-	return err;
+	int symbols_err = image_find_symbols(finder, id, path, &symbols, in_memory ? diag : NULL);
+	if (in_memory)
+		return symbols_err ? symbols_err
+				   : open_memory(finder, id, path, symbols, ret, diag);
+	int err = image_find_layout(finder, id, path, &o.layout, diag);
+	return err ? err : image_from(&o, symbols_err ? NULL : symbols, ret, diag);
 }
 
 static int open_fd(struct image_worker *worker, int fd, struct cfg_image **ret, struct diag *diag)
 {
 	struct image_symbols *symbols = NULL;
 	struct cfg_owned o = {0};
-	int err = image_worker_layout(worker, fd, &o.layout, diag);
+	int err = image_worker_layout(worker, fd, IMAGE_LAYOUT_MAX_BYTES, &o.layout, diag);
 	if (err < 0)
 		return err;
 	if (image_worker_symbols(worker, fd, -1, 256u << 20, &symbols, NULL) < 0)

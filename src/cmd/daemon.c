@@ -172,6 +172,8 @@ static void answer_status(const struct daemon *d, struct buf *out)
 		{"symbols_failed", s.symbols_failed},
 		{"symbols_unwritten", s.symbols_unwritten},
 		{"symbols_refused", s.symbols_refused},
+		{"code_refused", s.code_refused},
+		{"lines_refused", s.lines_refused},
 		{"records_lost", s.records_lost},
 		{"cpus_missed", s.cpus_missed},
 		{"windows", s.edges.windows},

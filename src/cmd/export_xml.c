@@ -8,17 +8,16 @@
 static bool extent(void *arg, const struct query_image *image, uint64_t *ret_start,
 		   uint64_t *ret_length)
 {
-	struct image_facts facts;
+	struct image_layout *layout;
 	uint64_t start = UINT64_MAX, end = 0;
 
-	if (image_find_facts(arg, &image->id, image->path, &facts, NULL))
+	if (image_find_layout(arg, &image->id, image->path, &layout, NULL))
 		return false;
-	for (uint32_t i = 0; i < facts.segment_count; i++) {
-		const struct image_segment *s = &facts.segments[i];
-
-		start = s->address < start ? s->address : start;
-		end = s->address + s->file_size > end ? s->address + s->file_size : end;
+	for (size_t i = 0; i < layout->code_count; i++) {
+		start = layout->code[i].start < start ? layout->code[i].start : start;
+		end = layout->code[i].end > end ? layout->code[i].end : end;
 	}
+	image_layout_free(layout);
 	*ret_start = start;
 	*ret_length = end - start;
 	return start < end;

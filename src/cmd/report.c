@@ -248,6 +248,10 @@ static void describe_troubles(struct report_header *h, const struct query *q)
 		 "samples have their process and not their thread's name: too many names"},
 		{"symbols.refused",
 		 "times the symbols of an image could not be kept: too many wait"},
+		{"code.refused",
+		 "times the code of functions could not be kept: their image has more than is"},
+		{"lines.refused",
+		 "times the lines of functions could not be kept: their image has more than is"},
 		{"symbols.unwritten",
 		 "times the symbols of an image could not be written to the database (was its disk "
 		 "full?): they are found only while its file is there"},

@@ -20,18 +20,22 @@
 #include "image/find.h"
 #include "image/script.h"
 #include "image/worker.h"
+#include "util/array.h"
 #include "util/clock.h"
 #include "util/foreign.h"
 #include "util/hash.h"
 #include "util/thread.h"
 
-#define HELD_FD_MAX   1024
-#define QUEUE_MAX     1024
-#define IMAGES_MAX    65536
-#define NICE	      5
-#define FINISH_NS     20000000000ull
-#define IDLE_NS	      10000000000ull /* then the helpers end: to start one takes some ms of CPU */
-#define JIT_MAX_BYTES (64u << 20)
+#define HELD_FD_MAX 1024
+#define QUEUE_MAX   1024
+#define IMAGES_MAX  65536
+#define NICE	    5
+#define FINISH_NS   20000000000ull
+#define IDLE_NS	    10000000000ull /* then the helpers end: to start one takes some ms of CPU */
+/* Of images whose functions may be wanted still, descriptors of files. */
+#define HELD_FILES_MAX 256
+#define PAUSE_TIMES    200 /* so that an image's functions take at most half a percent of the time */
+#define JIT_MAX_BYTES  (64u << 20)
 /* Between two looks for a perf map that is not there: most programs that make code write none. */
 #define JIT_WAIT_LEAST_NS 50000000ull /* a map is begun soon after the first code, or never */
 #define JIT_WAIT_MOST_NS  32000000000ull
@@ -39,23 +43,37 @@
 struct job {
 	struct job *next;
 	struct image_id id;
-	char *path;  /* an image's; NULL for code made at run time */
-	int fd;	     /* of the file while it can be opened, -1 */
-	int dump_fd; /* jitdump, -1 */
-	bool code;   /* keep it too */
+	char *path;	     /* an image's; NULL for code made at run time */
+	int fd;		     /* of the file while it can be opened, -1 */
+	int dump_fd;	     /* jitdump, -1 */
+	uint32_t image;	     /* its number in asked */
+	uint64_t *addresses; /* functions of an image that are wanted; NULL: the image itself is */
+	size_t address_count;
 	struct keeper_script *scripts;
 	size_t script_count;
 };
 
+/* An image that was asked for. */
+struct known_image {
+	struct image_id id;
+	int held;	  /* 1 + a descriptor of its file, 0: none */
+	bool settled;	  /* its functions add nothing to what is kept */
+	uint64_t next_ns; /* CLOCK_MONOTONIC: its functions are not looked at before */
+};
+
 struct keeper {
 	char *db_path, *machine;
-	struct intern *asked; /* struct wish, so that each is asked for once */
-	int held_end;	      /* descriptors of code made at run time are below it; 0: none yet */
+	struct intern *asked;	    /* ids, so that each is asked for once */
+	struct known_image *images; /* by their numbers in it */
+	size_t image_count, image_room;
+	unsigned held_files;
+	unsigned keeping; /* images that are being kept now */
+	int held_end;	  /* descriptors of code made at run time are below it; 0: none yet */
 	pthread_t thread;
 	bool threaded, stop;
 	uint64_t end_ns; /* when it stops, whatever is queued still */
 	pthread_mutex_t lock;
-	pthread_mutex_t scripts_lock; /* keeping them is to read, add and write */
+	pthread_mutex_t add_lock; /* keeping scripts and functions is to read, add and write */
 	pthread_cond_t more;
 	struct job *first, **last;
 	size_t queued;
@@ -71,6 +89,7 @@ static void free_job(struct job *job)
 	if (job->dump_fd >= 0)
 		close(job->dump_fd);
 	keeper_free_scripts(job->scripts, job->script_count);
+	free(job->addresses);
 	free(job->path);
 	free(job);
 }
@@ -116,35 +135,75 @@ static int keep_jit(struct keeper *k, struct image_worker *worker, const struct 
 	return r;
 }
 
-/* The code of every function, for a file that may be gone when a report wants to show it. */
-static int keep_code(struct keeper *k, struct image_finder *finder, const struct image_id *id,
-		     const char *path)
+/* Under the lock. NULL: all images are asked for anew since. */
+static struct known_image *image_of(struct keeper *k, const struct job *job)
 {
-	const struct image_symbols *symbols;
-	struct image_finder *reader;
-	uint64_t *starts = NULL;
-	size_t count;
-	int r = image_finder_new(k->db_path, k->machine, &reader);
+	struct known_image *known = &k->images[job->image];
 
-	if (!r)
-		r = image_find_symbols(reader, id, path, &symbols, NULL);
-	if (!r) {
-		count = image_symbols_count(symbols);
-		starts = calloc(count ?: 1, sizeof(*starts));
-		r = starts ? 0 : -ENOMEM;
+	return job->image < k->image_count && !memcmp(&known->id, &job->id, sizeof(job->id)) ? known
+											     : NULL;
+}
+
+static void drop_held(struct keeper *k, struct known_image *known)
+{
+	if (known->held)
+		close(known->held - 1);
+	k->held_files -= known->held != 0;
+	known->held = 0;
+}
+
+/* Its functions will not be wanted: the file is needed no more. */
+static void settle(struct keeper *k, const struct job *job)
+{
+	struct known_image *known;
+
+	pthread_mutex_lock(&k->lock);
+	known = image_of(k, job);
+	if (known) {
+		known->settled = true;
+		drop_held(k, known);
 	}
-	for (size_t i = 0; !r && i < count; i++)
-		starts[i] = image_symbols_at(symbols, i)->start;
-	if (!r)
-		r = image_finder_keep_code(finder, id, path, starts, count, NULL);
-	free(starts);
-	image_finder_free(reader);
+	pthread_mutex_unlock(&k->lock);
+}
+
+/* Whose functions took long to look at is left in peace for as long as keeps that cheap. */
+static void postpone(struct keeper *k, const struct job *job, uint64_t took_ns)
+{
+	struct known_image *known;
+
+	pthread_mutex_lock(&k->lock);
+	known = image_of(k, job);
+	if (known)
+		known->next_ns = clock_monotonic_ns() + took_ns * PAUSE_TIMES;
+	pthread_mutex_unlock(&k->lock);
+}
+
+static int keep_functions(struct keeper *k, struct image_finder *finder, const struct job *job,
+			  const char *path)
+{
+	uint64_t start_ns = clock_monotonic_ns();
+	int r;
+
+	pthread_mutex_lock(&k->add_lock);
+	r = image_finder_keep_functions(finder, &job->id, path, job->addresses, job->address_count,
+					NULL);
+	pthread_mutex_unlock(&k->add_lock);
+	postpone(k, job, clock_monotonic_ns() - start_ns);
 	return r;
+}
+
+static void note_refused(struct keeper *k, const struct image_finder_counts *before,
+			 const struct image_finder_counts *after)
+{
+	pthread_mutex_lock(&k->lock);
+	k->counters.code_refused += after->code_refused - before->code_refused;
+	k->counters.lines_refused += after->lines_refused - before->lines_refused;
+	pthread_mutex_unlock(&k->lock);
 }
 
 static int keep_image(struct keeper *k, struct image_finder *finder, const struct job *job)
 {
-	uint64_t unwritten = image_finder_counts(finder).keep_failed;
+	struct image_finder_counts before = image_finder_counts(finder), after;
 	const char *path = job->path;
 	char held[64];
 	int r;
@@ -153,10 +212,13 @@ static int keep_image(struct keeper *k, struct image_finder *finder, const struc
 	snprintf(held, sizeof(held), "/proc/self/fd/%d", job->fd);
 	if (job->fd >= 0)
 		path = held;
-	r = image_finder_keep(finder, &job->id, path, NULL);
-	if (!r && job->code)
-		r = keep_code(k, finder, &job->id, path);
-	if (image_finder_counts(finder).keep_failed > unwritten)
+	r = job->addresses ? keep_functions(k, finder, job, path)
+			   : image_finder_keep(finder, &job->id, path, NULL);
+	if (!image_finder_wants_functions(finder, &job->id, path))
+		settle(k, job);
+	after = image_finder_counts(finder);
+	note_refused(k, &before, &after);
+	if (after.keep_failed > before.keep_failed)
 		note_unwritten(k, image_finder_keep_why(finder));
 	return r;
 }
@@ -195,12 +257,12 @@ static int keep_scripts(struct keeper *k, const struct job *job)
 {
 	int r, first = 0;
 
-	pthread_mutex_lock(&k->scripts_lock);
+	pthread_mutex_lock(&k->add_lock);
 	for (size_t i = 0; i < job->script_count; i++) {
 		r = keep_script(k, &job->scripts[i]);
 		first = first ? first : r;
 	}
-	pthread_mutex_unlock(&k->scripts_lock);
+	pthread_mutex_unlock(&k->add_lock);
 	return first;
 }
 
@@ -221,16 +283,25 @@ static bool wait_for_job(struct keeper *k, uint64_t time_ns)
 	return has;
 }
 
+static bool is_of_image(const struct job *job)
+{
+	return job->path && !job->addresses;
+}
+
 /* NULL: no more will come. */
 static struct job *next_job(struct keeper *k)
 {
 	struct job *job;
 
 	pthread_mutex_lock(&k->lock);
+	/* What is kept of an image is there before its functions are added to it. */
+	while (k->first && k->first->addresses && k->keeping)
+		pthread_cond_wait(&k->more, &k->lock);
 	job = k->stop && clock_monotonic_ns() > k->end_ns ? NULL : k->first;
 	if (job) {
 		k->first = job->next;
 		k->queued--;
+		k->keeping += is_of_image(job);
 		if (!k->first)
 			k->last = &k->first;
 	}
@@ -258,6 +329,8 @@ static void do_job(struct keeper *k, struct image_finder *finder, struct image_w
 	pthread_mutex_lock(&k->lock);
 	k->counters.kept += r == 0;
 	k->counters.failed += r != 0;
+	k->keeping -= is_of_image(job);
+	pthread_cond_broadcast(&k->more);
 	pthread_mutex_unlock(&k->lock);
 }
 
@@ -295,6 +368,13 @@ static void *work(void *arg)
 	return NULL;
 }
 
+static void forget_images(struct keeper *k)
+{
+	for (size_t i = 0; i < k->image_count; i++)
+		drop_held(k, &k->images[i]);
+	k->image_count = 0;
+}
+
 struct keeper *keeper_new(const char *db_path, const char *machine)
 {
 	struct keeper *k = calloc(1, sizeof(*k));
@@ -303,7 +383,7 @@ struct keeper *keeper_new(const char *db_path, const char *machine)
 		return NULL;
 	k->last = &k->first;
 	pthread_mutex_init(&k->lock, NULL);
-	pthread_mutex_init(&k->scripts_lock, NULL);
+	pthread_mutex_init(&k->add_lock, NULL);
 	thread_begin_condition(&k->more);
 	k->db_path = strdup(db_path);
 	k->machine = strdup(machine);
@@ -335,21 +415,28 @@ static bool is_full(struct keeper *k)
 	return full;
 }
 
-/* False, and the job is the caller's: the queue is full. */
+/* Under the lock. False, and the job is the caller's: the queue is full. */
 static bool queue_job(struct keeper *k, struct job *job)
 {
-	pthread_mutex_lock(&k->lock);
 	if (k->queued >= QUEUE_MAX || (!k->threaded && start_thread(k))) {
 		k->counters.refused++;
-		pthread_mutex_unlock(&k->lock);
 		return false;
 	}
 	*k->last = job;
 	k->last = &job->next;
 	k->queued++;
 	pthread_cond_signal(&k->more);
-	pthread_mutex_unlock(&k->lock);
 	return true;
+}
+
+static bool queue_alone(struct keeper *k, struct job *job)
+{
+	bool queued;
+
+	pthread_mutex_lock(&k->lock);
+	queued = queue_job(k, job);
+	pthread_mutex_unlock(&k->lock);
+	return queued;
 }
 
 /* Without waiting for what is queued when finish_ns is 0. */
@@ -384,10 +471,12 @@ void keeper_free(struct keeper *k)
 		free_job(job);
 	}
 	intern_free(k->asked);
+	forget_images(k);
+	free(k->images);
 	free(k->db_path);
 	free(k->machine);
 	pthread_mutex_destroy(&k->lock);
-	pthread_mutex_destroy(&k->scripts_lock);
+	pthread_mutex_destroy(&k->add_lock);
 	pthread_cond_destroy(&k->more);
 	free(k);
 }
@@ -464,29 +553,20 @@ static void hold_jit(struct keeper *k, struct process *life)
 		life->dump_fd = keep_open(k, open_of_process(life->pid, life->jitdump));
 }
 
-/* Bytes without gaps, as they are hashed: an image that only stacks go through at first may be
- * wanted with its code later. */
-struct wish {
-	struct image_id id;
-	bool code;
-};
-
 /* NULL: there is nothing to keep, or no room, or it was asked for. */
-static struct job *new_image_job(struct keeper *k, const struct image_id *id, const char *path,
-				 bool code)
+static struct job *new_image_job(struct keeper *k, const struct image_id *id, const char *path)
 {
-	struct wish wish = {*id, code};
 	uint32_t index;
 	struct job *job;
 
 	if (id->kind == IMAGE_JIT || id->kind == IMAGE_UNKNOWN || id->kind == IMAGE_FILE_OFFSET)
 		return NULL;
-	if (intern_find(k->asked, &wish, sizeof(wish), &index) == 0 || is_full(k))
+	if (intern_find(k->asked, id, sizeof(*id), &index) == 0 || is_full(k))
 		return NULL;
 	job = new_job(id);
 	if (!job)
 		return NULL;
-	job->code = code;
+	job->image = UINT32_MAX;
 	job->path = strdup(path);
 	if (job->path)
 		return job;
@@ -494,15 +574,34 @@ static struct job *new_image_job(struct keeper *k, const struct image_id *id, co
 	return NULL;
 }
 
+/* Holds its file, for its functions. */
+static void know_image(struct keeper *k, struct job *job)
+{
+	struct known_image *known;
+	uint32_t index;
+
+	if (intern_add(k->asked, &job->id, sizeof(job->id), &index) || index != k->image_count ||
+	    array_grow(&k->images, k->image_count, &k->image_room, sizeof(*k->images), 64))
+		return;
+	known = &k->images[k->image_count++];
+	*known = (struct known_image){.id = job->id};
+	if (job->fd >= 0 && k->held_files < HELD_FILES_MAX)
+		known->held = fcntl(job->fd, F_DUPFD_CLOEXEC, 0) + 1;
+	k->held_files += known->held != 0;
+	job->image = index;
+}
+
 /* What is refused now is asked for again. */
 static void queue_image(struct keeper *k, struct job *job)
 {
-	struct wish wish = {job->id, job->code};
-	uint32_t index;
+	bool queued;
 
-	if (queue_job(k, job))
-		intern_add(k->asked, &wish, sizeof(wish), &index);
-	else
+	pthread_mutex_lock(&k->lock);
+	queued = queue_job(k, job);
+	if (queued)
+		know_image(k, job);
+	pthread_mutex_unlock(&k->lock);
+	if (!queued)
 		free_job(job);
 }
 
@@ -513,7 +612,7 @@ void keeper_want_image(struct keeper *k, const struct image_id *id, const char *
 
 	if (id->kind == IMAGE_JIT)
 		hold_jit(k, life);
-	job = new_image_job(k, id, path, m && file_is_passing(m->file));
+	job = new_image_job(k, id, path);
 	if (!job)
 		return;
 	if (m)
@@ -524,7 +623,7 @@ void keeper_want_image(struct keeper *k, const struct image_id *id, const char *
 
 void keeper_want_file(struct keeper *k, const struct image_id *id, const char *path, int fd)
 {
-	struct job *job = new_image_job(k, id, path, false);
+	struct job *job = new_image_job(k, id, path);
 
 	if (!job)
 		return;
@@ -556,8 +655,49 @@ void keeper_want_jit(struct keeper *k, const struct image_id *id, const struct p
 	job->fd = open_or_held(life->pid, path, life->map_fd);
 	if (life->jitdump)
 		job->dump_fd = open_or_held(life->pid, life->jitdump, life->dump_fd);
-	if ((job->fd < 0 && job->dump_fd < 0) || !queue_job(k, job))
+	if ((job->fd < 0 && job->dump_fd < 0) || !queue_alone(k, job))
 		free_job(job);
+}
+
+void keeper_want_functions(struct keeper *k, const struct image_id *id, const char *path,
+			   const uint64_t *addresses, size_t count, bool last)
+{
+	struct job *job;
+	uint32_t index;
+	bool queued = false;
+
+	if (intern_find(k->asked, id, sizeof(*id), &index) || !(job = new_job(id)))
+		return;
+	job->image = index;
+	job->path = strdup(path);
+	job->addresses = malloc((count + 1) * sizeof(*addresses));
+	pthread_mutex_lock(&k->lock);
+	struct known_image *known = image_of(k, job);
+
+	if (job->path && job->addresses && known && !known->settled &&
+	    (last || clock_monotonic_ns() >= known->next_ns)) {
+		memcpy(job->addresses, addresses, count * sizeof(*addresses));
+		job->address_count = count;
+		if (known->held)
+			job->fd = fcntl(known->held - 1, F_DUPFD_CLOEXEC, 0);
+		queued = queue_job(k, job);
+	}
+	pthread_mutex_unlock(&k->lock);
+	if (!queued)
+		free_job(job);
+}
+
+bool keeper_wants_functions(struct keeper *k, const struct image_id *id)
+{
+	uint32_t index;
+	bool wants = false;
+
+	if (intern_find(k->asked, id, sizeof(*id), &index))
+		return false;
+	pthread_mutex_lock(&k->lock);
+	wants = index < k->image_count && !k->images[index].settled;
+	pthread_mutex_unlock(&k->lock);
+	return wants;
 }
 
 int keeper_want_scripts(struct keeper *k, struct keeper_script *list, size_t count)
@@ -569,7 +709,7 @@ int keeper_want_scripts(struct keeper *k, struct keeper_script *list, size_t cou
 		return -ENOMEM;
 	job->scripts = list;
 	job->script_count = count;
-	if (queue_job(k, job))
+	if (queue_alone(k, job))
 		return 0;
 	free(job);
 	return -EAGAIN;
@@ -602,5 +742,8 @@ void keeper_ask_again(struct keeper *k)
 		return;
 	intern_free(k->asked);
 	k->asked = none;
+	pthread_mutex_lock(&k->lock);
+	forget_images(k);
+	pthread_mutex_unlock(&k->lock);
 	k->asked_again = now.unwritten;
 }

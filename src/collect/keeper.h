@@ -2,6 +2,7 @@
 #ifndef CULPRIT_COLLECT_KEEPER_H
 #define CULPRIT_COLLECT_KEEPER_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 #include "collect/process.h"
@@ -10,10 +11,10 @@
 #include "util/identity.h"
 
 /*
- * Keeps the symbols of sampled images in the database while their files can still be read, so that
- * a report works when the process and even the file are gone. Works in a thread of low priority, so
- * that a large file never holds up the drain; what its queue cannot take is counted and tried again
- * at the next sample in a later batch.
+ * Keeps the symbols, the code and the lines of sampled images in the database while their files can
+ * still be read, so that a report works when the process and even the file are gone. Works in a
+ * thread of low priority, so that a large file never holds up the drain; what its queue cannot take
+ * is counted and tried again at the next sample in a later batch.
  */
 struct keeper;
 
@@ -30,6 +31,16 @@ void keeper_want_image(struct keeper *k, const struct image_id *id, const char *
 /* An image that stacks go through, which need not have samples; fd: of its file, stays the
  * caller's; -1: none. */
 void keeper_want_file(struct keeper *k, const struct image_id *id, const char *path, int fd);
+/*
+ * What the functions at the addresses of an image add to what is kept: their source lines, of a
+ * large file their code (image/find.h). To be called at a flush, of sampled addresses and callers;
+ * of images that were wanted before, whose files are held open until then. Between two flushes
+ * (not last) an image is left out that took long lately. keeper_wants_functions: cheap; false where
+ * there is nothing to add.
+ */
+void keeper_want_functions(struct keeper *k, const struct image_id *id, const char *path,
+			   const uint64_t *addresses, size_t count, bool last);
+bool keeper_wants_functions(struct keeper *k, const struct image_id *id);
 /* Code that a process made at run time: its perf map or jitdump file is read now, and again when
  * asked again. They are held open from the first sample on, as long as the life is known. */
 void keeper_want_jit(struct keeper *k, const struct image_id *id, const struct process *life);
@@ -48,6 +59,7 @@ void keeper_free_scripts(struct keeper_script *list, size_t count);
 struct keeper_counters {
 	uint64_t kept, failed, refused; /* refused: the queue was full, or the images too many */
 	uint64_t unwritten;		/* of failed: the database could not take them */
+	uint64_t code_refused, lines_refused; /* images that have more than is kept */
 };
 void keeper_read_counters(struct keeper *k, struct keeper_counters *ret);
 /* Why the last of them could not be written. */

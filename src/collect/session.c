@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
 #include "collect/session_state.h"
+#include "collect/wanted.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -308,6 +309,7 @@ static int write_batch(struct session *s, struct diag *diag)
 		return r;
 	s->flushed++;
 	tell_unwritten_symbols(s);
+	wanted_functions(s->keeper, s->batch, s->ending);
 	keeper_ask_again(s->keeper);
 	db_batch_clear(s->batch);
 	/* What grew since the last flush is free now, but in pieces that the allocator would keep.
@@ -376,13 +378,23 @@ int session_tidy(struct session *s, uint64_t max_age_ns, uint64_t max_bytes, str
 	return r;
 }
 
+static uint64_t kept_refused(const struct session *s)
+{
+	struct keeper_counters k;
+
+	keeper_read_counters(s->keeper, &k);
+	return k.refused + k.code_refused + k.lines_refused;
+}
+
 int session_finish(struct session *s, struct diag *diag)
 {
 	struct db_writer *w;
 	struct diag why;
+	uint64_t refused;
 	int drained, r;
 
 	sampler_stop(s->sampler);
+	s->ending = true;
 	drained = s->running ? drain_all(s, diag) : 0;
 	if (!drained && s->running && s->stacks)
 		stacks_finish(s->stacks);
@@ -390,9 +402,10 @@ int session_finish(struct session *s, struct diag *diag)
 	if (drained)
 		diag = NULL; /* has its sentence; what was drained before is stored all the same */
 	r = session_flush(s, diag);
+	refused = kept_refused(s);
 	keeper_finish(s->keeper);
 	/* What is known only now belongs into the epoch too, if there is room for that. */
-	if (tell_unwritten_symbols(s) && !r)
+	if ((tell_unwritten_symbols(s) || kept_refused(s) != refused) && !r)
 		write_batch(s, NULL);
 	if (r)
 		return drained ?: r;
@@ -522,6 +535,8 @@ void session_read_status(const struct session *s, struct session_status *ret)
 		.symbols_failed = k.failed,
 		.symbols_unwritten = k.unwritten,
 		.symbols_refused = k.refused,
+		.code_refused = k.code_refused,
+		.lines_refused = k.lines_refused,
 		.records_lost = p.records_lost,
 		.cpus = sampler_cpus(s->sampler),
 		.cpus_missed = s->cpus_missed,

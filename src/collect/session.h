@@ -103,13 +103,14 @@ struct session_status {
 	 * that are charged to a file's name, because it was not known in time what it is. */
 	uint64_t files_queued, files_crowded, by_name;
 	uint64_t symbols_kept, symbols_failed, symbols_refused; /* of images, for reports to come */
-	uint64_t symbols_unwritten;	   /* of failed: the disk was full, ... */
-	struct image_kernel_counts kernel; /* all 0 where its addresses are hidden */
-	unsigned cpus, cpus_missed;	   /* missed: came online later, not sampled */
-	const char *epoch;		   /* valid until the next call on the session */
-	const char *edges_why;		   /* why samples are not followed, "" if they are */
-	struct edges_status edges;	   /* all 0 if they are not */
-	const char *stacks_why;		   /* why no stacks are taken, "" if they are */
+	uint64_t code_refused, lines_refused; /* of images that have more than is kept */
+	uint64_t symbols_unwritten;	      /* of failed: the disk was full, ... */
+	struct image_kernel_counts kernel;    /* all 0 where its addresses are hidden */
+	unsigned cpus, cpus_missed;	      /* missed: came online later, not sampled */
+	const char *epoch;		      /* valid until the next call on the session */
+	const char *edges_why;		      /* why samples are not followed, "" if they are */
+	struct edges_status edges;	      /* all 0 if they are not */
+	const char *stacks_why;		      /* why no stacks are taken, "" if they are */
 	struct stacks_status stacks;
 };
 void session_read_status(const struct session *s, struct session_status *ret);

@@ -55,6 +55,7 @@ struct session {
 	} moves[MOVES_MAX]; /* between cgroups */
 	size_t move_count, moves_done;
 	bool moved;	    /* somebody, since all CPUs were drained */
+	bool ending;	    /* nothing more is sampled */
 	struct period tick; /* time between ticks, ns */
 	uint64_t next_tick_ns, next_collect_ns, drained_slots;
 	uint64_t last_tick_ns;

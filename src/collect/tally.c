@@ -140,6 +140,8 @@ static void flush_refusals(struct tally *t, struct db_batch *batch,
 	add(batch, DB_EVENT_NONE, "named.late", by_name, &t->named_late);
 	add(batch, DB_EVENT_NONE, "files.crowded", f.crowded, &t->files_crowded);
 	add(batch, DB_EVENT_NONE, "symbols.refused", k.refused, &t->symbols_refused);
+	add(batch, DB_EVENT_NONE, "code.refused", k.code_refused, &t->code_refused);
+	add(batch, DB_EVENT_NONE, "lines.refused", k.lines_refused, &t->lines_refused);
 	add(batch, DB_EVENT_NONE, "symbols.unwritten", k.unwritten, &t->symbols_unwritten);
 	add(batch, DB_EVENT_NONE, "cgroups.refused", resolver_cgroups_refused(from->resolver),
 	    &t->cgroups_refused);

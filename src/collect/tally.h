@@ -32,6 +32,7 @@ struct tally {
 	uint64_t left_out, named_late, files_crowded, processes_refused, files_refused,
 		mappings_refused, symbols_refused;
 	uint64_t cgroups_refused, threads_refused, kernel_refused, symbols_unwritten;
+	uint64_t code_refused, lines_refused;
 };
 
 /* Who counts; all borrowed. */

@@ -97,6 +97,18 @@ static uint32_t dict_count(const struct intern *dict)
 	return dict ? intern_count(dict) : 0;
 }
 
+void db_batch_get_image(const struct db_batch *b, uint32_t image, const struct image_id **ret_id,
+			const char **ret_path)
+{
+	*ret_id = intern_get(b->images, image, NULL);
+	*ret_path = b->paths[image].data;
+}
+
+size_t db_batch_images(const struct db_batch *b)
+{
+	return dict_count(b->images);
+}
+
 int db_batch_image(struct db_batch *b, const struct image_id *id, const char *path,
 		   size_t path_size, uint32_t *ret)
 {

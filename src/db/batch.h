@@ -137,6 +137,16 @@ int db_batch_fact(struct db_batch *b, const char *name, const char *value);
 /* The wall-clock interval that the batch covers, ns since 1970. */
 void db_batch_interval(struct db_batch *b, uint64_t start_ns, uint64_t end_ns);
 
+/* Calls f for each place of code that it has, of rows and of frames of stacks, in no order and
+ * maybe several times. */
+void db_batch_each_place(const struct db_batch *b,
+			 void (*f)(void *arg, uint32_t image, uint64_t offset), void *arg);
+/* What an image's number stands for, its path terminated; owned by the batch until it is cleared.
+ */
+void db_batch_get_image(const struct db_batch *b, uint32_t image, const struct image_id **ret_id,
+			const char **ret_path);
+size_t db_batch_images(const struct db_batch *b);
+
 size_t db_batch_rows(const struct db_batch *b);
 uint64_t db_batch_samples(const struct db_batch *b);
 size_t db_batch_edges(const struct db_batch *b);  /* distinct ones; at most a quarter of max_rows */

@@ -89,3 +89,26 @@ int db_batch_each_stack(const struct db_batch *b,
 	free(order);
 	return r;
 }
+
+void db_batch_each_place(const struct db_batch *b,
+			 void (*f)(void *arg, uint32_t image, uint64_t offset), void *arg)
+{
+	db_batch_settle(b);
+	for (size_t i = 0; i < b->slot_count; i++) {
+		const struct db_batch_slot *at = &b->slots[i];
+
+		if (at->profile == DB_SLOT_FREE || at->profile & DB_PROFILE_HIGH)
+			continue;
+		const struct db_batch_profile *p = intern_get(b->profiles, at->profile, NULL);
+
+		f(arg, p->image, at->offset);
+	}
+	for (uint32_t n = 0; n < db_batch_stacks(b); n++) {
+		size_t size;
+		const struct stack_key *key = intern_get(b->stacks.keys, n, &size);
+		const struct stack_frame *frames = (const struct stack_frame *)(key + 1);
+
+		for (size_t i = 0; i < (size - sizeof(*key)) / sizeof(*frames); i++)
+			f(arg, frames[i].image, frames[i].offset);
+	}
+}

@@ -12,8 +12,8 @@
 /*
  * What is known about an image beside its samples, kept so that reports work when the file is gone:
  * <db>/<machine-id>/images/<image-id>.<kind>, one checksummed, zstd-compressed blob each
- * ("symbols", "code", "lines"). Written by atomic replacement, by the collector and by reports
- * alike; no lock. Losing one costs only a new look-up.
+ * ("symbols", "code", "lines", "told"). Written by atomic replacement, by the collector and by
+ * reports alike; no lock. Losing one costs only a new look-up.
  */
 int db_blob_write(const char *db_path, const char *machine, const struct io *io,
 		  const struct image_id *image, const char *kind, const void *data, size_t size,

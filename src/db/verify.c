@@ -78,8 +78,8 @@ static int verify_blobs(struct verify *v, int machine_fd, struct diag *diag)
 			if (r == 0 || r == -ENOENT)
 				continue;
 			snprintf(text, sizeof(text),
-				 LAYOUT_IMAGES "/%.80s: %s; it will be looked "
-					       "up anew",
+				 LAYOUT_IMAGES "/%.80s: %s; what its file can still tell is "
+					       "looked up anew",
 				 names[i], r == -EBADMSG ? "damaged" : strerror(-r));
 			verify_told(v, text);
 		}

@@ -112,10 +112,10 @@ int store_find_images(struct store *s, const struct import_target *target,
 bool store_offset(const struct store_image *image, uint64_t offset, uint64_t *ret);
 
 /*
- * store_names.c: keeps the symbols of files while they are there; of images whose files are not,
- * those that the profile tells, added to what earlier imports told; and its lines. What the watch
- * ends is not missed: reports look for it again; so they do for files whose symbols could not be
- * written, which are counted.
+ * store_names.c: keeps the symbols, the code and the lines of files while they are there; of images
+ * whose files are not, those that the profile tells, added to what earlier imports told; and its
+ * lines. What the watch ends is not missed: reports look for it again; so they do for files whose
+ * symbols could not be written, which are counted.
  */
 int store_keep_names(struct store *s, const struct import_target *target,
 		     struct import_result *result, struct diag *diag);

@@ -19,6 +19,12 @@ struct telling {
 		struct store_text chain;
 	} * told;
 	size_t count;
+	struct code_place { /* what has samples or is in a stack, by image and address */
+		uint64_t address;
+		uint32_t image;
+	} * places;
+	size_t place_count;
+	uint64_t *addresses; /* of one image; room for all places */
 };
 
 static int compare_told(const void *a, const void *b)
@@ -28,6 +34,35 @@ static int compare_told(const void *a, const void *b)
 	if (x->image != y->image)
 		return x->image < y->image ? -1 : 1;
 	return (x->address > y->address) - (x->address < y->address);
+}
+
+static int compare_code_places(const void *a, const void *b)
+{
+	const struct code_place *x = a, *y = b;
+
+	if (x->image != y->image)
+		return x->image < y->image ? -1 : 1;
+	return (x->address > y->address) - (x->address < y->address);
+}
+
+static int collect_places(struct telling *t)
+{
+	const struct store *s = t->s;
+
+	t->places = calloc(s->place_count + 1, sizeof(*t->places));
+	t->addresses = calloc(s->place_count + 1, sizeof(*t->addresses));
+	if (!t->places || !t->addresses)
+		return -ENOMEM;
+	for (size_t i = 0; i < s->place_count; i++) {
+		struct code_place *p = &t->places[t->place_count];
+
+		p->image = s->places[i].image;
+		t->place_count +=
+			store_offset(&s->images[p->image], s->places[i].offset, &p->address);
+	}
+	if (t->place_count)
+		qsort(t->places, t->place_count, sizeof(*t->places), compare_code_places);
+	return 0;
 }
 
 static int collect(struct telling *t)
@@ -45,7 +80,7 @@ static int collect(struct telling *t)
 		t->count += store_offset(&s->images[p->image], p->offset, &told->address);
 	}
 	qsort(t->told, t->count, sizeof(*t->told), compare_told);
-	return 0;
+	return collect_places(t);
 }
 
 /* Terminated; NULL: not known, or no memory. */
@@ -93,9 +128,10 @@ static int tell_lines(struct telling *t, const struct image_id *id, const struct
 	}
 	if (!r)
 		r = image_lines_finish(lines);
-	if (!r)
+	if (r)
+		image_lines_free(lines);
+	else
 		r = image_finder_tell_lines(t->finder, id, addresses, count, lines, NULL);
-	image_lines_free(lines);
 	free(addresses);
 	return r;
 }
@@ -144,8 +180,22 @@ static size_t symbols_by_name(struct telling *t, const struct store_symbol *symb
 struct part { /* of what is told: that of one image */
 	const struct told *told;
 	const struct store_symbol *symbols;
-	size_t told_count, symbol_count;
+	const struct code_place *places;
+	size_t told_count, symbol_count, place_count;
 };
+
+/* What the image's own files tell. */
+static int keep_files(struct telling *t, const struct store_image *image, const struct part *p)
+{
+	int r = image_finder_keep(t->finder, &image->id, image->name, NULL);
+
+	if (r || !image_finder_wants_functions(t->finder, &image->id, image->name))
+		return r;
+	for (size_t i = 0; i < p->place_count; i++)
+		t->addresses[i] = p->places[i].address;
+	return image_finder_keep_functions(t->finder, &image->id, image->name, t->addresses,
+					   p->place_count, NULL);
+}
 
 /* Better ones will be looked for again by reports. */
 static int keep_image(struct telling *t, const struct store_image *image, const struct part *p)
@@ -156,8 +206,7 @@ static int keep_image(struct telling *t, const struct store_image *image, const 
 
 	if (image->id.kind == IMAGE_UNKNOWN || image->id.kind == IMAGE_NOTE)
 		return 0;
-	if (image->kind != HARVEST_NAMES &&
-	    image_finder_keep(t->finder, &image->id, image->name, NULL) == -EIO &&
+	if (image->kind != HARVEST_NAMES && keep_files(t, image, p) == -EIO &&
 	    !t->result->images_unwritten++)
 		snprintf(t->result->unwritten_why.text, sizeof(t->result->unwritten_why.text), "%s",
 			 image_finder_keep_why(t->finder));
@@ -172,6 +221,26 @@ static int keep_image(struct telling *t, const struct store_image *image, const 
 	if (!r && p->told_count)
 		r = tell_lines(t, &image->id, p->told, p->told_count);
 	return r;
+}
+
+/* The part of an image, by the one of the image before. */
+static void find_part(const struct telling *t, uint32_t image, struct part *p)
+{
+	const struct told *told_end = t->told + t->count;
+	const struct store_symbol *symbols_end = t->s->symbols + t->s->symbol_count;
+	const struct code_place *places_end = t->places + t->place_count;
+
+	p->told += p->told_count;
+	p->symbols += p->symbol_count;
+	p->places += p->place_count;
+	p->told_count = p->symbol_count = p->place_count = 0;
+	while (p->told + p->told_count < told_end && p->told[p->told_count].image == image)
+		p->told_count++;
+	while (p->symbols + p->symbol_count < symbols_end &&
+	       p->symbols[p->symbol_count].image == image)
+		p->symbol_count++;
+	while (p->places + p->place_count < places_end && p->places[p->place_count].image == image)
+		p->place_count++;
 }
 
 int store_keep_names(struct store *s, const struct import_target *target,
@@ -189,18 +258,11 @@ int store_keep_names(struct store *s, const struct import_target *target,
 		qsort(s->symbols, s->symbol_count, sizeof(*s->symbols), compare_symbols);
 	p.told = t.told;
 	p.symbols = s->symbols;
+	p.places = t.places;
 	for (uint32_t i = 0; i < s->image_count && !r; i++) {
 		if (store_tell(target, "keeping symbols", i, s->image_count))
 			break;
-		p.told += p.told_count;
-		p.symbols += p.symbol_count;
-		for (p.told_count = 0;
-		     p.told + p.told_count < t.told + t.count && p.told[p.told_count].image == i;)
-			p.told_count++;
-		for (p.symbol_count = 0;
-		     p.symbols + p.symbol_count < s->symbols + s->symbol_count &&
-		     p.symbols[p.symbol_count].image == i;)
-			p.symbol_count++;
+		find_part(&t, i, &p);
 		if (s->images[i].used)
 			r = keep_image(&t, &s->images[i], &p);
 	}
@@ -211,5 +273,7 @@ int store_keep_names(struct store *s, const struct import_target *target,
 				  : strerror(-r));
 	image_finder_free(t.finder);
 	free(t.told);
+	free(t.places);
+	free(t.addresses);
 	return r;
 }

@@ -32,7 +32,8 @@ int image_finder_new(const char *db_path, const char *machine, struct image_find
 static void image_free(struct found_image *im)
 {
 	image_symbols_free(im->symbols);
-	code_cache_free(&im->code);
+	image_layout_free(im->code);
+	free(im->asked);
 	free(im->file.path);
 	free(im->debug.path);
 	free(im->path);
@@ -131,6 +132,8 @@ static int image_moved(struct found_image *im, const char *path)
 	im->path = copy;
 	if (!im->file.path)
 		im->file.tried = false;
+	if (!im->bits)
+		im->machine_tried = false;
 	if (!im->debug.path)
 		im->debug.tried = false;
 	if (!im->symbols)
@@ -276,6 +279,19 @@ int image_find_symbols(struct image_finder *f, const struct image_id *id, const 
 	return 0;
 }
 
+static void find_machine(struct image_finder *f, struct found_image *im)
+{
+	bool whole;
+	if (finder_peek_code(f, &im->id, false, &im->machine, &im->bits, &whole) == 0)
+		return;
+	int fd = finder_open_file(f, im, NULL);
+	if (fd < 0)
+		return;
+	close(fd);
+	im->machine = im->file.machine;
+	im->bits = im->file.bits;
+}
+
 void image_find_machine(struct image_finder *f, const struct image_id *id, const char *path,
 			uint16_t *ret_machine, unsigned *ret_bits)
 {
@@ -288,65 +304,80 @@ void image_find_machine(struct image_finder *f, const struct image_id *id, const
 	*ret_bits = 64;
 	if (finder_image(f, id, path, &im, NULL) < 0)
 		return;
-	int fd = finder_open_file(f, im, NULL);
-	if (fd < 0)
+	if (!im->machine_tried)
+		find_machine(f, im);
+	im->machine_tried = true;
+	if (!im->bits)
 		return;
-	close(fd);
-	*ret_machine = im->file.machine;
-	*ret_bits = im->file.bits;
+	*ret_machine = im->machine;
+	*ret_bits = im->bits;
 }
 
-static int code_from_cache(struct image_finder *f, struct found_image *im, uint64_t address,
-			   size_t size, uint8_t **ret_data, size_t *ret_size)
+/* What the database keeps of the image's code, for single functions of it: loaded once. */
+static int kept_code(struct image_finder *f, struct found_image *im, uint64_t address, size_t size,
+		     uint8_t **ret_data, size_t *ret_size)
 {
-	finder_load_code(f, im, false);
-	const struct code_piece *p = code_cache_find(&im->code, address);
-	if (!p)
+	size_t left;
+	if (!im->code_tried) {
+		im->code_tried = true;
+		im->code_error = finder_load_code(f, &im->id, false, &im->code);
+	}
+	const uint8_t *code = im->code ? image_layout_code(im->code, address, &left) : NULL;
+	if (!code)
 		return -ENOENT;
-	size_t left = p->size - (address - p->start);
 	if (size > left)
 		size = left;
 	uint8_t *data = malloc(size + 1);
 	if (!data)
 		return -ENOMEM;
-	memcpy(data, p->data + (address - p->start), size);
+	memcpy(data, code, size);
 	*ret_data = data;
 	*ret_size = size;
 	return 0;
 }
 
-/* A descriptor of the image's file. */
-static int open_file(struct image_finder *f, const struct image_id *id, const char *path,
-		     struct diag *diag)
+static int layout_of_file(struct image_finder *f, struct found_image *im, struct image_layout **ret,
+			  struct diag *diag)
 {
-	struct found_image *im;
-	int err = finder_image(f, id, path, &im, diag);
-
-	return err < 0 ? err : finder_open_file(f, im, diag);
+	int fd = finder_open_file(f, im, diag);
+	if (fd < 0)
+		return fd;
+	struct image_layout *l;
+	int err = image_worker_layout(f->worker, fd, IMAGE_LAYOUT_MAX_BYTES, &l, diag);
+	close(fd);
+	if (!err && !l->whole) {
+		image_layout_free(l);
+		err = diag_fail(diag, EFBIG, "%s has more than %u MiB of code and constants",
+				im->path, IMAGE_LAYOUT_MAX_BYTES >> 20);
+	}
+	if (!err)
+		*ret = l;
+	return err;
 }
 
+/* What is kept whole is used always; of a large file there are only pieces, and its file is better
+ * as long as it is the one that was profiled. */
 int image_find_layout(struct image_finder *f, const struct image_id *id, const char *path,
 		      struct image_layout **ret, struct diag *diag)
 {
-	int fd = open_file(f, id, path, diag);
-
-	if (fd < 0)
-		return fd;
-	int err = image_worker_layout(f->worker, fd, ret, diag);
-	close(fd);
-	return err;
-}
-
-int image_find_facts(struct image_finder *f, const struct image_id *id, const char *path,
-		     struct image_facts *ret, struct diag *diag)
-{
-	int fd = open_file(f, id, path, diag);
-
-	if (fd < 0)
-		return fd;
-	int err = image_worker_facts(f->worker, fd, ret, diag);
-	close(fd);
-	return err;
+	struct image_layout *kept = NULL;
+	struct found_image *im;
+	struct diag why = {""};
+	int err = finder_image(f, id, path, &im, diag);
+	if (err < 0)
+		return err;
+	int kept_err = finder_load_code(f, id, false, &kept);
+	if (!kept_err && kept->whole) {
+		*ret = kept;
+		return 0;
+	}
+	err = layout_of_file(f, im, ret, &why);
+	if (err < 0 && !kept_err) {
+		*ret = kept;
+		return 0;
+	}
+	image_layout_free(kept);
+	return err < 0 ? finder_fail(diag, err, &why, kept_err, "code is") : 0;
 }
 
 int image_find_code(struct image_finder *f, const struct image_id *id, const char *path,
@@ -358,9 +389,12 @@ int image_find_code(struct image_finder *f, const struct image_id *id, const cha
 	int err = finder_image(f, id, path, &im, diag);
 	if (err < 0)
 		return err;
-	bool kernel = id->kind == IMAGE_KERNEL || id->kind == IMAGE_MODULE || id->kind == IMAGE_BPF;
-	if (kernel && finder_kernel_code(f, im, address, size, ret_data, ret_size, diag) == 0)
+	if (image_id_is_kernel(id) &&
+	    finder_kernel_code(f, im, address, size, ret_data, ret_size, diag) == 0)
 		return 0;
+	err = kept_code(f, im, address, size, ret_data, ret_size);
+	if (err == 0 || err == -ENOMEM)
+		return err < 0 ? diag_fail(diag, ENOMEM, "out of memory for code") : 0;
 	int fd = finder_open_file(f, im, &file_why);
 	err = fd;
 	if (fd >= 0) {
@@ -368,9 +402,7 @@ int image_find_code(struct image_finder *f, const struct image_id *id, const cha
 					&file_why);
 		close(fd);
 	}
-	if (err < 0 && code_from_cache(f, im, address, size, ret_data, ret_size) == 0)
-		return 0;
-	if (err < 0 && !kernel)
+	if (err < 0 && !image_id_is_kernel(id))
 		return finder_fail(diag, err, &file_why, im->code_error, "code is");
 	return err;
 }

@@ -2,9 +2,11 @@
 #ifndef CULPRIT_IMAGE_FIND_H
 #define CULPRIT_IMAGE_FIND_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include "image/facts.h"
+#include "image/layout.h"
 #include "image/lines.h"
 #include "image/symbols.h"
 #include "image/worker.h"
@@ -13,10 +15,10 @@
 
 /*
  * For reports: from an image's identity and the path it was last seen at to its symbols, lines and
- * code, wherever they still are: the database's cache, the file (only if its identity still is the
- * one that was profiled), a separate debug file by build-id or debuglink, debuginfod when
+ * code, wherever they still are: what the database keeps, the file (only if its identity still is
+ * the one that was profiled), a separate debug file by build-id or debuglink, debuginfod when
  * DEBUGINFOD_URLS is set; for the kernel kallsyms, vmlinux, /proc/kcore or the running kernel's
- * memory. What is found is put into the cache when the database may be written.
+ * memory. Symbols that are found are kept when the database may be written.
  */
 struct image_finder;
 struct kernel_ahead;
@@ -41,52 +43,55 @@ int image_find_code(struct image_finder *f, const struct image_id *id, const cha
 		    struct diag *diag);
 
 /* image_layout_free() the result. Of files only: -ENOENT for the kernel and for code made at run
- * time. */
+ * time. It may not be whole: of a large file that is gone the database has pieces. */
 int image_find_layout(struct image_finder *f, const struct image_id *id, const char *path,
 		      struct image_layout **ret, struct diag *diag);
 
-/* As image_facts_read(), of files only. */
-int image_find_facts(struct image_finder *f, const struct image_id *id, const char *path,
-		     struct image_facts *ret, struct diag *diag);
-
-/* What kind of machine code it is (ELF's EM_... number, 32 or 64 bits): of its file while there is
- * one, else this machine's. */
+/* What kind of machine code it is (ELF's EM_... number, 32 or 64 bits): of what is kept of it, or
+ * of its file while there is one, else this machine's. */
 void image_find_machine(struct image_finder *f, const struct image_id *id, const char *path,
 			uint16_t *ret_machine, unsigned *ret_bits);
 
 /*
- * For the collector: makes sure that reports will find what they need when the file is gone. Both
- * keep nothing in memory but the fact, so that a second call costs one look-up, also after a
- * failure. 0 also when there is no database to keep it in.
+ * For who collects: makes sure that reports will find what they need when the file is another or
+ * gone. path may be any name under which the file can be opened now (/proc/PID/map_files/...). 0
+ * also when there is no database to keep it in.
  *
- * image_finder_keep: the symbols are in the cache; to be called for an image when it is first
- * sampled. path may be any name under which the file can be opened now (/proc/PID/map_files/...).
- * -EIO: they could not be written; a second call tries it again.
+ * image_finder_keep: the symbols are kept, and all of the code and constants of a file that has at
+ * most IMAGE_LAYOUT_KEPT_MAX_BYTES of them; to be called for an image when it is first sampled.
+ * Keeps nothing in memory but the fact, so that a second call costs one look-up, also after a
+ * failure. -EIO: they could not be written; a second call tries it again.
  *
- * image_finder_keep_code: the code of the functions that have the addresses is in the cache, beside
- * what was there. To be called before the end of collection for files that are deleted or in
- * temporary places. -ENOSPC: some was refused (counted), past 8 MiB of one image.
+ * image_finder_keep_functions: of the functions that have the addresses, the source lines and, of a
+ * larger file, the code are kept beside what was there; to be called when it is known what was
+ * sampled. What was asked for once is not looked at again. What the limits refuse is counted.
+ *
+ * image_finder_wants_functions: false when that could add nothing, and the file is needed no more.
  */
 int image_finder_keep(struct image_finder *f, const struct image_id *id, const char *path,
 		      struct diag *diag);
-int image_finder_keep_code(struct image_finder *f, const struct image_id *id, const char *path,
-			   const uint64_t *addresses, size_t count, struct diag *diag);
+int image_finder_keep_functions(struct image_finder *f, const struct image_id *id, const char *path,
+				const uint64_t *addresses, size_t count, struct diag *diag);
+bool image_finder_wants_functions(struct image_finder *f, const struct image_id *id,
+				  const char *path);
 
 /*
  * For imports: what a profile of another tool says of an image, kept beside what earlier ones said.
  * It counts while no file tells. Symbols: neighbours of one name are one function. Lines: addresses
- * rising, each once, lines[i] of the i-th. Silent where something better is known already.
+ * rising, each once, lines[i] of the i-th; lines is taken over. Silent where something better is
+ * known already.
  */
 int image_finder_tell_symbols(struct image_finder *f, const struct image_id *id,
 			      const struct image_symbol *list, size_t count, struct diag *diag);
 int image_finder_tell_lines(struct image_finder *f, const struct image_id *id,
-			    const uint64_t *addresses, size_t count,
-			    const struct image_lines *lines, struct diag *diag);
+			    const uint64_t *addresses, size_t count, struct image_lines *lines,
+			    struct diag *diag);
 
 struct image_finder_counts {
-	uint64_t symbols_kept, code_kept; /* blobs written */
-	uint64_t keep_failed;		  /* blobs that could not be written */
-	uint64_t damaged;		  /* blobs that could not be read: made anew, or left out */
+	uint64_t symbols_kept, code_kept, lines_kept; /* blobs written */
+	uint64_t code_refused, lines_refused;	      /* images that have more than is kept */
+	uint64_t keep_failed;			      /* blobs that could not be written */
+	uint64_t damaged; /* blobs that could not be read: made anew, or left out */
 };
 struct image_finder_counts image_finder_counts(const struct image_finder *f);
 /* Why the last blob could not be written, "" when each could. */

@@ -31,12 +31,6 @@ int finder_fail(struct diag *diag, int err, const struct diag *why, int cache_er
 			 why->text);
 }
 
-int finder_load_blob(struct image_finder *f, const struct image_id *id, const char *kind,
-		     size_t max_bytes, void **ret_data, size_t *ret_size)
-{
-	return load_blob(f, id, kind, false, max_bytes, ret_data, ret_size);
-}
-
 int finder_save_blob(struct image_finder *f, const struct image_id *id, const char *kind,
 		     const struct buf *b)
 {
@@ -92,38 +86,70 @@ bool finder_has_symbols(struct image_finder *f, const struct image_id *id)
 	return true;
 }
 
-void finder_load_code(struct image_finder *f, struct found_image *im, bool own_only)
+/* Lists of a file's frames and names come to the bytes. */
+#define CODE_BLOB_MAX (4 * (size_t)IMAGE_LAYOUT_KEPT_MAX_BYTES)
+
+int finder_load_code(struct image_finder *f, const struct image_id *id, bool own_only,
+		     struct image_layout **ret)
 {
 	void *data;
 	size_t size;
-	if (im->code_tried)
-		return;
-	im->code_tried = true;
-	/* Code and, for each piece, its place. */
-	im->code_error = load_blob(f, &im->id, "code", own_only, 4 * (size_t)CODE_CACHE_MAX_BYTES,
-				   &data, &size);
-	if (im->code_error < 0)
-		return;
-	im->code_error = code_cache_load(&im->code, data, size);
-	if (im->code_error < 0) {
-		f->counts.damaged++;
-		code_cache_free(&im->code);
-	}
+	int err = load_blob(f, id, "code", own_only, CODE_BLOB_MAX, &data, &size);
+	if (err < 0)
+		return err;
+	err = image_layout_open(data, size, ret);
+	f->counts.damaged += err == -EBADMSG;
 	free(data);
+	return err;
 }
 
-int finder_save_code(struct image_finder *f, struct found_image *im)
+int finder_peek_code(struct image_finder *f, const struct image_id *id, bool own_only,
+		     uint16_t *ret_machine, unsigned *ret_bits, bool *ret_whole)
+{
+	void *data;
+	size_t size;
+	int err = load_blob(f, id, "code", own_only, CODE_BLOB_MAX, &data, &size);
+	if (err < 0)
+		return err;
+	err = image_layout_peek(data, size, ret_machine, ret_bits, ret_whole);
+	free(data);
+	return err;
+}
+
+int finder_save_code(struct image_finder *f, const struct image_id *id,
+		     const struct image_layout *l)
 {
 	struct buf b;
-	if (!f->db_path || !f->machine || !im->code_changed)
-		return 0;
-	buf_init(&b, 4 * (size_t)CODE_CACHE_MAX_BYTES);
-	code_cache_save(&im->code, &b);
-	int err = finder_save_blob(f, &im->id, "code", &b);
-	if (!err) {
-		f->counts.code_kept++;
-		im->code_changed = false;
-	}
+	buf_init(&b, CODE_BLOB_MAX);
+	image_layout_save(l, &b);
+	int err = finder_save_blob(f, id, "code", &b);
+	f->counts.code_kept += err == 0;
+	buf_free(&b);
+	return err;
+}
+
+int finder_load_lines(struct image_finder *f, const struct image_id *id, const char *kind,
+		      bool own_only, struct image_line_table *ret)
+{
+	void *data;
+	size_t size;
+	int err = load_blob(f, id, kind, own_only, LINE_TABLE_MAX_BYTES, &data, &size);
+	if (err < 0)
+		return err;
+	err = image_line_table_load(data, size, ret);
+	f->counts.damaged += err == -EBADMSG;
+	free(data);
+	return err;
+}
+
+int finder_save_lines(struct image_finder *f, const struct image_id *id, const char *kind,
+		      const struct image_line_table *t)
+{
+	struct buf b;
+	buf_init(&b, LINE_TABLE_MAX_BYTES);
+	image_line_table_save(t, &b);
+	int err = b.error == -EFBIG ? -EFBIG : finder_save_blob(f, id, kind, &b);
+	f->counts.lines_kept += err == 0;
 	buf_free(&b);
 	return err;
 }

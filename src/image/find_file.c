@@ -218,6 +218,8 @@ int finder_open_file(struct image_finder *f, struct found_image *im, struct diag
 	return fd;
 }
 
+#define LINKED_MAX_BYTES ((off_t)1 << 30) /* to compute the checksum of more takes too long */
+
 static int file_crc(int fd, uint32_t *ret)
 {
 	uint8_t block[65536];
@@ -235,16 +237,22 @@ static int file_crc(int fd, uint32_t *ret)
 	return 0;
 }
 
-/* A debug file that .gnu_debuglink names has no identity but its checksum. */
-static int try_linked(struct found_file *file, const char *path,
+/* A debug file that .gnu_debuglink names has no identity but its checksum. Whoever made the image
+ * chose the name: it must be his own file, or one that everybody may read. */
+static int try_linked(struct found_file *file, const char *path, const struct stat *image,
 		      const struct image_debug_link *link)
 {
 	struct stat st;
 	uint32_t crc = 0;
-	int fd = open_regular(path, &st, &file->why);
+	int err = 0, fd = open_regular(path, &st, &file->why);
 	if (fd < 0)
 		return fd;
-	int err = file_crc(fd, &crc);
+	if (st.st_uid != image->st_uid && !(st.st_mode & S_IROTH))
+		err = diag_fail(&file->why, EACCES, "%s is not for everybody to read", path);
+	else if (st.st_size > LINKED_MAX_BYTES)
+		err = diag_fail(&file->why, EFBIG, "%s is too large to be checked", path);
+	if (!err)
+		err = file_crc(fd, &crc);
 	if (!err && crc != link->crc)
 		err = diag_fail(&file->why, ESTALE, "%s belongs to another build", path);
 	if (!err)
@@ -254,6 +262,25 @@ static int try_linked(struct found_file *file, const char *path,
 		return err;
 	}
 	return fd;
+}
+
+/* Where a file is, also one that is given by an open descriptor. */
+static int name_directory(const char *path, char ret[PATH_MAX])
+{
+	static const char descriptors[] = "/proc/self/fd/";
+	ssize_t n = -1;
+	if (strncmp(path, descriptors, sizeof(descriptors) - 1) == 0)
+		n = readlink(path, ret, PATH_MAX - 1);
+	if (n < 0)
+		n = snprintf(ret, PATH_MAX, "%s", path);
+	if (n >= PATH_MAX)
+		return -ENAMETOOLONG;
+	ret[n] = 0;
+	char *slash = strrchr(ret, '/');
+	if (!slash)
+		return -ENOENT;
+	*slash = 0;
+	return 0;
 }
 
 /* Beside the image, in .debug/ there, and in the same directory under the debug root. */
@@ -266,16 +293,13 @@ static int try_debug_link(struct image_finder *f, struct found_image *im, int im
 	if (image_fd < 0 || !im->file.path ||
 	    image_worker_debug_link(f->worker, image_fd, &link, NULL) < 0)
 		return -ENOENT;
-	size_t size = (size_t)(text_base_name(im->file.path) - im->file.path);
-	if (size == 0 || size >= sizeof(directory))
+	if (name_directory(im->file.path, directory) < 0)
 		return -ENOENT;
-	memcpy(directory, im->file.path, size - 1);
-	directory[size - 1] = 0;
 	for (size_t i = 0; i < 3 && fd < 0; i++) {
 		snprintf(path, sizeof(path), "%s%s%s/%s", roots[i], directory, middles[i],
 			 link.name);
 		if (strcmp(path, im->file.path) != 0)
-			fd = try_linked(&im->debug, path, &link);
+			fd = try_linked(&im->debug, path, &im->file.stat, &link);
 	}
 	return fd;
 }

@@ -5,7 +5,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/stat.h>
-#include "image/code_cache.h"
 #include "image/find.h"
 #include "image/kernel.h"
 #include "util/hash.h"
@@ -36,11 +35,18 @@ struct found_image {
 	struct image_symbols *symbols;
 	int symbols_error;
 	struct diag symbols_why;
-	bool code_tried; /* the cache */
-	int code_error;	 /* of the cache */
-	struct code_cache code;
-	bool kept, code_changed;
+	bool code_tried;	   /* the cache */
+	int code_error;		   /* of the cache */
+	struct image_layout *code; /* kept; NULL: none, or not asked for */
+	bool machine_tried;
+	uint16_t machine; /* ELF's EM_... */
+	unsigned bits;	  /* 0: not known */
+	bool kept;
 	int keep_error;
+	bool in_pieces;		   /* of the code functions are kept, as they are wanted */
+	bool without_lines;	   /* its files have none, or nothing that could be read */
+	struct image_range *asked; /* functions that were wanted, rising */
+	size_t asked_count;
 };
 
 struct image_finder {
@@ -97,12 +103,27 @@ bool finder_has_symbols(struct image_finder *f, const struct image_id *id);
  * cache_err says so (kept: "symbols are"). */
 int finder_fail(struct diag *diag, int err, const struct diag *why, int cache_err,
 		const char *kept);
-void finder_load_code(struct image_finder *f, struct found_image *im, bool own_only);
-int finder_save_code(struct image_finder *f, struct found_image *im);
-int finder_load_blob(struct image_finder *f, const struct image_id *id, const char *kind,
-		     size_t max_bytes, void **ret_data, size_t *ret_size);
+/* image_layout_free() the result. own_only: not what another machine kept. */
+int finder_load_code(struct image_finder *f, const struct image_id *id, bool own_only,
+		     struct image_layout **ret);
+/* Without its pieces, whatever their number: cheap. */
+int finder_peek_code(struct image_finder *f, const struct image_id *id, bool own_only,
+		     uint16_t *ret_machine, unsigned *ret_bits, bool *ret_whole);
+int finder_save_code(struct image_finder *f, const struct image_id *id,
+		     const struct image_layout *l);
 int finder_save_blob(struct image_finder *f, const struct image_id *id, const char *kind,
 		     const struct buf *b);
+
+/* Line tables: of kind "lines", from debug information, or "told". */
+int finder_load_lines(struct image_finder *f, const struct image_id *id, const char *kind,
+		      bool own_only, struct image_line_table *ret);
+int finder_save_lines(struct image_finder *f, const struct image_id *id, const char *kind,
+		      const struct image_line_table *t);
+
+/* find_lines.c: of the functions at the ranges, from the image's files. -ENOENT: they have none. */
+int finder_read_line_table(struct image_finder *f, struct found_image *im,
+			   const struct image_range *ranges, size_t count,
+			   struct image_line_table *ret);
 
 /* find_told.c: what a profile told, and no file. */
 bool finder_is_told(const struct image_symbols *s);

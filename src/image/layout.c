@@ -10,9 +10,15 @@
 #include "util/io.h"
 #include "util/search.h"
 
+struct image_layout *image_layout_ref(struct image_layout *l)
+{
+	l->refs++;
+	return l;
+}
+
 void image_layout_free(struct image_layout *l)
 {
-	if (!l)
+	if (!l || --l->refs)
 		return;
 	for (size_t i = 0; i < l->part_count; i++)
 		free(l->parts[i].data);
@@ -55,31 +61,48 @@ static uint64_t size_there(const struct wire_part *p, uint64_t file_bytes)
 	return p->size < left ? p->size : left;
 }
 
-static int load_parts(struct image_layout *l, const struct wire_part *parts, size_t count, int fd)
+/* The sum of what the file has of each, at most a little over max_bytes. */
+static int check_parts(const struct wire_part *parts, size_t count, uint64_t file_bytes,
+		       uint64_t max_bytes, uint64_t *ret_total)
 {
-	uint64_t total = 0;
-	struct stat st;
-	if (fstat(fd, &st))
-		return -errno;
-	if (count && !(l->parts = calloc(count, sizeof(*l->parts))))
-		return -ENOMEM;
+	*ret_total = 0;
 	for (size_t i = 0; i < count; i++) {
 		const struct wire_part *p = &parts[i];
 		if (!p->size || p->size > UINT64_MAX - p->address ||
 		    p->offset > (uint64_t)INT64_MAX || p->size > (uint64_t)INT64_MAX - p->offset)
 			return -EBADMSG;
+		if (*ret_total <= max_bytes)
+			*ret_total += size_there(p, file_bytes);
+	}
+	return 0;
+}
+
+static int load_parts(struct image_layout *l, const struct wire_part *parts, size_t count, int fd,
+		      uint64_t max_bytes)
+{
+	uint64_t total;
+	struct stat st;
+	if (fstat(fd, &st))
+		return -errno;
+	int err = check_parts(parts, count, (uint64_t)st.st_size, max_bytes, &total);
+	l->whole = !err && total <= max_bytes;
+	if (!l->whole)
+		return err;
+	if (count && !(l->parts = calloc(count, sizeof(*l->parts))))
+		return -ENOMEM;
+	l->part_room = count;
+	for (size_t i = 0; i < count; i++) {
+		const struct wire_part *p = &parts[i];
 		const uint64_t size = size_there(p, (uint64_t)st.st_size);
 		if (!size)
 			continue;
-		total += size;
-		if (size > IMAGE_LAYOUT_MAX_BYTES || total > IMAGE_LAYOUT_MAX_BYTES)
-			return -EFBIG;
 		struct image_layout_part *to = &l->parts[l->part_count];
 		/* Zeroed by the system for free when it is large. */
 		to->data = calloc(1, size);
 		if (!to->data)
 			return -ENOMEM;
 		l->part_count++;
+		l->part_bytes += size;
 		to->address = p->address;
 		to->size = size;
 		/* Of a truncated file the rest reads as zeroes. */
@@ -124,7 +147,7 @@ static int load_externals(struct image_layout *l, const struct wire_external *fr
 }
 
 static int load_lists(struct image_layout *l, struct cursor *c, const struct wire_layout *head,
-		      int fd)
+		      int fd, uint64_t max_bytes)
 {
 	struct wire_part *parts = NULL;
 	struct wire_word *words = NULL;
@@ -149,7 +172,7 @@ static int load_lists(struct image_layout *l, struct cursor *c, const struct wir
 	if (!err)
 		err = load_externals(l, externals, n[WIRE_EXTERNALS], n[WIRE_NAMES]);
 	if (!err)
-		err = load_parts(l, parts, n[WIRE_PARTS], fd);
+		err = load_parts(l, parts, n[WIRE_PARTS], fd, max_bytes);
 	if (!err) {
 		apply_words(l, words, n[WIRE_WORDS]);
 		l->code_count = n[WIRE_RANGES];
@@ -162,19 +185,22 @@ static int load_lists(struct image_layout *l, struct cursor *c, const struct wir
 	return err;
 }
 
-int image_layout_load(const void *description, size_t size, int fd, struct image_layout **ret,
-		      struct diag *diag)
+int image_layout_load(const void *description, size_t size, int fd, uint64_t max_bytes,
+		      struct image_layout **ret, struct diag *diag)
 {
 	struct cursor c = cursor_over(description, size);
 	struct wire_layout head;
 	const void *from = cursor_bytes(&c, sizeof(head));
 	struct image_layout *l = calloc(1, sizeof(*l));
 	int err = !l ? -ENOMEM : !from ? -EBADMSG : 0;
+	if (l)
+		l->refs = 1;
 	if (!err) {
 		memcpy(&head, from, sizeof(head));
 		l->machine = (uint16_t)head.machine;
 		l->bits = head.bits;
-		err = head.bits == 32 || head.bits == 64 ? load_lists(l, &c, &head, fd) : -EBADMSG;
+		err = head.bits == 32 || head.bits == 64 ? load_lists(l, &c, &head, fd, max_bytes)
+							 : -EBADMSG;
 	}
 	if (err < 0) {
 		image_layout_free(l);

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include "image/range.h"
 #include "util/buf.h"
 #include "util/diag.h"
 
@@ -16,10 +17,6 @@
 struct image_layout_part { /* bytes */
 	uint64_t address, size;
 	uint8_t *data;
-};
-
-struct image_layout_range {
-	uint64_t start, end;
 };
 
 struct image_layout_frame {
@@ -38,21 +35,26 @@ struct image_layout_external {
 
 /* Every list in rising order of its first field. */
 struct image_layout {
+	unsigned refs; /* image_layout_ref() */
+	bool whole;    /* parts are all that the file has, not only pieces of its code */
 	uint16_t machine;
 	unsigned bits;
 	struct image_layout_part *parts;
-	struct image_layout_range *code;
+	struct image_range *code;
 	struct image_layout_frame *frames;
 	struct image_layout_landing *landings;
 	struct image_layout_external *externals;
-	size_t part_count, code_count, frame_count, landing_count, external_count;
+	uint64_t part_bytes; /* of all parts */
+	size_t part_count, part_room, code_count, frame_count, landing_count, external_count;
 	char *names;
 };
 
-/* The most bytes of parts; a file with more is refused with -EFBIG. */
+/* The most bytes of parts. */
 #define IMAGE_LAYOUT_MAX_BYTES (1u << 30)
 
+/* Drops one reference; a layout is made with one. */
 void image_layout_free(struct image_layout *l);
+struct image_layout *image_layout_ref(struct image_layout *l);
 
 /*
  * In two steps, because the first reads a foreign format and the second needs nothing but reads of
@@ -60,7 +62,29 @@ void image_layout_free(struct image_layout *l);
  * -EBADMSG; -EFBIG; -EOPNOTSUPP for relocatable files and big-endian ones.
  */
 int image_layout_describe(int fd, struct buf *out, struct diag *diag);
-int image_layout_load(const void *description, size_t size, int fd, struct image_layout **ret,
-		      struct diag *diag);
+/* Of a file with parts of more than max_bytes (at most IMAGE_LAYOUT_MAX_BYTES) none are read: all
+ * but its bytes is known then, and it is not whole. */
+int image_layout_load(const void *description, size_t size, int fd, uint64_t max_bytes,
+		      struct image_layout **ret, struct diag *diag);
+
+/*
+ * layout_kept.c: the form in which a database keeps it (db/blob.h, kind "code"), with the parts
+ * that there are. Opening is safe on hostile bytes (-EBADMSG).
+ */
+#define IMAGE_LAYOUT_KEPT_MAX_BYTES (16u << 20) /* of parts, an image */
+
+int image_layout_save(const struct image_layout *l, struct buf *out);
+int image_layout_open(const void *data, size_t size, struct image_layout **ret);
+/* Of such data the first words alone: what kind of machine code it is (ELF's EM_..., 32 or 64). */
+int image_layout_peek(const void *data, size_t size, uint16_t *ret_machine, unsigned *ret_bits,
+		      bool *ret_whole);
+/*
+ * Adds a copy of bytes; what is there already stays as it is. 0, -ENOSPC past
+ * IMAGE_LAYOUT_KEPT_MAX_BYTES, -ENOMEM; -EINVAL for an empty piece or one that wraps around.
+ */
+int image_layout_add(struct image_layout *l, uint64_t address, const uint8_t *data, size_t size);
+/* The bytes at address of code that is at hand, and how many follow it without a gap; NULL: none.
+ */
+const uint8_t *image_layout_code(const struct image_layout *l, uint64_t address, size_t *ret_size);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include "image/ehframe.h"
@@ -11,6 +12,7 @@ struct describe {
 	struct elf_code code;
 	unsigned pointer_bytes;
 	struct buf parts, ranges, frames, landings, words, externals, names;
+	struct buf skipped;	 /* ranges */
 	struct elf_region relro; /* words in here are told as relocated */
 };
 
@@ -22,12 +24,79 @@ static int compare_u64(const void *pa, const void *pb)
 	return a < b ? -1 : a > b;
 }
 
+/* What is for the linkers, debuggers and unwinders alone: no code takes a number from there. */
+static bool is_for_tools(const GElf_Shdr *sh, const char *name)
+{
+	static const char *const names[] = {".eh_frame", ".eh_frame_hdr", ".gcc_except_table",
+					    ".gopclntab"};
+	switch (sh->sh_type) {
+	case SHT_DYNSYM:
+	case SHT_STRTAB:
+	case SHT_RELA:
+	case SHT_REL:
+	case SHT_HASH:
+	case SHT_GNU_HASH:
+	case SHT_GNU_versym:
+	case SHT_GNU_verneed:
+	case SHT_GNU_verdef:
+		return true;
+	}
+	for (size_t i = 0; name && i < sizeof(names) / sizeof(*names); i++)
+		if (strcmp(name, names[i]) == 0)
+			return true;
+	return false;
+}
+
+static int describe_skipped(struct describe *d)
+{
+	size_t names;
+	int err = 0;
+	if (elf_getshdrstrndx(d->code.elf, &names) < 0)
+		return 0;
+	for (Elf_Scn *scn = NULL; !err && (scn = elf_nextscn(d->code.elf, scn));) {
+		GElf_Shdr sh;
+		if (!gelf_getshdr(scn, &sh) || !(sh.sh_flags & SHF_ALLOC) ||
+		    sh.sh_flags & SHF_EXECINSTR || sh.sh_size > UINT64_MAX - sh.sh_addr ||
+		    !is_for_tools(&sh, elf_strptr(d->code.elf, names, sh.sh_name)))
+			continue;
+		struct wire_range r = {sh.sh_addr, sh.sh_addr + sh.sh_size};
+		err = buf_append(&d->skipped, &r, sizeof(r));
+	}
+	if (d->skipped.size)
+		qsort(d->skipped.data, d->skipped.size / sizeof(struct wire_range),
+		      sizeof(struct wire_range), compare_u64);
+	return err;
+}
+
+static int add_part(struct describe *d, const GElf_Phdr *ph, uint64_t start, uint64_t end)
+{
+	struct wire_part p = {start, ph->p_offset + (start - ph->p_vaddr), end - start};
+	return start < end ? buf_append(&d->parts, &p, sizeof(p)) : 0;
+}
+
+/* A segment without what is skipped. */
+static int describe_segment(struct describe *d, const GElf_Phdr *ph)
+{
+	const struct wire_range *skipped = (const struct wire_range *)d->skipped.data;
+	const size_t count = d->skipped.size / sizeof(*skipped);
+	const uint64_t end = ph->p_vaddr + ph->p_filesz;
+	uint64_t at = ph->p_vaddr;
+	int err = 0;
+	for (size_t i = 0; i < count && !err && at < end && skipped[i].start < end; i++) {
+		if (skipped[i].end <= at)
+			continue;
+		err = add_part(d, ph, at, skipped[i].start);
+		at = skipped[i].end;
+	}
+	return err ? err : add_part(d, ph, at, end);
+}
+
 /* What the program cannot write: segments without W, and what it makes read-only after relocation.
  */
 static int describe_parts(struct describe *d)
 {
 	GElf_Phdr ph;
-	int err = 0;
+	int err = describe_skipped(d);
 	for (size_t i = 0; !err && elf_next_segment(d->code.elf, &i, &ph);) {
 		if (ph.p_filesz == 0)
 			continue;
@@ -38,8 +107,7 @@ static int describe_parts(struct describe *d)
 			continue;
 		if (relro)
 			d->relro = (struct elf_region){ph.p_vaddr, ph.p_vaddr + ph.p_filesz};
-		struct wire_part p = {ph.p_vaddr, ph.p_offset, ph.p_filesz};
-		err = buf_append(&d->parts, &p, sizeof(p));
+		err = describe_segment(d, &ph);
 	}
 	return err;
 }
@@ -199,10 +267,12 @@ int image_layout_describe(int fd, struct buf *out, struct diag *diag)
 		return diag_fail(diag, EBADMSG, "not an ELF file: %s", elf_errmsg(-1));
 	for (size_t i = 0; i < WIRE_LISTS; i++)
 		buf_init(all[i], out->max);
+	buf_init(&d.skipped, out->max);
 	int err = elf_code_init(&d.code, elf);
 	if (!err)
 		err = describe_elf(&d, out);
 	elf_code_free(&d.code);
+	buf_free(&d.skipped);
 	for (size_t i = 0; i < WIRE_LISTS; i++)
 		buf_free(all[i]);
 	elf_end(elf);

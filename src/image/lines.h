@@ -15,11 +15,16 @@ struct image_frame {
 	const char *function; /* demangled, NULL when not known */
 	const char *file;     /* full path as recorded, NULL when not known */
 	uint32_t line;	      /* 0 when not known */
+	/* The text of the file that was compiled, as MD5; NULL: not known (DWARF 5 may have it). */
+	const uint8_t *file_md5;
+	uint64_t built_ns; /* when the image's file was last written, since 1970; 0: not known */
 	/* For exchange with compilers. */
 	const char *linkage;	/* the function's name as it is in object files; NULL: not known */
 	uint32_t start_line;	/* that the function is declared at; 0: not known */
 	uint32_t discriminator; /* of several blocks of one line */
 };
+
+#define IMAGE_LINES_MD5_BYTES 16
 
 struct image_lines;
 

@@ -6,31 +6,12 @@
 #include <errno.h>
 #include <stdlib.h>
 #include "image/demangle.h"
-#include "image/dwarf_inline.h"
+#include "image/dwarf_md5.h"
 #include "image/lines_new.h"
+#include "image/lines_reader.h"
 #include "util/array.h"
 
 #define DW_AT_GNU_discriminator 0x2136 /* elfutils has no name for it */
-
-/*
- * Which unit has an address is taken from the units' own ranges, not from .debug_aranges, which
- * Clang does not write. Addresses are then served unit by unit and function by function, so each
- * line table and each tree of inlined functions is read once.
- */
-struct lines_reader {
-	Dwarf *dwarf;
-	Dwarf_Die *units;
-	size_t unit_count, unit_room;
-	struct dwarf_tree unit_ranges; /* node: the number of the unit */
-	struct image_lines *lines;
-	/* Of the unit at hand. */
-	uint32_t unit;
-	struct dwarf_tree functions;
-	Dwarf_Files *files;
-	/* Of the function at hand. */
-	uint32_t function;
-	struct dwarf_tree inlines;
-};
 
 struct lines_request {
 	uint64_t address;
@@ -101,6 +82,12 @@ static uint32_t number_of(struct dwarf_node *n, unsigned name)
 	return (uint32_t)value;
 }
 
+static uint32_t file_string(struct lines_reader *r, size_t file)
+{
+	return image_lines_file(r->lines, dwarf_filesrc(r->files, file, NULL, NULL),
+				file < r->md5_count ? r->md5s[file] : NULL);
+}
+
 /* Name and call site of a node, looked up when it is first needed. */
 static void describe(struct lines_reader *r, struct dwarf_node *n)
 {
@@ -117,11 +104,10 @@ static void describe(struct lines_reader *r, struct dwarf_node *n)
 	n->call_discriminator = number_of(n, DW_AT_GNU_discriminator);
 	if (r->files &&
 	    dwarf_formudata(dwarf_attr(&n->die, DW_AT_call_file, &attribute), &file) == 0)
-		n->call_file =
-			image_lines_string(r->lines, dwarf_filesrc(r->files, file, NULL, NULL));
+		n->call_file = file_string(r, file);
 }
 
-static int enter_unit(struct lines_reader *r, uint32_t unit)
+int lines_enter_unit(struct lines_reader *r, uint32_t unit)
 {
 	size_t count;
 	if (r->unit == unit)
@@ -131,6 +117,8 @@ static int enter_unit(struct lines_reader *r, uint32_t unit)
 	r->functions.count = r->functions.range_count = 0;
 	if (dwarf_getsrcfiles(&r->units[unit], &r->files, &count) != 0)
 		r->files = NULL;
+	free(r->md5s);
+	r->md5_count = dwarf_read_md5s(r->dwarf, &r->units[unit], &r->md5s);
 	return dwarf_tree_functions(&r->units[unit], &r->functions);
 }
 
@@ -151,13 +139,22 @@ static int find_scope(struct lines_reader *r, uint64_t address, uint32_t *ret)
 	return 0;
 }
 
+static uint32_t line_file(struct lines_reader *r, Dwarf_Line *line)
+{
+	Dwarf_Files *files;
+	size_t file;
+	if (dwarf_line_file(line, &files, &file) == 0 && files == r->files)
+		return file_string(r, file);
+	return image_lines_string(r->lines, dwarf_linesrc(line, NULL, NULL));
+}
+
 static int serve(struct lines_reader *r, const struct lines_request *q)
 {
 	struct lines_frame frames[LINES_FRAMES_MAX], here = {0};
 	uint32_t node = UINT32_MAX;
 	size_t n = 0;
 	int line_number = 0;
-	int err = enter_unit(r, q->unit);
+	int err = lines_enter_unit(r, q->unit);
 	if (!err)
 		err = find_scope(r, q->address, &node);
 	if (err < 0)
@@ -166,7 +163,7 @@ static int serve(struct lines_reader *r, const struct lines_request *q)
 	if (line && dwarf_lineno(line, &line_number) == 0 && line_number > 0)
 		here.line = (uint32_t)line_number;
 	if (line)
-		here.file = image_lines_string(r->lines, dwarf_linesrc(line, NULL, NULL));
+		here.file = line_file(r, line);
 	if (line)
 		dwarf_linediscriminator(line, &here.discriminator);
 	while (node != UINT32_MAX && n < LINES_FRAMES_MAX) {
@@ -186,7 +183,7 @@ static int serve(struct lines_reader *r, const struct lines_request *q)
 	return image_lines_set(r->lines, q->index, frames, n);
 }
 
-static int serve_all(struct lines_reader *r, const uint64_t *addresses, size_t count)
+int lines_serve(struct lines_reader *r, const uint64_t *addresses, size_t count)
 {
 	struct lines_request *list = calloc(count + 1, sizeof(*list));
 	int err = list ? 0 : -ENOMEM;
@@ -201,18 +198,19 @@ static int serve_all(struct lines_reader *r, const uint64_t *addresses, size_t c
 	return err;
 }
 
-static void reader_close(struct lines_reader *r)
+void lines_reader_close(struct lines_reader *r)
 {
 	dwarf_tree_free(&r->unit_ranges);
 	dwarf_tree_free(&r->functions);
 	dwarf_tree_free(&r->inlines);
 	free(r->units);
+	free(r->md5s);
 	image_lines_free(r->lines);
 	dwarf_end(r->dwarf);
 }
 
 /* The first of the two files that has DWARF with code in it. */
-static int reader_open(struct lines_reader *r, const int fds[2], struct diag *diag)
+int lines_reader_open(struct lines_reader *r, const int fds[2], struct diag *diag)
 {
 	for (size_t i = 0; i < 2; i++) {
 		if (fds[i] < 0)
@@ -225,7 +223,7 @@ static int reader_open(struct lines_reader *r, const int fds[2], struct diag *di
 			return diag_fail(diag, -err, "too much debug information");
 		if (r->unit_ranges.range_count)
 			return 0;
-		reader_close(r);
+		lines_reader_close(r);
 		*r = (struct lines_reader){.unit = UINT32_MAX};
 	}
 	return diag_fail(diag, ENOENT,
@@ -237,12 +235,12 @@ int image_lines_read(int fd, int debug_fd, const uint64_t *addresses, size_t cou
 		     struct image_lines **ret, struct diag *diag)
 {
 	struct lines_reader r = {.unit = UINT32_MAX};
-	int err = reader_open(&r, (const int[]){debug_fd, fd}, diag);
+	int err = lines_reader_open(&r, (const int[]){debug_fd, fd}, diag);
 	if (err < 0)
 		goto out;
 	err = image_lines_new(count, &r.lines);
 	if (!err)
-		err = serve_all(&r, addresses, count);
+		err = lines_serve(&r, addresses, count);
 	if (!err)
 		err = image_lines_finish(r.lines);
 	if (err < 0) {
@@ -252,6 +250,6 @@ int image_lines_read(int fd, int debug_fd, const uint64_t *addresses, size_t cou
 	*ret = r.lines;
 	r.lines = NULL;
 out:
-	reader_close(&r);
+	lines_reader_close(&r);
 	return err;
 }

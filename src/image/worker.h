@@ -9,7 +9,7 @@
 #include "image/debug_link.h"
 #include "image/facts.h"
 #include "image/layout.h"
-#include "image/lines.h"
+#include "image/line_table.h"
 #include "image/python.h"
 #include "image/strip.h"
 #include "image/symbols.h"
@@ -39,6 +39,7 @@ struct image_worker_limits {
 };
 
 #define IMAGE_WORKER_ADDRESSES_MAX (1u << 20) /* of one image_worker_lines() */
+#define IMAGE_WORKER_RANGES_MAX	   (IMAGE_WORKER_ADDRESSES_MAX / 2)
 
 /* One worker serves one thread at a time. NULL when out of memory. */
 struct image_worker *image_worker_new(const struct image_worker_limits *limits /* or NULL */);
@@ -64,6 +65,10 @@ int image_worker_symbols(struct image_worker *w, int fd, int debug_fd, size_t ma
 			 struct image_symbols **ret, struct diag *diag);
 int image_worker_lines(struct image_worker *w, int fd, int debug_fd, const uint64_t *addresses,
 		       size_t count, struct image_lines **ret, struct diag *diag);
+/* As image_line_table_read(). */
+int image_worker_line_table(struct image_worker *w, int fd, int debug_fd,
+			    const struct image_range *ranges, size_t count,
+			    struct image_line_table *ret, struct diag *diag);
 /* As image_debug_link_read(). */
 int image_worker_debug_link(struct image_worker *w, int fd, struct image_debug_link *ret,
 			    struct diag *diag);
@@ -77,9 +82,9 @@ int image_worker_starts(struct image_worker *w, int fd, size_t max_bytes, uint64
 int image_worker_code(struct image_worker *w, int fd, uint64_t address, size_t size,
 		      uint8_t **ret_data, size_t *ret_size, struct diag *diag);
 
-/* The layout (image/layout.h) of an ELF file. */
-int image_worker_layout(struct image_worker *w, int fd, struct image_layout **ret,
-			struct diag *diag);
+/* The layout (image/layout.h) of an ELF file; max_bytes as of image_layout_load(). */
+int image_worker_layout(struct image_worker *w, int fd, uint64_t max_bytes,
+			struct image_layout **ret, struct diag *diag);
 int image_worker_unwind(struct image_worker *w, int fd, struct image_unwind **ret,
 			struct diag *diag);
 /* As image_python_read(). */

@@ -105,6 +105,20 @@ static int do_lines(const struct child *c, struct buf *out, struct diag *diag)
 	return r;
 }
 
+static int do_line_table(const struct child *c, struct buf *out, struct diag *diag)
+{
+	struct image_line_table table;
+	size_t count = (size_t)c->request.payload_size / sizeof(struct image_range);
+	int r = image_line_table_read(c->files[0], c->files[1], c->payload, count, &table, diag);
+	if (r)
+		return r;
+	r = image_line_table_save(&table, out);
+	if (!r && out->size > LINE_TABLE_MAX_BYTES)
+		r = diag_fail(diag, EFBIG, "more line numbers than are kept at once");
+	image_line_table_free(&table);
+	return r;
+}
+
 static int do_debug_link(const struct child *c, struct buf *out, struct diag *diag)
 {
 	struct image_debug_link link;
@@ -173,6 +187,8 @@ static int child_do(const struct child *c, struct buf *out, struct diag *diag)
 		return do_symbols(c, out, diag);
 	case WORKER_LINES:
 		return do_lines(c, out, diag);
+	case WORKER_LINE_TABLE:
+		return do_line_table(c, out, diag);
 	case WORKER_DEBUG_LINK:
 		return do_debug_link(c, out, diag);
 	case WORKER_LAYOUT:

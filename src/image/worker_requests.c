@@ -126,6 +126,27 @@ int image_worker_lines(struct image_worker *w, int fd, int debug_fd, const uint6
 	return r;
 }
 
+int image_worker_line_table(struct image_worker *w, int fd, int debug_fd,
+			    const struct image_range *ranges, size_t count,
+			    struct image_line_table *ret, struct diag *diag)
+{
+	int files[] = {fd, debug_fd};
+	struct worker_request request = {.kind = WORKER_LINE_TABLE,
+					 .file_count = debug_fd < 0 ? 1 : 2,
+					 .payload_size = count * sizeof(*ranges)};
+	struct buf reply;
+
+	if (count > IMAGE_WORKER_RANGES_MAX)
+		return diag_fail(diag, E2BIG, "lines of %zu functions at once: at most %u", count,
+				 IMAGE_WORKER_RANGES_MAX);
+	buf_init(&reply, LINE_TABLE_MAX_BYTES);
+	int r = worker_call(w, request, files, ranges, &reply, diag);
+	if (!r && (r = image_line_table_load(reply.data, reply.size, ret)) == -EBADMSG)
+		r = worker_refuse(w, diag);
+	buf_free(&reply);
+	return r;
+}
+
 int image_worker_debug_link(struct image_worker *w, int fd, struct image_debug_link *ret,
 			    struct diag *diag)
 {
@@ -200,15 +221,17 @@ int image_worker_code(struct image_worker *w, int fd, uint64_t address, size_t s
 	return 0;
 }
 
-int image_worker_layout(struct image_worker *w, int fd, struct image_layout **ret,
-			struct diag *diag)
+int image_worker_layout(struct image_worker *w, int fd, uint64_t max_bytes,
+			struct image_layout **ret, struct diag *diag)
 {
 	struct worker_request request = {.kind = WORKER_LAYOUT, .file_count = 1};
 	struct buf reply;
 
 	buf_init(&reply, (size_t)worker_memory_bytes(w));
 	int r = worker_call(w, request, &fd, NULL, &reply, diag);
-	if (!r && (r = image_layout_load(reply.data, reply.size, fd, ret, diag)) == -EBADMSG)
+	if (!r)
+		r = image_layout_load(reply.data, reply.size, fd, max_bytes, ret, diag);
+	if (r == -EBADMSG)
 		r = worker_refuse(w, diag);
 	buf_free(&reply);
 	return r;

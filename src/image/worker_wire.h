@@ -33,7 +33,8 @@ enum worker_kind {
 	WORKER_STARTS,
 	WORKER_UNWIND,
 	WORKER_PYTHON,
-	WORKER_STRIP, /* arguments: begin; number and size; payload: starts */
+	WORKER_LINE_TABLE, /* payload: ranges */
+	WORKER_STRIP,	   /* arguments: begin; number and size; payload: starts */
 };
 
 struct worker_request {

@@ -314,25 +314,47 @@ def read_symbols(c):
 
 
 def read_code(c):
-    assert c.take(4) == b"CCD1"
+    """What is kept of a file's code: sizes and the names that it calls others by."""
+    assert c.take(4) == b"CCD2"
+    _, bits, whole = c.varint(), c.varint(), c.varint()
+    assert bits in (32, 64) and whole in (0, 1)
     pieces = c.list(lambda: (c.varint(), c.string()))
+    ranges = c.list(lambda: (c.varint(), c.varint()))
+    frames = c.list(lambda: (c.varint(), c.varint(), c.varint()))
+    c.list(lambda: (c.varint(), c.varint()))
+    names = c.list(lambda: (c.varint(), c.string()))
     assert c.left() == 0
-    return [f"{sum(len(data) for _, data in pieces)} bytes"]
+    return [f"{sum(len(data) for _, data in pieces)} bytes",
+            f"{len(ranges)} ranges", f"{len(frames)} frames"] + [n.decode() for _, n in names]
 
 
 def read_lines(c):
-    """Each frame that a blob of lines tells."""
-    addresses = c.list(c.varint)
-    assert c.take(4) == b"CLN2"
-    count, strings = c.varint(), [""] + [s.decode() for s in c.list(c.string)]
-    assert count == len(addresses)
-    told = [[(strings[c.varint()], strings[c.varint()], strings[c.varint()], c.varint(), c.varint(),
-              c.varint()) for _ in range(c.varint())] for _ in addresses]
+    """Each position that a table of lines tells, with the size of its run."""
+    assert c.take(4) == b"CLT1"
+
+    def read_range():
+        gap, size, count = c.varint(), c.varint(), c.varint()
+        starts = [0] + [c.varint() for _ in range(count - 1)]
+        assert all(starts[1:]) and sum(starts) < size
+        return gap, count
+    runs = sum(count for _, count in c.list(read_range))
+    assert c.take(4) == b"CLN3"
+    count, _, strings = c.varint(), c.varint(), [""] + [s.decode() for s in c.list(c.string)]
+    assert count == runs
+    c.list(lambda: (strings[c.varint()], c.take(16)))
+    told, frames = [], []
+    for _ in range(count):
+        number, shared = c.varint(), c.varint()
+        fresh = [(strings[c.varint()], strings[c.varint()], strings[c.varint()], c.varint(),
+                  c.varint(), c.varint()) for _ in range(number - shared)]
+        frames = fresh + frames[len(frames) - shared:]
+        told.append(frames)
     assert c.left() == 0
     return [f"{function} {file}:{line}" for frames in told for function, file, _, line, *_ in frames]
 
 
-BLOBS = {"symbols": read_symbols, "code": read_code, "lines": read_lines}
+BLOBS = {"symbols": read_symbols, "code": read_code, "lines": read_lines,
+         "told": read_lines}
 
 
 class Database:

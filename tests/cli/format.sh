@@ -106,7 +106,7 @@ check_status "and one of names" 0 "$culprit" import names.folded -o raw.db
 decode raw.db
 check "they are read too" agree raw.db
 check_match "with the names that they told" lines '^told	jit-[0-9a-f]*\.symbols	b	1$'
-check_match "and the lines" lines '^told	file-[0-9a-f]*\.lines	work work\.c:20	1$'
+check_match "and the lines" lines '^told	file-[0-9a-f]*\.told	work work\.c:20	1$'
 "$culprit" export -i raw.db --epoch all --raw - >raw.json
 check "and registers as export shows them" python3 - lines raw.json <<'E'
 import json, sys

@@ -154,8 +154,8 @@ static void test_kept_by_another_name(void **state)
 	assert_int_equal(workshop_run("rm first"), 0);
 	assert_int_equal(image_find_symbols(f, &id, other, &s, NULL), 0);
 	uint64_t at = start_of(s, "main");
-	assert_int_equal(image_finder_keep_code(f, &id, other, &at, 1, NULL), 0);
-	assert_int_equal(image_finder_counts(f).code_kept, 1);
+	assert_int_equal(image_finder_keep_functions(f, &id, other, &at, 1, NULL), 0);
+	assert_int_equal(image_finder_counts(f).lines_kept, 1);
 	image_finder_free(f);
 }
 
@@ -175,13 +175,38 @@ static void test_kept(void **state)
 	assert_int_equal(image_find_symbols(f, &id, path, &s, &diag), 0);
 	uint64_t at[] = {start_of(s, "main") + 1, start_of(s, "inner"), 1, UINT64_MAX};
 	assert_int_equal(image_find_code(f, &id, path, at[1], 8, &code, &size, &diag), 0);
-	assert_int_equal(image_finder_keep_code(f, &id, path, at, 4, &diag), 0);
-	assert_int_equal(image_finder_keep_code(f, &id, path, at, 1, &diag), 0);
 	assert_int_equal(image_finder_counts(f).code_kept, 1);
+	assert_true(image_finder_wants_functions(f, &id, path));
+	assert_int_equal(image_finder_keep_functions(f, &id, path, at, 4, &diag), 0);
+	assert_int_equal(image_finder_keep_functions(f, &id, path, at, 1, &diag), 0);
+	assert_int_equal(image_finder_counts(f).lines_kept, 1);
+	image_finder_free(f);
+	/* Another time nothing is new. */
+	f = finder(db);
+	assert_int_equal(image_finder_keep(f, &id, path, &diag), 0);
+	assert_int_equal(image_finder_keep_functions(f, &id, path, at, 4, &diag), 0);
+	assert_int_equal(image_finder_counts(f).symbols_kept, 0);
+	assert_int_equal(image_finder_counts(f).code_kept, 0);
+	assert_int_equal(image_finder_counts(f).lines_kept, 0);
 	image_finder_free(f);
 
-	assert_int_equal(workshop_run("mv p away"), 0);
+	assert_int_equal(workshop_run("mv p away; cp away p; echo >>p; "
+				      "objcopy --remove-section .note.gnu.build-id p"),
+			 0);
 	f = finder(db);
+	struct image_layout *layout;
+	struct image_lines *lines;
+	const struct image_frame *frames;
+	assert_int_equal(image_find_layout(f, &id, path, &layout, &diag), 0);
+	assert_true(layout->whole);
+	image_layout_free(layout);
+	assert_int_equal(image_find_lines(f, &id, path, at, 3, &lines, &diag), 0);
+	assert_int_equal(image_lines_frames(lines, 1, &frames), 1);
+	assert_string_equal(frames[0].function, "inner");
+	assert_int_equal(frames[0].line, 1);
+	assert_true(frames[0].built_ns > 0);
+	assert_int_equal(image_lines_frames(lines, 2, &frames), 0);
+	image_lines_free(lines);
 	assert_int_equal(image_find_symbols(f, &id, path, &s, &diag), 0);
 	assert_int_equal(start_of(s, "inner"), at[1]);
 	assert_int_equal(image_find_code(f, &id, path, at[1], 8, &kept, &kept_size, &diag), 0);

@@ -51,7 +51,6 @@ static void tell(const struct image_id *id, const uint64_t *addresses, size_t co
 	assert_int_equal(image_lines_finish(lines), 0);
 	assert_int_equal(image_finder_tell_symbols(f, id, symbols, count, NULL), 0);
 	assert_int_equal(image_finder_tell_lines(f, id, addresses, count, lines, NULL), 0);
-	image_lines_free(lines);
 	image_finder_free(f);
 }
 
@@ -103,7 +102,7 @@ static void test_damaged(void **state)
 
 	(void)state;
 	tell(&id, &at, 1, "one");
-	assert_int_equal(workshop_run("cd db/*/images && printf x | dd of=05060708.lines bs=1 "
+	assert_int_equal(workshop_run("cd db/*/images && printf x | dd of=05060708.told bs=1 "
 				      "seek=40 conv=notrunc"),
 			 0);
 	f = finder();

@@ -4,8 +4,11 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
 #include "image/code.h"
-#include "image/lines.h"
+#include "image/line_table.h"
 #include "image/symbols.h"
 #include "workshop.h"
 
@@ -220,6 +223,131 @@ static void test_save_load(void **state)
 	buf_free(&b);
 }
 
+static bool same_text(const char *a, const char *b)
+{
+	return a == b || (a && b && strcmp(a, b) == 0);
+}
+
+static void check_same(const struct image_lines *a, size_t i, const struct image_lines *b, size_t k)
+{
+	const struct image_frame *x, *y;
+	size_t n = image_lines_frames(a, i, &x);
+	assert_int_equal(image_lines_frames(b, k, &y), n);
+	for (; n; n--) {
+		assert_true(same_text(x[n - 1].function, y[n - 1].function));
+		assert_true(same_text(x[n - 1].linkage, y[n - 1].linkage));
+		assert_true(same_text(x[n - 1].file, y[n - 1].file));
+		assert_int_equal(x[n - 1].line, y[n - 1].line);
+		assert_int_equal(x[n - 1].start_line, y[n - 1].start_line);
+		assert_int_equal(x[n - 1].discriminator, y[n - 1].discriminator);
+	}
+}
+
+/* All functions but every third, and the ranges of these. */
+static size_t some_functions(const char *image, struct image_range **ret)
+{
+	struct image_symbols *s;
+	size_t n = 0;
+	int fd = workshop_open(image);
+	assert_int_equal(image_symbols_read(fd, -1, 1 << 20, &s, NULL), 0);
+	*ret = calloc(image_symbols_count(s) + 1, sizeof(**ret));
+	for (size_t i = 0; i < image_symbols_count(s); i++) {
+		const struct image_function *f = image_symbols_at(s, i);
+		if (i % 3 != 2)
+			(*ret)[n++] = (struct image_range){f->start, f->start + f->size};
+	}
+	image_symbols_free(s);
+	close(fd);
+	return n;
+}
+
+/* Of each address the table says what the file says; it says nothing of others. */
+static void check_table(const char *image)
+{
+	struct image_line_table t, half[2], both;
+	struct image_range *ranges;
+	struct buf b;
+	size_t count = some_functions(image, &ranges), known = 0;
+	int fd = workshop_open(image);
+	assert_int_equal(image_line_table_read(fd, -1, ranges, count / 2, &half[0], NULL), 0);
+	assert_int_equal(image_line_table_read(fd, -1, ranges + count / 2, count - count / 2,
+					       &half[1], NULL),
+			 0);
+	close(fd);
+	assert_int_equal(image_line_table_merge(&half[1], &half[0], &both), 0);
+	buf_init(&b, 1 << 20);
+	assert_int_equal(image_line_table_save(&both, &b), 0);
+	assert_int_equal(image_line_table_load(b.data, b.size, &t), 0);
+	for (size_t i = 0; i < count; i++)
+		for (uint64_t at = ranges[i].start; at <= ranges[i].end; at++) {
+			struct image_lines *l = read_lines(image, NULL, &at, 1);
+			const struct image_frame *f;
+			size_t run = image_line_table_find(&t, at);
+			bool inside = at < ranges[i].end;
+			if (run != SIZE_MAX)
+				check_same(t.lines, run, l, 0);
+			else if (inside)
+				assert_int_equal(image_lines_frames(l, 0, &f), 0);
+			known += run != SIZE_MAX;
+			image_lines_free(l);
+		}
+	assert_true(known > 4);
+	for (size_t i = 0; i < b.size; i++) {
+		struct image_line_table broken;
+		assert_int_equal(image_line_table_load(b.data, i, &broken), -EBADMSG);
+		b.data[i] ^= 0x91;
+		if (image_line_table_load(b.data, b.size, &broken) == 0)
+			image_line_table_free(&broken);
+		b.data[i] ^= 0x91;
+	}
+	buf_free(&b);
+	image_line_table_free(&t);
+	image_line_table_free(&both);
+	image_line_table_free(&half[0]);
+	image_line_table_free(&half[1]);
+	free(ranges);
+}
+
+static void test_table(void **state)
+{
+	(void)state;
+	check_table("p5");
+	check_table("p4");
+	assert_int_equal(workshop_run("gcc -O2 -g -ffunction-sections p.c -o ps"), 0);
+	check_table("ps");
+}
+
+/* Clang writes the MD5 of each source into DWARF 5; other files have none. */
+static void test_md5(void **state)
+{
+	(void)state;
+	static const uint8_t none[IMAGE_LINES_MD5_BYTES];
+	uint64_t size, at[] = {0};
+	struct image_lines *l;
+	const struct image_frame *f;
+	char sum[40] = "", hex[40] = "";
+	if (workshop_run("clang -O2 -gdwarf-5 p.c -o pc && md5sum <p.c >p.md5"))
+		skip();
+	at[0] = function_at("pc", "main", &size);
+	l = read_lines("pc", NULL, at, 1);
+	assert_true(image_lines_frames(l, 0, &f) > 0);
+	assert_non_null(f[0].file_md5);
+	assert_memory_not_equal(f[0].file_md5, none, sizeof(none));
+	for (size_t i = 0; i < IMAGE_LINES_MD5_BYTES; i++)
+		sprintf(hex + 2 * i, "%02x", f[0].file_md5[i]);
+	char *text = workshop_read("p.md5", &size);
+	snprintf(sum, sizeof(sum), "%.32s", text);
+	free(text);
+	assert_string_equal(hex, sum);
+	image_lines_free(l);
+	check_table("pc");
+	at[0] = function_at("p5", "main", &size);
+	l = read_lines("p5", NULL, at, 1);
+	assert_true(image_lines_frames(l, 0, &f) > 0);
+	assert_null(f[0].file_md5);
+	image_lines_free(l);
+}
+
 static void test_hostile(void **state)
 {
 	(void)state;
@@ -277,6 +405,7 @@ int main(void)
 		cmocka_unit_test(test_inlines),	  cmocka_unit_test(test_no_aranges),
 		cmocka_unit_test(test_separate),  cmocka_unit_test(test_split),
 		cmocka_unit_test(test_cplusplus), cmocka_unit_test(test_save_load),
+		cmocka_unit_test(test_table),	  cmocka_unit_test(test_md5),
 		cmocka_unit_test(test_code),	  cmocka_unit_test(test_hostile),
 	};
 	return cmocka_run_group_tests(tests, workshop_setup, workshop_teardown);
