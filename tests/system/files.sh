@@ -45,7 +45,7 @@ expect 'a program that is deleted while it runs' deleted.db '
 assert p.function("one_first") > 50, p.top()
 '
 check "and its instructions are still shown" \
-	sh -c '"$1" list -i deleted.db --asm one_first | grep -Eq "^ +[0-9]+ +[0-9.]+ .* 0x[0-9a-f]+  [a-z]"' - "$culprit"
+	sh -c '"$1" list -i deleted.db --asm one_first | grep -Eq "^ +[0-9]+ +[0-9.]+ .* 0x[0-9a-f]+ +([0-9]+ +)?[a-z]"' - "$culprit"
 # One that has no samples of its own, as it only calls, has names too when it is gone.
 cat >hot.c <<'C'
 int hot(long n)
