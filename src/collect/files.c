@@ -353,12 +353,6 @@ bool file_is_other(const struct mapped_file *file, uint32_t kernel_device, uint6
 	return device == kernel_device && (named ? n->inode : file->version.inode) != inode;
 }
 
-bool file_is_passing(const struct mapped_file *file)
-{
-	return file->gone ||
-	       (file->state == FILE_ELF && !file_version_is_at(&file->version, file->path));
-}
-
 bool file_is_pending(const struct mapped_file *file)
 {
 	return file->state == FILE_OPAQUE && file->late && !is_final(file);

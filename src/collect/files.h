@@ -87,9 +87,6 @@ void file_name_id(const struct mapped_file *file, struct image_id *ret);
  * systems that have several numbers for one file.
  */
 bool file_is_other(const struct mapped_file *file, uint32_t kernel_device, uint64_t inode);
-/* Whether a report may not find it any more: it is deleted, replaced, in a place that is emptied,
- * or only the process's own view of the file system has it. Of one that was read. */
-bool file_is_passing(const struct mapped_file *file);
 /* Whether it may be known what it is when files_resolve is called once more. */
 bool file_is_pending(const struct mapped_file *file);
 /* Asks about a file that was just mapped, if it was never seen before, or is not named by its
