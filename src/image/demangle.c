@@ -21,7 +21,8 @@ static void sink_append(const char *text, size_t size, void *opaque)
 	struct sink *s = opaque;
 	if (size >= s->room - s->size)
 		longjmp(s->too_long, 1);
-	memcpy(s->out + s->size, text, size);
+	if (size) /* the text may be NULL then */
+		memcpy(s->out + s->size, text, size);
 	s->size += size;
 }
 

@@ -12,12 +12,15 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mount.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 #include "collect/files.h"
+#include "collect/procfs.h"
 #include "elf_file.h"
 #include "util/clock.h"
 
@@ -231,6 +234,34 @@ static void a_name_leads_to_no_private_file(void **state)
 	tear_down(&b);
 }
 
+/* Nor by the root directory of a process whose user may not read it. */
+static void another_users_process_leads_to_no_private_file(void **state)
+{
+	struct bench b;
+	char path[128];
+	int status;
+
+	(void)state;
+	if (geteuid())
+		skip();
+	pid_t pid = fork();
+	if (!pid) {
+		if (setresuid(65533, 65533, 65533) || prctl(PR_SET_PDEATHSIG, SIGKILL))
+			_exit(1);
+		pause();
+	}
+	for (uid_t user = 0; user != 65533;)
+		assert_int_equal(procfs_read_user(pid, &user), 0);
+	set_up_program(&b, path);
+	assert_int_equal(chmod(path, 0700), 0);
+	assert_int_equal(state_of(&b, path, 0, pid, 0), FILE_OPAQUE);
+	assert_int_equal(state_of(&b, path, 0, getpid(), clock_monotonic_ns()), FILE_ELF);
+	assert_int_equal(kill(pid, SIGKILL), 0);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(unlink(path), 0);
+	tear_down(&b);
+}
+
 /* Into the directory, in a mount namespace of our own; false where that is not allowed. */
 static bool mount_overlay(const char *dir)
 {
@@ -354,6 +385,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(a_file_has_one_entry_whoever_names_it),
 		cmocka_unit_test(a_broken_file_is_known_by_its_content),
 		cmocka_unit_test(a_name_leads_to_no_private_file),
+		cmocka_unit_test(another_users_process_leads_to_no_private_file),
 		cmocka_unit_test(what_took_too_long_is_tried_again),
 		cmocka_unit_test(overlays_may_number_files_anew),
 	};

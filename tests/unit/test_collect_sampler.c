@@ -129,6 +129,53 @@ static void test_every_sample_is_drained_once(void **state)
 	sampler_free(s);
 }
 
+/* As sampler_start, but forgets nothing. */
+static void go_on(struct sampler *s)
+{
+	for (unsigned i = 0; i < sampler_cpus(s); i++)
+		assert_int_equal(ioctl(s->fds[i], PERF_EVENT_IOC_ENABLE, 0), 0);
+}
+
+/* Fills the table that is in use; returns the samples that it then has. */
+static uint64_t fill_tables(struct sampler *s)
+{
+	for (unsigned slot = 0; slot < sampler_cpus(s); slot++) {
+		struct wire_table *t = &s->tables[2 * slot + (sampler_cpu(s, slot)->active & 1)];
+
+		for (unsigned i = 0; i < WIRE_BUCKETS; i++) {
+			t->touched[i] = (uint16_t)i;
+			for (unsigned k = 0; k < WIRE_WAYS; k++)
+				t->bucket[i].way[k] = (struct wire_entry){
+					.pc_low = k, .tally = 1u << WIRE_EVENT_SHIFT | 2};
+		}
+		t->touched_count = WIRE_BUCKETS;
+	}
+	return 2ull * WIRE_WAYS * WIRE_BUCKETS * sampler_cpus(s);
+}
+
+/* What has to leave a full table is not lost. */
+static void test_evicted_samples_are_drained(void **state)
+{
+	struct sampler *s = start(false, 100000);
+	struct sums before = {0}, sums = {0};
+	struct sampler_counters c;
+	struct diag diag;
+
+	(void)state;
+	assert_int_equal(sampler_start(s, &diag), 0);
+	sampler_stop(s);
+	drain_all(s, &before);
+	uint64_t filled = fill_tables(s);
+	go_on(s);
+	spin_ns(50000000);
+	sampler_stop(s);
+	drain_all(s, &sums);
+	sampler_read_counters(s, &c);
+	assert_true(c.evictions > 0);
+	assert_int_equal(filled + c.samples, before.samples + sums.samples + c.lost_spill);
+	sampler_free(s);
+}
+
 /* A flip after which the handlers could not be waited for is followed by another, not by a drain.
  */
 static void test_what_was_not_drained_keeps_its_times(void **state)
@@ -147,13 +194,6 @@ static void test_what_was_not_drained_keeps_its_times(void **state)
 	assert_int_equal(sums.outside_time, 0);
 	sampler_stop(s);
 	sampler_free(s);
-}
-
-/* As sampler_start, but forgets nothing. */
-static void go_on(struct sampler *s)
-{
-	for (unsigned i = 0; i < sampler_cpus(s); i++)
-		assert_int_equal(ioctl(s->fds[i], PERF_EVENT_IOC_ENABLE, 0), 0);
 }
 
 static void check_late(void *arg, const struct sampler_entry *e)
@@ -489,6 +529,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_every_sample_is_drained_once),
+		cmocka_unit_test(test_evicted_samples_are_drained),
 		cmocka_unit_test(test_what_was_not_drained_keeps_its_times),
 		cmocka_unit_test(test_samples_after_hours_are_late),
 		cmocka_unit_test(test_scope_holds_only_its_processes),
