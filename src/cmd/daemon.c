@@ -175,6 +175,7 @@ static void answer_status(const struct daemon *d, struct buf *out)
 		{"code_refused", s.code_refused},
 		{"lines_refused", s.lines_refused},
 		{"records_lost", s.records_lost},
+		{"records_left_out", s.records_left_out},
 		{"cpus_missed", s.cpus_missed},
 		{"windows", s.edges.windows},
 		{"window_outcomes", s.edges.outcomes},

@@ -9,9 +9,11 @@
 
 #include "collect/procfs.h"
 #include "collect/subject.h"
+#include "util/clock.h"
 #include "util/hash.h"
 
 #define PROCESSES_MAX  262144
+#define SCAN_SHARE     50   /* of the time is for looks at one process's mappings: one in so many */
 #define LIVES_MAX_EACH 8192 /* of one PID between two collections: execs and reuses */
 
 struct processes {
@@ -277,6 +279,10 @@ void processes_take(struct processes *p, const struct sideband_record *r)
 		p->counters.records_lost += r->lost;
 		p->must_rescan = true;
 		break;
+	case SIDEBAND_LEFT_OUT:
+		p->counters.records_left_out += r->lost;
+		processes_scan_one(p, r->pid, r->time_ns);
+		break;
 	case SIDEBAND_KSYMBOL:
 		break; /* the kernel's images are not ours */
 	}
@@ -310,6 +316,7 @@ int processes_scan_one(struct processes *p, pid_t pid, uint64_t time_ns)
 {
 	struct procfs_status status;
 	struct scan scan = {.p = p, .time_ns = time_ns};
+	uint64_t begun_ns, now_ns;
 	int r = procfs_read_status(pid, &status);
 
 	if (r)
@@ -325,7 +332,12 @@ int processes_scan_one(struct processes *p, pid_t pid, uint64_t time_ns)
 	/* Now, so that the children that it has later inherit what it had then. */
 	if (!scan.life->cgroup)
 		scan.life->cgroup = procfs_read_cgroup(pid);
-	return procfs_each_mapping(pid, scan_mapping, &scan);
+	begun_ns = clock_monotonic_ns();
+	r = procfs_each_mapping(pid, scan_mapping, &scan);
+	now_ns = clock_monotonic_ns();
+	scan.life->scan_next_ns = now_ns + (now_ns - begun_ns) * SCAN_SHARE;
+	p->counters.mappings_refused += r == -E2BIG;
+	return r == -E2BIG ? 0 : r;
 }
 
 static void scan_pid(void *arg, pid_t pid)

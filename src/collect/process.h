@@ -50,7 +50,8 @@ struct process {
 	struct thread_subject *threads;		/* names of threads: see collect/subject.h */
 	uint32_t thread_count;
 	struct process_memo memo[PROCESS_MEMOS];
-	bool leader_gone; /* its main thread has ended */
+	bool leader_gone;      /* its main thread has ended */
+	uint64_t scan_next_ns; /* before that it is not read from /proc again */
 };
 
 /* files is borrowed. */
@@ -85,6 +86,7 @@ void processes_collect(struct processes *p, uint64_t before_ns,
 
 struct processes_counters {
 	uint64_t processes, lives, mappings_refused, processes_refused, records_lost;
+	uint64_t records_left_out; /* of processes that had too many of them */
 };
 void processes_read_counters(const struct processes *p, struct processes_counters *ret);
 /* True once after the kernel lost records: the owner scans again. */

@@ -112,7 +112,7 @@ int procfs_each_mapping(pid_t pid, void (*f)(void *arg, const struct procfs_mapp
 {
 	struct procfs_mapping m;
 	char *line = NULL;
-	size_t room = 0;
+	size_t room = 0, lines = 0;
 	int fd = rights_open_maps(pid);
 	FILE *file;
 
@@ -123,12 +123,14 @@ int procfs_each_mapping(pid_t pid, void (*f)(void *arg, const struct procfs_mapp
 		close(fd);
 		return -ENOMEM;
 	}
-	while (getline(&line, &room, file) > 0)
+	while (lines < PROCFS_MAPPINGS_MAX && getline(&line, &room, file) > 0) {
+		lines++;
 		if (procfs_parse_mapping(line, &m) == 0)
 			f(arg, &m);
+	}
 	free(line);
 	fclose(file);
-	return 0;
+	return lines == PROCFS_MAPPINGS_MAX ? -E2BIG : 0;
 }
 
 char *procfs_parse_cgroup(const char *text)

@@ -23,7 +23,8 @@ struct procfs_mapping {
 
 int procfs_each_process(void (*f)(void *arg, pid_t pid), void *arg, struct diag *diag);
 int procfs_read_status(pid_t pid, struct procfs_status *ret);
-/* Each executable mapping. */
+/* Each executable mapping, of so many of any kind: -E2BIG where there are more. */
+#define PROCFS_MAPPINGS_MAX 131072
 int procfs_each_mapping(pid_t pid, void (*f)(void *arg, const struct procfs_mapping *m), void *arg);
 /* Parses one line of /proc/PID/maps, which it may change. 0, -ENOMSG: not executable, -EBADMSG. */
 int procfs_parse_mapping(char *line, struct procfs_mapping *ret);

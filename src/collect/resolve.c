@@ -14,6 +14,7 @@
 /* Second looks at /proc for processes or mappings that no record told of; they are slow, and a
  * process that ended has nothing to look at. */
 #define LOOKS_A_DRAIN	     64
+#define LOOKS_NS	     50000000ull
 #define KERNEL_WAIT_LEAST_NS 2000000000ull
 #define KERNEL_WAIT_MOST_NS  64000000000ull
 #define KERNEL_BIT	     (1ull << 63)
@@ -37,6 +38,7 @@ struct resolver {
 	struct image_memo image_memo[IMAGE_MEMOS];
 	uint32_t batch_number;
 	unsigned looks_left;
+	uint64_t looks_end_ns;
 	uint64_t kernel_look_ns, kernel_wait_ns; /* when to scan the kernel's regions again */
 	uint32_t event_index[WIRE_EVENTS];
 	struct resolver_event_counters counters[WIRE_EVENTS];
@@ -133,6 +135,7 @@ int resolver_begin_batch(struct resolver *r)
 void resolver_begin_drain(struct resolver *r)
 {
 	r->looks_left = LOOKS_A_DRAIN;
+	r->looks_end_ns = clock_monotonic_ns() + LOOKS_NS;
 }
 
 uint64_t resolver_cgroups_refused(const struct resolver *r)
@@ -227,6 +230,16 @@ static void place_jit(const struct resolver *r, struct process *life, uint64_t p
 	resolver_jit_image(r, life, &ret->id);
 }
 
+/* A process with many mappings takes long to look at, and not more often than it is worth: what all
+ * of them may take in a drain has a limit, and each has one of its own. */
+static bool may_look(struct resolver *r, const struct process *life)
+{
+	uint64_t now = clock_monotonic_ns();
+
+	return r->looks_left && life->ended_ns == UINT64_MAX && !life->leader_gone &&
+	       now < r->looks_end_ns && now >= life->scan_next_ns;
+}
+
 static void identify(struct resolver *r, const struct process *life, struct mapping *m)
 {
 	const struct file_mapping through = {life->pid, m->start, m->end, m->born_ns};
@@ -245,7 +258,7 @@ static struct mapping *find_mapping(struct resolver *r, struct process *life, ui
 {
 	struct mapping *m = life->space ? space_find(life->space, pc, time_ns) : NULL;
 
-	if (!m && r->looks_left && life->ended_ns == UINT64_MAX && !life->leader_gone) {
+	if (!m && may_look(r, life)) {
 		r->looks_left--;
 		if (processes_scan_one(r->config.processes, life->pid, time_ns) == 0)
 			m = life->space ? space_find(life->space, pc, time_ns) : NULL;

@@ -223,10 +223,9 @@ int session_wait(struct session *s, struct pollfd *fds, size_t count, int timeou
 	uint64_t end = timeout_ms < 0 ? UINT64_MAX
 				      : clock_monotonic_ns() + (uint64_t)timeout_ms * 1000000u;
 	struct pollfd all[POLL_MAX];
-	size_t room = POLL_MAX - count - 3;
-	size_t own = sideband_poll_fds(s->sideband, all, room), stacks, tables, files;
+	size_t own = 0, stacks, tables, files;
 
-	own = own < room ? own : room;
+	all[own++] = (struct pollfd){.fd = sideband_fd(s->sideband), .events = POLLIN};
 	stacks = own++;
 	tables = own++;
 	files = own++;
@@ -538,6 +537,7 @@ void session_read_status(const struct session *s, struct session_status *ret)
 		.code_refused = k.code_refused,
 		.lines_refused = k.lines_refused,
 		.records_lost = p.records_lost,
+		.records_left_out = p.records_left_out,
 		.cpus = sampler_cpus(s->sampler),
 		.cpus_missed = s->cpus_missed,
 		.epoch = s->writer ? db_writer_epoch(s->writer) : NULL,

@@ -5,113 +5,50 @@
 #include <linux/perf_event.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <sys/mman.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "collect/build_id.h"
-#include "collect/cpus.h"
-#include "collect/rights.h"
+#include "collect/rings.h"
 #include "util/buf.h"
 
-/* With its control page just what perf_event_mlock_kb grants by default (516 KiB a CPU). */
-#define RING_BYTES (512u << 10)
-#define RECORD_MAX 65536
+#define STREAM_MAX (32u << 20)
 #define AHEAD_NS   1000000000u
 #define NO_RECORD  UINT64_MAX
-/* With less room than this a record may have found none. */
-#define ROOM_LEAST 8192
-#ifndef PERF_FORMAT_LOST
-#define PERF_FORMAT_LOST (1u << 4)
-#endif
 
-struct ring {
-	int fd;
-	struct perf_event_mmap_page *control;
-	const uint8_t *data;
-	uint64_t head, tail; /* of what is being read */
-	uint64_t next_time;  /* of the record at tail, NO_RECORD at the end */
-	bool tells_lost;     /* the event can be read (Linux 6.0) */
-	bool full;	     /* or nearly, when this reading began */
+/* What came of a ring. */
+struct stream {
+	struct buf bytes;
+	size_t at;
+	uint64_t next_time; /* of the record there, NO_RECORD at the end */
 	/* Records lost in all, as their LOST records say; and as was told our reader. */
 	uint64_t lost, told;
 };
 
 struct sideband {
-	struct ring *rings;
-	size_t ring_count;
+	struct rings *rings;
+	struct stream *streams;
 	bool build_ids; /* asked for */
 	uint64_t malformed;
-	uint8_t scratch[RECORD_MAX]; /* a record that wraps around its ring's end */
 };
-
-static int ring_open(struct ring *r, int cpu, bool build_ids, struct diag *diag)
-{
-	struct perf_event_attr attr = {
-		.size = sizeof(attr),
-		.type = PERF_TYPE_SOFTWARE,
-		.config = PERF_COUNT_SW_DUMMY,
-		.sample_type = PERF_SAMPLE_TIME,
-		.read_format = PERF_FORMAT_LOST,
-		.disabled = 1,
-		.mmap = 1,
-		.mmap2 = 1,
-		.comm = 1,
-		.comm_exec = 1,
-		.task = 1,
-		.ksymbol = 1,
-		.build_id = build_ids,
-		.sample_id_all = 1,
-		.use_clockid = 1,
-		.clockid = CLOCK_MONOTONIC,
-		.watermark = 1,
-		.wakeup_watermark = RING_BYTES / 2,
-	};
-
-	r->fd = rights_open_event(&attr, -1, cpu, -1);
-	r->tells_lost = r->fd >= 0;
-	if (r->fd == -EINVAL) {
-		attr.read_format = 0;
-		r->fd = rights_open_event(&attr, -1, cpu, -1);
-	}
-	if (r->fd < 0)
-		return diag_fail(diag, -r->fd, "cannot follow the processes of CPU %d: %s", cpu,
-				 strerror(-r->fd));
-	void *p = mmap(NULL, RING_BYTES + (size_t)sysconf(_SC_PAGESIZE), PROT_READ | PROT_WRITE,
-		       MAP_SHARED, r->fd, 0);
-	if (p == MAP_FAILED)
-		return diag_fail(diag, errno,
-				 "cannot map the records of CPU %d: %s; raise "
-				 "kernel.perf_event_mlock_kb or give CAP_IPC_LOCK",
-				 cpu, strerror(errno));
-	r->control = p;
-	r->data = (const uint8_t *)p + r->control->data_offset;
-	return 0;
-}
 
 int sideband_new(struct sideband **ret, struct diag *diag)
 {
-	struct cpu_list *cpus = malloc(sizeof(*cpus));
 	struct sideband *s = calloc(1, sizeof(*s));
-	int r = cpus && s ? 0 : diag_fail(diag, ENOMEM, "out of memory");
+	int r;
 
-	if (!r)
-		r = cpus_read_online(cpus, diag);
+	if (!s)
+		return diag_fail(diag, ENOMEM, "out of memory");
+	s->build_ids = build_ids_are_harmless();
+	r = rings_new(s->build_ids, &s->rings, diag);
 	if (!r) {
-		s->build_ids = build_ids_are_harmless();
-		s->rings = calloc(cpus->count, sizeof(*s->rings));
-		r = s->rings ? 0 : diag_fail(diag, ENOMEM, "out of memory");
+		s->streams = calloc(rings_count(s->rings), sizeof(*s->streams));
+		r = s->streams ? 0 : diag_fail(diag, ENOMEM, "out of memory");
 	}
-	for (unsigned i = 0; !r && i < cpus->count; i++) {
-		s->ring_count = i + 1;
-		r = ring_open(&s->rings[i], cpus->number[i], s->build_ids, diag);
-	}
-	free(cpus);
 	if (r) {
 		sideband_free(s);
 		return r;
 	}
+	for (size_t i = 0; i < rings_count(s->rings); i++)
+		buf_init(&s->streams[i].bytes, STREAM_MAX);
 	*ret = s;
 	return 0;
 }
@@ -120,30 +57,21 @@ void sideband_free(struct sideband *s)
 {
 	if (!s)
 		return;
-	for (size_t i = 0; i < s->ring_count; i++) {
-		if (s->rings[i].control)
-			munmap(s->rings[i].control, RING_BYTES + (size_t)sysconf(_SC_PAGESIZE));
-		if (s->rings[i].fd > 0)
-			close(s->rings[i].fd);
-	}
-	free(s->rings);
+	for (size_t i = 0; s->streams && i < rings_count(s->rings); i++)
+		buf_free(&s->streams[i].bytes);
+	rings_free(s->rings);
+	free(s->streams);
 	free(s);
 }
 
 int sideband_start(struct sideband *s, struct diag *diag)
 {
-	for (size_t i = 0; i < s->ring_count; i++)
-		if (ioctl(s->rings[i].fd, PERF_EVENT_IOC_ENABLE, 0))
-			return diag_fail(diag, errno, "cannot start following processes: %s",
-					 strerror(errno));
-	return 0;
+	return rings_start(s->rings, diag);
 }
 
-size_t sideband_poll_fds(const struct sideband *s, struct pollfd *fds, size_t max)
+int sideband_fd(const struct sideband *s)
 {
-	for (size_t i = 0; i < s->ring_count && i < max; i++)
-		fds[i] = (struct pollfd){.fd = s->rings[i].fd, .events = POLLIN};
-	return s->ring_count;
+	return rings_fd(s->rings);
 }
 
 uint64_t sideband_malformed(const struct sideband *s)
@@ -267,120 +195,115 @@ int sideband_parse(const void *record, size_t size, bool build_ids, struct sideb
 	return 0;
 }
 
-/* The record at the ring's tail in one piece; NULL at the end, or when the ring makes no sense (it
- * is then given up to its head: the kernel wrote it, so this is our own mistake or memory gone
- * bad). */
-static const uint8_t *ring_peek(struct sideband *s, struct ring *r, size_t *ret_size)
+/* A time that lies ahead would hold up its stream for ever, so the record counts as made just now.
+ */
+static void find_next(struct sideband *s, struct stream *t, uint64_t horizon_ns)
 {
+	const uint8_t *record = t->bytes.data + t->at;
 	struct perf_event_header h;
-	uint64_t left = r->head - r->tail, at = r->tail % RING_BYTES;
 
-	if (left == 0)
-		return NULL;
-	/* Headers are 8 bytes at multiples of 8, so they never wrap. */
-	memcpy(&h, r->data + at, sizeof(h));
-	if (left > RING_BYTES || h.size < sizeof(h) + 8 || h.size > left || h.size % 8) {
-		s->malformed++;
-		r->tail = r->head;
-		return NULL;
-	}
-	*ret_size = h.size;
-	if (at + h.size <= RING_BYTES)
-		return r->data + at;
-	memcpy(s->scratch, r->data + at, RING_BYTES - at);
-	memcpy(s->scratch + (RING_BYTES - at), r->data, h.size - (RING_BYTES - at));
-	return s->scratch;
-}
-
-/* A time that lies ahead would hold up its ring for ever, so the record counts as made just now. */
-static void ring_find_next(struct sideband *s, struct ring *r, uint64_t horizon_ns)
-{
-	struct perf_event_header h;
-	size_t size;
-	const uint8_t *record = ring_peek(s, r, &size);
-
-	r->next_time = NO_RECORD;
-	if (!record)
+	t->next_time = NO_RECORD;
+	if (t->at == t->bytes.size)
 		return;
 	memcpy(&h, record, sizeof(h));
-	memcpy(&r->next_time, record + trailer_at(&h, record, size), 8);
-	if (r->next_time > horizon_ns && r->next_time - horizon_ns > AHEAD_NS) {
+	memcpy(&t->next_time, record + trailer_at(&h, record, h.size), 8);
+	if (t->next_time > horizon_ns && t->next_time - horizon_ns > AHEAD_NS) {
 		s->malformed++;
-		r->next_time = horizon_ns;
+		t->next_time = horizon_ns;
 	}
 }
 
-static struct ring *earliest_ring(struct sideband *s)
+static struct stream *earliest(struct sideband *s)
 {
-	struct ring *best = &s->rings[0];
+	struct stream *best = &s->streams[0];
 
-	for (size_t i = 1; i < s->ring_count; i++)
-		if (s->rings[i].next_time < best->next_time)
-			best = &s->rings[i];
+	for (size_t i = 1; i < rings_count(s->rings); i++)
+		if (s->streams[i].next_time < best->next_time)
+			best = &s->streams[i];
 	return best;
 }
 
 /* What is lost in all, of which the reader may know some. */
-static void tell_lost(struct ring *r, uint64_t lost, uint64_t time_ns,
+static void tell_lost(struct stream *t, uint64_t lost, uint64_t time_ns,
 		      void (*take)(void *arg, const struct sideband_record *r), void *arg)
 {
 	struct sideband_record record = {.type = SIDEBAND_LOST, .time_ns = time_ns};
 
-	if (lost <= r->told)
+	if (lost <= t->told)
 		return;
-	record.lost = lost - r->told;
-	r->told = lost;
+	record.lost = lost - t->told;
+	t->told = lost;
 	take(arg, &record);
 }
 
-/*
- * The kernel writes a LOST record when the next one finds room, which may never come: a ring that
- * was full is asked.
- */
-static void ask_lost(struct ring *r, uint64_t time_ns,
-		     void (*take)(void *arg, const struct sideband_record *r), void *arg)
+/* What is behind the last record that was handed over, and what came since. */
+static void refill(struct sideband *s, size_t i, uint64_t horizon_ns, struct rings_taken *ret)
 {
-	uint64_t v[2]; /* value, lost */
+	struct stream *t = &s->streams[i];
 
-	if (r->full && r->tells_lost && read(r->fd, v, sizeof(v)) == (ssize_t)sizeof(v))
-		tell_lost(r, v[1], time_ns, take, arg);
+	if (t->at)
+		memmove(t->bytes.data, t->bytes.data + t->at, t->bytes.size - t->at);
+	t->bytes.size -= t->at;
+	t->at = 0;
+	rings_take(s->rings, i, &t->bytes, ret);
+	s->malformed += ret->malformed;
+	find_next(s, t, horizon_ns);
+}
+
+/* The next record of a stream. */
+static void hand_over(struct sideband *s, struct stream *t, uint64_t horizon_ns,
+		      void (*take)(void *arg, const struct sideband_record *r), void *arg)
+{
+	const uint8_t *bytes = t->bytes.data + t->at;
+	struct sideband_record record;
+	struct perf_event_header h;
+	int parsed;
+
+	memcpy(&h, bytes, sizeof(h));
+	parsed = sideband_parse(bytes, h.size, s->build_ids, &record);
+	record.time_ns = t->next_time;
+	if (parsed == 0 && record.type == SIDEBAND_LOST) {
+		t->lost += record.lost;
+		tell_lost(t, t->lost, record.time_ns, take, arg);
+	} else if (parsed == 0) {
+		take(arg, &record);
+	} else if (parsed == -EBADMSG) {
+		s->malformed++;
+	}
+	t->at += h.size;
+	find_next(s, t, horizon_ns);
+}
+
+static void tell_left_out(struct sideband *s, uint64_t time_ns,
+			  void (*take)(void *arg, const struct sideband_record *r), void *arg)
+{
+	struct sideband_record record = {.type = SIDEBAND_LEFT_OUT, .time_ns = time_ns};
+
+	while (rings_calmed(s->rings, &record.pid, &record.lost))
+		take(arg, &record);
 }
 
 void sideband_read(struct sideband *s, uint64_t horizon_ns,
 		   void (*take)(void *arg, const struct sideband_record *r), void *arg)
 {
-	for (size_t i = 0; i < s->ring_count; i++) {
-		struct ring *r = &s->rings[i];
+	size_t count = rings_count(s->rings);
+	struct rings_taken taken;
+	uint64_t here = 0;
 
-		r->head = __atomic_load_n(&r->control->data_head, __ATOMIC_ACQUIRE);
-		r->tail = r->control->data_tail;
-		r->full = r->head - r->tail > RING_BYTES - ROOM_LEAST;
-		ring_find_next(s, r, horizon_ns);
+	for (size_t i = 0; i < count; i++) {
+		refill(s, i, horizon_ns, &taken);
+		here += taken.lost_here;
+		tell_lost(&s->streams[i], taken.lost, horizon_ns, take, arg);
 	}
 	for (;;) {
-		struct ring *r = earliest_ring(s);
-		struct sideband_record record;
-		size_t size;
+		struct stream *t = earliest(s);
 
-		if (r->next_time == NO_RECORD || r->next_time > horizon_ns)
+		if (t->next_time == NO_RECORD || t->next_time > horizon_ns)
 			break;
-		const uint8_t *bytes = ring_peek(s, r, &size);
-		int parsed = sideband_parse(bytes, size, s->build_ids, &record);
-
-		record.time_ns = r->next_time;
-		if (parsed == 0 && record.type == SIDEBAND_LOST) {
-			r->lost += record.lost;
-			tell_lost(r, r->lost, record.time_ns, take, arg);
-		} else if (parsed == 0)
-			take(arg, &record);
-		else if (parsed == -EBADMSG)
-			s->malformed++;
-		r->tail += size;
-		ring_find_next(s, r, horizon_ns);
+		hand_over(s, t, horizon_ns, take, arg);
 	}
-	for (size_t i = 0; i < s->ring_count; i++)
-		__atomic_store_n(&s->rings[i].control->data_tail, s->rings[i].tail,
-				 __ATOMIC_RELEASE);
-	for (size_t i = 0; i < s->ring_count; i++)
-		ask_lost(&s->rings[i], horizon_ns, take, arg);
+	if (here)
+		take(arg, &(struct sideband_record){
+				  .type = SIDEBAND_LOST, .time_ns = horizon_ns, .lost = here});
+	tell_left_out(s, horizon_ns, take, arg);
 }

@@ -2,7 +2,6 @@
 #ifndef CULPRIT_COLLECT_SIDEBAND_H
 #define CULPRIT_COLLECT_SIDEBAND_H
 
-#include <poll.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -23,6 +22,8 @@ enum sideband_type {
 	SIDEBAND_EXIT,
 	SIDEBAND_KSYMBOL,
 	SIDEBAND_LOST,
+	SIDEBAND_LEFT_OUT, /* of a process that had too many of mappings and names: /proc has them
+			    */
 };
 
 /* Names are not terminated and may hold any byte. Pointers are valid in the call only. */
@@ -39,7 +40,7 @@ struct sideband_record {
 	uint8_t build_id_size, build_id[IMAGE_ID_MAX];
 	uint32_t device_major, device_minor;
 	uint64_t inode, inode_generation;
-	uint64_t lost; /* LOST: records */
+	uint64_t lost; /* LOST, LEFT_OUT: records */
 	const char *name;
 	size_t name_size;
 };
@@ -48,9 +49,7 @@ int sideband_new(struct sideband **ret, struct diag *diag);
 void sideband_free(struct sideband *s);
 int sideband_start(struct sideband *s, struct diag *diag);
 
-/* Descriptors that become readable when a ring is half full. Returns how many; fills at most max.
- */
-size_t sideband_poll_fds(const struct sideband *s, struct pollfd *fds, size_t max);
+int sideband_fd(const struct sideband *s); /* readable when many records came */
 
 /*
  * Hands over the records up to horizon_ns, merged over the CPUs in order of time. Later ones stay.

@@ -166,6 +166,7 @@ void tally_flush(struct tally *t, struct db_batch *batch, const struct tally_sou
 	add(batch, DB_EVENT_NONE, "cpus.missed_s", s.missed_ns / 1000000000, &t->missed_s);
 	add(batch, DB_EVENT_NONE, "scope.left_out", from->left_out, &t->left_out);
 	add(batch, DB_EVENT_NONE, "records.lost", p.records_lost, &t->records_lost);
+	add(batch, DB_EVENT_NONE, "records.cut", p.records_left_out, &t->records_left_out);
 	add(batch, DB_EVENT_NONE, "records.malformed", malformed, &t->malformed);
 	flush_refusals(t, batch, &p, s.names_refused, from);
 	flush_facts(t, batch);

@@ -29,8 +29,8 @@ struct tally {
 	struct sampler_counters sampler;
 	const struct skid_facts *skid; /* of each event; empty where it is not known */
 	uint64_t records_lost, malformed, missed_s;
-	uint64_t left_out, named_late, files_crowded, processes_refused, files_refused,
-		mappings_refused, symbols_refused;
+	uint64_t records_left_out, left_out, named_late, files_crowded, processes_refused,
+		files_refused, mappings_refused, symbols_refused;
 	uint64_t cgroups_refused, threads_refused, kernel_refused, symbols_unwritten;
 	uint64_t code_refused, lines_refused;
 };

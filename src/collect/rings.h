@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#ifndef CULPRIT_COLLECT_RINGS_H
+#define CULPRIT_COLLECT_RINGS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include "util/buf.h"
+#include "util/diag.h"
+
+/*
+ * The kernel's rings of records of processes, one a CPU, emptied by a thread of their own as soon
+ * as one is half full, into memory that has more room: who drains may be busy for longer than a
+ * ring lasts. Nobody can have the kernel write less of one process; but what it writes of one that
+ * maps without end is left out here, where that costs little (collect/record_budget.h).
+ */
+struct rings;
+
+#define RINGS_RECORD_MAX 65536
+
+int rings_new(bool build_ids, struct rings **ret, struct diag *diag);
+void rings_free(struct rings *s);
+int rings_start(struct rings *s, struct diag *diag);
+size_t rings_count(const struct rings *s);
+int rings_fd(const struct rings *s); /* readable when much has come */
+
+struct rings_taken {
+	uint64_t lost;	    /* by the kernel since the start, as far as it was asked */
+	uint64_t lost_here; /* since the last time: no memory */
+	uint64_t malformed; /* since the last time */
+};
+/* Adds the records of one ring that came until now to bytes, whole and in order. */
+void rings_take(struct rings *s, size_t index, struct buf *bytes, struct rings_taken *ret);
+/* As record_budget_calmed. */
+bool rings_calmed(struct rings *s, pid_t *ret_pid, uint64_t *ret_left_out);
+
+#endif

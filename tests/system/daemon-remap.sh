@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
+# shellcheck shell=bash disable=SC2154
+# A process that maps code without end has the kernel write hundreds of thousands of records a second.
+# It costs itself: the others keep theirs, and what they ran is known.
+. "$(dirname "$0")/../tap.sh"
+. "$root/tests/daemon.sh"
+
+make_spin bystander
+compile mapper <<'C'
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <time.h>
+int main(int argc, char **argv)
+{
+	int fd = open(argv[0], O_RDONLY);
+	time_t end = time(0) + (argc > 1 ? 5 : 0);
+	unsigned long count = 0;
+	do {
+		for (int i = 0; i < 1000; i++, count++)
+			munmap(mmap(0, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0), 4096);
+	} while (time(0) < end);
+	printf("%lu\n", count);
+}
+C
+compile brief <<'C'
+#include <time.h>
+volatile unsigned long n;
+__attribute__((noinline)) void brief_here(void)
+{
+	for (int i = 0; i < 100000; i++)
+		n++;
+}
+int main(void)
+{
+	struct timespec t;
+	do {
+		brief_here();
+		clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+	} while (t.tv_nsec < 20000000);
+}
+C
+start_daemon "$culprit" daemon -o "$db" --socket "$socket" --flush-every 1h -F 1000 --budget 100
+exec_user "$here/mapper" on >mapped &
+mapper=$!
+started+=($mapper)
+while kill -0 $mapper 2>/dev/null; do
+	./brief
+	[ "$(cat /proc/$mapper/stat 2>/dev/null | awk '{print $3}')" != Z ] || break
+done
+wait $mapper
+check "it answers" timeout 20 "$culprit" ctl --socket "$socket" status
+wait_until 30 at_least 1 field records_left_out
+lost=$(field records_lost)
+left=$(field records_left_out)
+echo "# of $(cat mapped) mappings $left were left out and $lost lost"
+check "what is too much of one process is left out, and counted" test "$left" -gt 10000
+check "and hardly any record is lost" test $((lost * 20)) -lt "$(cat mapped)"
+stop_daemon
+check "it ends with 0" test $? = 0
+"$culprit" prof -i "$db" --epoch all --json --limit 100000 >all.json
+check "what ran beside it is known" python3 - <<'PY'
+import json, sys
+rows = json.load(open("all.json"))["rows"]
+count = lambda rows: sum(sum(r["events"].values()) for r in rows)
+got = count(r for r in rows if r.get("function") == "brief_here")
+unknown = count(r for r in rows if "[unknown]" in str(r.get("image")))
+print(f"# {got} samples of it, {unknown} unknown")
+sys.exit(not (got > 50 and unknown <= 0.05 * got))
+PY
+"$culprit" prof -i "$db" --epoch all >out 2>&1
+check_match "and reports say what was left out" out 'mappings and names of processes that made too many'
+tap_end
