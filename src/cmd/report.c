@@ -221,6 +221,24 @@ static int describe_losses(struct report_header *h, const struct query *q)
 	return 0;
 }
 
+/* Interpreters whose frames could not be read, so that all their functions are the evaluator. */
+static void describe_pythons(struct report_header *h, const struct query *q)
+{
+	static const char counter[] = "stacks.python.version.";
+
+	for (size_t i = 0; i < q->trouble_count; i++) {
+		const char *name = q->trouble[i].name, *minor = name + sizeof(counter) - 1;
+
+		if (strncmp(name, counter, sizeof(counter) - 1) != 0)
+			continue;
+		report_header_note(h,
+				   "functions of Python 3.%s are not named, only those of its "
+				   "interpreter: how its frames are laid out is not known here (of "
+				   "3.11 it is)",
+				   strcmp(minor, "0") ? minor : "7 to 3.10");
+	}
+}
+
 static void describe_troubles(struct report_header *h, const struct query *q)
 {
 	static const struct {
@@ -268,6 +286,7 @@ static void describe_troubles(struct report_header *h, const struct query *q)
 		{"cpus.missed_s", "seconds of CPUs that came online later were not sampled"},
 	};
 
+	describe_pythons(h, q);
 	for (size_t i = 0; i < q->trouble_count; i++)
 		for (size_t k = 0; k < sizeof(known) / sizeof(known[0]); k++)
 			if (!strcmp(q->trouble[i].name, known[k].name))

@@ -27,10 +27,11 @@ struct stack_files {
 	struct unwind_tables *tables;
 	struct unwind_maker *maker;
 	struct stack_file slots[STACK_SLOTS];
-	uint32_t count;	       /* slots given: 1 to count */
-	uint32_t wishes;       /* for tables */
-	uint32_t vdso;	       /* the vDSO's, 0: it has none */
-	uint32_t python_count; /* interpreters: 1 to this */
+	uint32_t count;		  /* slots given: 1 to count */
+	uint32_t wishes;	  /* for tables */
+	uint32_t vdso;		  /* the vDSO's, 0: it has none */
+	uint32_t python_count;	  /* interpreters: 1 to this */
+	uint32_t pythons_unknown; /* see stack_files_unknown_pythons() */
 	uint64_t without;
 	uint64_t derived_rows, skipped_bytes;
 };
@@ -91,13 +92,20 @@ static void want_table(struct stack_files *f, uint32_t slot)
 static void describe_python(struct stack_files *f, struct stack_file *file,
 			    const struct image_python *python)
 {
+	uint32_t minor = python->version >> 16 & 0xff;
 	struct wire_python wire;
 
-	if (file->python || f->python_count + 1 >= WIRE_PYTHONS ||
-	    python_describe(python, file->segments, file->segment_count, &wire) ||
-	    unwinder_put_python(f->config.kernel, f->python_count + 1, &wire))
+	if (file->python || f->python_count + 1 >= WIRE_PYTHONS)
 		return;
-	file->python = ++f->python_count;
+	if (python_describe(python, file->segments, file->segment_count, &wire))
+		f->pythons_unknown |= UINT32_C(1) << (minor < 32 ? minor : 31);
+	else if (!unwinder_put_python(f->config.kernel, f->python_count + 1, &wire))
+		file->python = ++f->python_count;
+}
+
+uint32_t stack_files_unknown_pythons(const struct stack_files *f)
+{
+	return f->pythons_unknown;
 }
 
 uint64_t stack_files_take(struct stack_files *f)

@@ -68,6 +68,7 @@ struct stacks {
 	uint64_t finished, stored, lost_storage;
 	uint64_t codes_taken; /* since they were last forgotten */
 	struct stacks_status flushed;
+	uint32_t told_pythons; /* of stack_files_unknown_pythons() */
 };
 
 static int put_file(void *arg, const struct wire_file *file, uint32_t slot)
@@ -496,6 +497,21 @@ static void add(struct stacks *s, const char *name, uint64_t now, uint64_t *befo
 	*before = now;
 }
 
+/* One for each version, once: reports name it. */
+static void add_unknown_pythons(struct stacks *s)
+{
+	uint32_t now = stack_files_unknown_pythons(s->files), new = now & ~s->told_pythons;
+	char name[64];
+
+	for (unsigned minor = 0; minor < 32; minor++) {
+		if (!(new >> minor & 1))
+			continue;
+		snprintf(name, sizeof(name), "stacks.python.version.%u", minor);
+		db_batch_count(s->config.batch, DB_EVENT_NONE, name, 1);
+	}
+	s->told_pythons = now;
+}
+
 void stacks_flush(struct stacks *s)
 {
 	struct stacks_status now, *before = &s->flushed;
@@ -527,4 +543,5 @@ void stacks_flush(struct stacks *s)
 	add(s, "stacks.tables.skipped_bytes", now.skipped_bytes, &before->skipped_bytes);
 	add(s, "stacks.tables.kept", now.kept_tables, &before->kept_tables);
 	add(s, "stacks.tables.late", now.late_tables, &before->late_tables);
+	add_unknown_pythons(s);
 }

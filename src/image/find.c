@@ -212,7 +212,8 @@ static int symbols_anew(struct image_finder *f, struct found_image *im, struct i
 				 "%s: the symbols of code made at run time were not kept when it "
 				 "was profiled: have its program write them (node "
 				 "--perf-basic-prof, java -XX:+UnlockDiagnosticVMOptions "
-				 "-XX:+DumpPerfMapAtExit, or another's /tmp/perf-PID.map)",
+				 "-XX:+DumpPerfMapAtExit, with -XX:+PreserveFramePointer for its "
+				 "stacks, or another's /tmp/perf-PID.map)",
 				 im->path);
 	case IMAGE_SCRIPT:
 		return diag_fail(

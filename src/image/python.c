@@ -39,12 +39,14 @@ static int read_elf(Elf *elf, struct image_python *ret)
 		if (gelf_getshdr(s, &header) &&
 		    (header.sh_type == SHT_DYNSYM || header.sh_type == SHT_SYMTAB))
 			look_up(elf, s, &header, wanted, 2);
-	if (!wanted[0].address || !wanted[1].address)
+	if (!wanted[0].address)
 		return -ENOENT;
+	*ret = (struct image_python){.runtime = wanted[0].address};
+	if (!wanted[1].address)
+		return 0; /* before 3.11 */
 	data = elf_data_at(elf, wanted[1].address);
 	if (!data || !data->d_buf || data->d_size < sizeof(ret->version))
 		return -EBADMSG;
-	*ret = (struct image_python){.runtime = wanted[0].address};
 	memcpy(&ret->version, data->d_buf, sizeof(ret->version));
 	return 0;
 }
@@ -59,6 +61,6 @@ int image_python_read(int fd, struct image_python *ret, struct diag *diag)
 	r = elf && elf_kind(elf) == ELF_K_ELF ? read_elf(elf, ret) : -EBADMSG;
 	elf_end(elf);
 	if (r == -ENOENT)
-		return diag_fail(diag, ENOENT, "there is no CPython from 3.11 on in it");
+		return diag_fail(diag, ENOENT, "there is no CPython from 3.7 on in it");
 	return r ? diag_fail(diag, -r, "not an ELF file, or its symbols are broken") : 0;
 }

@@ -65,4 +65,28 @@ def count(epoch):
     return found(tree["rows"]), tree["stacks"]
 one, all = count("last"), count("all")
 assert one[0] >= 1 and all[1] > one[1], (one, all)' "$culprit"
+
+# Interpreters of versions whose frames are not known here: programs that say that they are some.
+other_python() { # NAME DEFINITION: a program of 1 s of processor time
+	cat >"$1.c" <<EOF
+#include <time.h>
+char _PyRuntime[64] = {1};
+$2
+int main(void)
+{
+	while (clock() < CLOCKS_PER_SEC)
+		;
+	return 0;
+}
+EOF
+	cc -O1 -rdynamic -o "$1" "$1.c"
+	record "$1" --no-edges -F 200 -- "./$1"
+	"$culprit" prof -i "$1.db" >"$1.table"
+}
+other_python python3.12 'unsigned long Py_Version = 0x030c01f0;'
+check_match 'a version that is not known is named' python3.12.table \
+	'^note: functions of Python 3\.12 are not named, only those of its interpreter'
+other_python python3.9 ''
+check_match 'so is one from before 3.11' python3.9.table '^note: functions of Python 3\.7 to 3\.10 are not named'
+check 'one that is known is not' bash -c '! "$1" prof -i program.db | grep -q "are not named"' - "$culprit"
 tap_end

@@ -122,12 +122,17 @@ static void test_file(void **state)
 	assert_int_equal(workshop_write("p.c", source), 0);
 	assert_int_equal(workshop_run("gcc -shared -fPIC -s -o p.so p.c"), 0);
 	assert_int_equal(workshop_run("gcc -shared -fPIC -DPy_Version=other -o other.so p.c"), 0);
+	assert_int_equal(workshop_run("gcc -shared -fPIC -D_PyRuntime=some -o none.so p.c"), 0);
 	fd = workshop_open("p.so");
 	assert_int_equal(image_worker_python(w, fd, &python, NULL), 0);
 	assert_int_equal(python.version, 0x030b04f0);
 	assert_true(python.runtime != 0);
 	close(fd);
 	fd = workshop_open("other.so");
+	assert_int_equal(image_worker_python(w, fd, &python, NULL), 0);
+	assert_int_equal(python.version, 0); /* before 3.11 */
+	close(fd);
+	fd = workshop_open("none.so");
 	assert_int_equal(image_worker_python(w, fd, &python, NULL), -ENOENT);
 	close(fd);
 	fd = workshop_open("p.c");
