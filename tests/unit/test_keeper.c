@@ -94,6 +94,7 @@ static void maps_are_held_behind_many_descriptors(void **state)
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &many), 0);
 	assert_non_null(mkdtemp(dir));
 	snprintf(map, sizeof(map), "/tmp/perf-%d.map", (int)getpid());
+	unlink(map); /* of a process that once had this number */
 	fds[0] = open(map, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	for (; fds[count - 1] >= 0 && count < 2048; count++)
 		fds[count] = fcntl(fds[0], F_DUPFD_CLOEXEC, 0);
