@@ -91,6 +91,7 @@ static int find_event(struct query *q, const struct db_event *event, uint32_t *r
 		q->events[q->event_count++] = e;
 	}
 	q->events[index].flags &= event->flags;
+	q->events[index].governed |= (event->flags & DB_EVENT_GOVERNED) != 0;
 	*ret = index;
 	return 0;
 }

@@ -67,6 +67,7 @@ struct query_event {
 	/* Its own business. */
 	uint64_t epoch_number; /* the last that has it */
 	bool apart;	       /* an epoch has it with another period too */
+	bool governed;	       /* whose change was the collector's own (DB_EVENT_GOVERNED) */
 };
 
 struct query_image {

@@ -148,6 +148,8 @@ void query_note_epoch(struct query *q, uint32_t event, const char *epoch)
 	for (size_t i = 0; i < q->event_count; i++) {
 		struct query_event *f = &q->events[i];
 
+		if (e->governed && f->governed)
+			continue;
 		if (f != e && f->epoch_number == q->epoch_number && !strcmp(e->name, f->name))
 			f->apart = e->apart = true;
 	}

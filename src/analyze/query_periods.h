@@ -6,8 +6,8 @@
 
 /*
  * One event sampled at one rate today and at a neighbouring one tomorrow, as the governor chooses,
- * is still one event: its samples are added by weight. What one run sampled with two periods at
- * once was counted twice, and stays apart.
+ * is still one event: its samples are added by weight, also where it did so within an epoch. What
+ * one run sampled with two periods of the user's at once was counted twice, and stays apart.
  */
 
 /* The event has rows in this epoch. Epochs come one after the other. */

@@ -72,6 +72,16 @@ struct {
 	__type(value, struct wire_period);
 } tracepoints SEC(".maps");
 
+/* What the programs at the end of this file cost: of the budget, like the samples. Not by the
+ * kernel's statistics of programs, which slow every program of the machine and want CAP_SYS_ADMIN.
+ */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct wire_programs);
+} programs SEC(".maps");
+
 /* The interpreter of edge samples and the unwinder, if they run: interpret.bpf.c, unwind.bpf.c. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PROG_ARRAY);
@@ -386,18 +396,28 @@ static __always_inline void notice(__u32 tgid)
 	bpf_ringbuf_submit(n, BPF_RB_NO_WAKEUP);
 }
 
+static __always_inline void charge(__u64 begun_ns)
+{
+	__u32 key = 0;
+	struct wire_programs *p = bpf_map_lookup_elem(&programs, &key);
+
+	if (!p)
+		return;
+	p->runs++;
+	p->ns += bpf_ktime_get_ns() - begun_ns;
+}
+
 /*
  * Not by "tp_btf": of those the verifier knows the arguments' types, and for each step of a pointer
  * that it trusts it searches all names of the kernel's types, which took 6 ms of every start; and
  * libbpf reads all of the types to attach them.
  */
-SEC("raw_tp/sched_process_fork")
-int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
+static __always_inline void take_fork(struct task_struct *parent, struct task_struct *child)
 {
 	__u32 from = BPF_CORE_READ(parent, tgid), to = BPF_CORE_READ(child, tgid);
 
 	if (from == to)
-		return 0; /* a thread */
+		return; /* a thread */
 	if (BPF_CORE_READ(parent, cgroups, dfl_cgrp) != BPF_CORE_READ(child, cgroups, dfl_cgrp))
 		notice(to);
 	if (scoped && in_scope(from, BPF_CORE_READ(parent, group_leader, start_boottime))) {
@@ -406,25 +426,39 @@ int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 		if (bpf_map_update_elem(&scope, &to, &start, BPF_ANY))
 			__sync_fetch_and_add(&scope_refused, 1);
 	}
+}
+
+SEC("raw_tp/sched_process_fork")
+int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
+{
+	__u64 begun_ns = bpf_ktime_get_ns();
+
+	take_fork(parent, child);
+	charge(begun_ns);
 	return 0;
 }
 
-/* Not at exit: what the kernel does to take the process down is still its own. */
+/* Not at exit: what the kernel does to take the process down is still its own. Only of a scope. */
 SEC("raw_tp/sched_process_free")
 int BPF_PROG(on_free, struct task_struct *task)
 {
+	__u64 begun_ns = bpf_ktime_get_ns();
 	__u32 tgid = BPF_CORE_READ(task, tgid);
 
 	if (scoped && BPF_CORE_READ(task, pid) == tgid &&
 	    in_scope(tgid, BPF_CORE_READ(task, start_boottime)))
 		bpf_map_delete_elem(&scope, &tgid);
+	charge(begun_ns);
 	return 0;
 }
 
 SEC("raw_tp/cgroup_attach_task")
 int BPF_PROG(on_cgroup_attach, struct cgroup *to, const char *path, struct task_struct *task)
 {
+	__u64 begun_ns = bpf_ktime_get_ns();
+
 	notice(BPF_CORE_READ(task, tgid));
+	charge(begun_ns);
 	return 0;
 }
 

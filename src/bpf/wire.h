@@ -143,6 +143,11 @@ struct wire_period {
 	wire_u32 left, low, span;
 };
 
+/* What the programs on forks, ends and moves of processes took, of one CPU. */
+struct wire_programs {
+	wire_u64 runs, ns;
+};
+
 /* Sent through the notices ring: the process's cgroup is no longer its parent's or its former one.
  */
 struct wire_notice {

@@ -131,6 +131,21 @@ static json_t *describe_events(const struct daemon *d)
 	return list;
 }
 
+/* Percent, by parts: in the last window of BUDGET_WINDOW_NS. */
+static void describe_budget(const struct session_status *s, json_t *out)
+{
+	static const char *const names[BUDGET_PARTS] = BUDGET_PART_NAMES;
+	char name[64];
+
+	json_object_set_new(out, "budget_used_percent", json_real(s->budget_window.sum));
+	for (enum budget_part p = 0; p < BUDGET_PARTS; p++) {
+		snprintf(name, sizeof(name), "budget_%s_percent", names[p]);
+		json_object_set_new(out, name, json_real(s->budget_window.percent[p]));
+	}
+	json_object_set_new(out, "budget_average_percent", json_real(s->budget.sum));
+	json_object_set_new(out, "budget_rate_factor", json_real(budget_factor(s->budget_step)));
+}
+
 static void answer_status(const struct daemon *d, struct buf *out)
 {
 	struct session_status s;
@@ -142,10 +157,15 @@ static void answer_status(const struct daemon *d, struct buf *out)
 		      report_json_text(d->db), "epoch", s.epoch, "events", describe_events(d),
 		      "cpus", (json_int_t)s.cpus, "rate_hz", s.rate_hz, "interrupt_ns", s.cost_ns,
 		      "budget_percent", s.budget_percent);
+	if (j)
+		describe_budget(&s, j);
 	const struct {
 		const char *name;
 		uint64_t value;
 	} counts[] = {
+		{"budget_windows", s.budget_windows},
+		{"budget_windows_over", s.budget_over},
+		{"budget_waits", s.helpers.waits},
 		{"started", s.started_ns / SECOND_NS},
 		{"samples", s.samples},
 		{"hits", s.hits},

@@ -343,16 +343,46 @@ void sampling_summarize(const struct sampling_summary *s, const char *db)
 		100.0 * (double)status->unknown / all, db);
 }
 
+/* What all of it cost, by parts. */
+static void summarize_budget(const struct session_status *s)
+{
+	static const char *const names[BUDGET_PARTS] = BUDGET_PART_NAMES;
+	const char *comma = "";
+
+	fprintf(stderr, "culprit: cost %.2g%% of %.3g%%: ", s->budget.sum, s->budget_percent);
+	for (enum budget_part p = 0; p < BUDGET_PARTS; p++)
+		if (s->budget.percent[p] > 0) {
+			fprintf(stderr, "%s%s %.2g%%", comma, names[p], s->budget.percent[p]);
+			comma = ", ";
+		}
+	if (s->budget_windows)
+		fprintf(stderr, "; %llu of %llu windows of %d s above it",
+			(unsigned long long)s->budget_over, (unsigned long long)s->budget_windows,
+			(int)(BUDGET_WINDOW_NS / 1000000000u));
+	if (s->budget_step)
+		fprintf(stderr, "; rates lowered to %.2g of what was planned",
+			budget_factor(s->budget_step));
+	fputc('\n', stderr);
+}
+
 void sampling_tell_quality(const struct sampling_summary *s, bool verbose)
 {
 	const struct session_status *status = &s->status;
 
 	if (!verbose) {
 		summarize_briefly(status);
+		if (status->budget_over)
+			fprintf(stderr,
+				"culprit: in %llu of %llu times 10 s this took more than %.3g%% of "
+				"the CPUs, and rates were lowered for it where they could be "
+				"(-v)\n",
+				(unsigned long long)status->budget_over,
+				(unsigned long long)status->budget_windows, status->budget_percent);
 		return;
 	}
 	if (status->stacks.stacks)
 		summarize_stacks(&status->stacks, s->lasted_ns, status->cpus);
 	if (status->edges.windows)
 		summarize_edges(&status->edges, s->lasted_ns, status->cpus);
+	summarize_budget(status);
 }

@@ -12,11 +12,14 @@
 #include <sys/resource.h>
 #include <linux/bpf.h>
 #include <bpf/bpf.h>
+#include "collect/budget.h"
 #include "collect/check.h"
+#include "collect/edges.h"
 #include "collect/event.h"
 #include "collect/governor.h"
 #include "collect/host.h"
 #include "collect/rights.h"
+#include "collect/stacks.h"
 
 static void mend_by_rights(struct check *c)
 {
@@ -224,6 +227,7 @@ void check_cost(struct check_list *l, double budget_percent)
 	struct diag diag = {{0}};
 	struct event e = {0};
 	const char *why;
+	double interrupts;
 	char set[64];
 	int r;
 
@@ -235,15 +239,21 @@ void check_cost(struct check_list *l, double budget_percent)
 	if (r) {
 		add_failure(l, "sample_cost", CHECK_PARTIAL, r, &diag);
 	} else {
-		rate = governor_choose_rate(cost.cost_ns, budget_percent, 1,
+		interrupts = budget_percent *
+			     (1 - BUDGET_REST_SHARE - EDGES_BUDGET_SHARE - STACKS_BUDGET_SHARE);
+		rate = governor_choose_rate(cost.cost_ns, interrupts, 1,
 					    governor_kernel_max_hz(""));
 		check_add(l, "sample_cost", cost.measured ? CHECK_FACT : CHECK_PARTIAL,
 			  "%s: %.2f us +- %.2f each%s%s%s", e.name, cost.cost_ns / 1e3,
 			  cost.error_ns / 1e3, describe_set(&cost, set),
 			  cost.measured ? "" : " assumed, because ", cost.why);
 		check_add(l, "sample_rate", CHECK_FACT,
-			  "%.0f a second and CPU at a budget of %g%% (decided by the %s)", rate.hz,
-			  budget_percent, rate.bound);
+			  "%.0f a second and CPU at a budget of %g%% (decided by the %s), of which "
+			  "interrupts may take %.3g%%, stacks %.3g%%, windows of edges %.3g%%, the "
+			  "collector and its workers %.3g%%",
+			  rate.hz, budget_percent, rate.bound, interrupts,
+			  budget_percent * STACKS_BUDGET_SHARE, budget_percent * EDGES_BUDGET_SHARE,
+			  budget_percent * BUDGET_REST_SHARE);
 	}
 	event_free(&e);
 	if (h.link >= 0)

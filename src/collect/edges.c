@@ -266,6 +266,12 @@ static void set_pace(struct edges *e)
 		follow(e, true);
 }
 
+void edges_set_pace(struct edges *e, double budget_percent, double hz)
+{
+	if (pace_change(&e->pace, budget_percent, hz))
+		follow(e, true);
+}
+
 void edges_drain(struct edges *e, uint64_t now_ns)
 {
 	file_slots_begin(e->names, LEARN_A_DRAIN);

@@ -51,6 +51,8 @@ uint64_t edges_next_ns(const struct edges *e);
 /* Takes the windows that are there, decodes what they lacked, and sets the pace. What processes did
  * until now must be known. */
 void edges_drain(struct edges *e, uint64_t now_ns);
+/* From now on: of a CPU, for the windows alone, and samples a second on a busy one. */
+void edges_set_pace(struct edges *e, double budget_percent, double hz);
 /* Adds what is new to the batch's counters and facts. */
 void edges_flush(struct edges *e);
 

@@ -517,4 +517,5 @@ void files_read_counters(struct files *f, struct files_counters *ret)
 	looks_count(f->looks, &looks);
 	*ret = f->counters;
 	ret->queued = looks.queued;
+	ret->worker_ns = looks.worker_ns;
 }

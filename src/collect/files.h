@@ -109,6 +109,7 @@ struct files_counters {
 	uint64_t files, refused, unreadable, hostile;
 	/* Files that are queued to be looked at, and those that found their user's queue full. */
 	uint64_t queued, crowded;
+	uint64_t worker_ns; /* as in struct looks_counters */
 };
 void files_read_counters(struct files *f, struct files_counters *ret);
 

@@ -71,7 +71,8 @@ struct keeper {
 	int held_end;	  /* descriptors of code made at run time are below it; 0: none yet */
 	pthread_t thread;
 	bool threaded, stop;
-	uint64_t end_ns; /* when it stops, whatever is queued still */
+	struct allowance *allowance; /* NULL: none is set */
+	uint64_t end_ns;	     /* when it stops, whatever is queued still */
 	pthread_mutex_t lock;
 	pthread_mutex_t add_lock; /* keeping scripts and functions is to read, add and write */
 	pthread_cond_t more;
@@ -288,6 +289,22 @@ static bool is_of_image(const struct job *job)
 	return job->path && !job->addresses;
 }
 
+/* Until what was done before is paid for. */
+static void wait_for_allowance(struct keeper *k)
+{
+	uint64_t ready_ns;
+
+	pthread_mutex_lock(&k->lock);
+	while (!k->stop && (ready_ns = allowance_ready_ns(k->allowance, clock_monotonic_ns())) >
+				   clock_monotonic_ns()) {
+		struct timespec end = {.tv_sec = (time_t)(ready_ns / 1000000000u),
+				       .tv_nsec = (long)(ready_ns % 1000000000u)};
+
+		pthread_cond_timedwait(&k->more, &k->lock, &end);
+	}
+	pthread_mutex_unlock(&k->lock);
+}
+
 /* NULL: no more will come. */
 static struct job *next_job(struct keeper *k)
 {
@@ -338,6 +355,7 @@ static void do_jobs(struct keeper *k)
 {
 	struct image_finder *finder = NULL;
 	struct image_worker *worker = image_worker_new(NULL);
+	uint64_t thread_ns, workers_ns;
 	struct job *job;
 
 	if (image_finder_new(k->db_path, k->machine, &finder))
@@ -350,11 +368,18 @@ static void do_jobs(struct keeper *k)
 			malloc_trim(0);
 			wait_for_job(k, 0);
 		}
+		wait_for_allowance(k);
 		job = next_job(k);
 		if (!job)
 			break;
+		thread_ns = allowance_thread_ns();
+		workers_ns = image_finder_cpu_ns(finder) + image_worker_cpu_ns(worker);
 		do_job(k, finder, worker, job);
 		free_job(job);
+		allowance_spend(k->allowance, allowance_thread_ns() - thread_ns,
+				image_finder_cpu_ns(finder) + image_worker_cpu_ns(worker) -
+					workers_ns,
+				clock_monotonic_ns());
 	}
 	image_finder_free(finder);
 	image_worker_free(worker);
@@ -373,6 +398,11 @@ static void forget_images(struct keeper *k)
 	for (size_t i = 0; i < k->image_count; i++)
 		drop_held(k, &k->images[i]);
 	k->image_count = 0;
+}
+
+void keeper_set_allowance(struct keeper *k, struct allowance *a)
+{
+	k->allowance = a;
 }
 
 struct keeper *keeper_new(const char *db_path, const char *machine)

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
+#include "collect/allowance.h"
 #include "collect/process.h"
 #include "image/symbols.h"
 #include "util/diag.h"
@@ -20,6 +21,8 @@ struct keeper;
 
 /* machine: the directory's name in the database. Both are copied. NULL when out of memory. */
 struct keeper *keeper_new(const char *db_path, const char *machine);
+/* What its thread may take of the processor; borrowed; before anything is wanted. */
+void keeper_set_allowance(struct keeper *k, struct allowance *a);
 /* Waits until everything asked for is kept, but not longer than a service manager waits: 20 s. */
 void keeper_finish(struct keeper *k);
 void keeper_free(struct keeper *k); /* does not wait for what is still queued */

@@ -34,7 +34,8 @@ struct looker {
 	struct looks *queue;
 	struct image_worker *worker;
 	pthread_t thread;
-	uint64_t since_ns; /* when its look began, 0: it has none */
+	uint64_t since_ns;  /* when its look began, 0: it has none */
+	uint64_t worker_ns; /* as of its last look */
 };
 
 struct looks {
@@ -166,6 +167,7 @@ static void *work(void *arg)
 	struct looker *looker = arg;
 	struct looks *q = looker->queue;
 	const uint64_t one = 1;
+	uint64_t worker_ns;
 
 	pthread_mutex_lock(&q->lock);
 	while (!q->stop) {
@@ -181,6 +183,9 @@ static void *work(void *arg)
 		pthread_mutex_unlock(&q->lock);
 		file_look(look, looker->worker);
 		pthread_mutex_lock(&q->lock);
+		worker_ns = image_worker_cpu_ns(looker->worker);
+		q->counters.worker_ns += worker_ns - looker->worker_ns;
+		looker->worker_ns = worker_ns;
 		looker->since_ns = 0;
 		append(&q->done, look);
 		end_turn(q, user);

@@ -33,6 +33,7 @@ int looks_fd(const struct looks *q); /* readable when there is any */
 struct looks_counters {
 	uint64_t queued; /* and under way */
 	unsigned threads;
+	uint64_t worker_ns; /* that its worker processes took of the processor */
 };
 void looks_count(struct looks *q, struct looks_counters *ret);
 

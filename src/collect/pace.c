@@ -35,10 +35,28 @@ void pace_start(struct pace *p, const struct pace_config *config)
 	p->period = choose(p);
 }
 
+/* A period that changes with every measurement would make what is followed of unequal weight for
+ * nothing. */
+static bool adapt(struct pace *p)
+{
+	uint32_t before = p->period;
+
+	if (load(p, p->period) < TOO_MANY && (p->period == 1 || load(p, p->period) > TOO_FEW))
+		return false;
+	p->period = choose(p);
+	return p->period != before;
+}
+
+bool pace_change(struct pace *p, double budget_percent, double hz)
+{
+	p->config.budget_percent = budget_percent;
+	p->config.hz = hz;
+	return p->period && adapt(p);
+}
+
 bool pace_update(struct pace *p, uint64_t count, uint64_t spent_ns)
 {
 	uint64_t grown = count - p->count;
-	uint32_t before = p->period;
 	double cost;
 
 	if (!p->period || count < p->count || spent_ns < p->spent_ns || grown < COUNT_LEAST)
@@ -47,10 +65,5 @@ bool pace_update(struct pace *p, uint64_t count, uint64_t spent_ns)
 	p->cost_ns += SMOOTHING * (cost - p->cost_ns);
 	p->count = count;
 	p->spent_ns = spent_ns;
-	/* A period that changes with every measurement would make what is followed of unequal
-	 * weight for nothing. */
-	if (load(p, p->period) < TOO_MANY && (p->period == 1 || load(p, p->period) > TOO_FEW))
-		return false;
-	p->period = choose(p);
-	return p->period != before;
+	return adapt(p);
 }

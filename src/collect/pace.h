@@ -25,6 +25,8 @@ struct pace {
 };
 
 void pace_start(struct pace *p, const struct pace_config *config);
+/* Another budget and another rate from now on. True when the period has changed. */
+bool pace_change(struct pace *p, double budget_percent, double hz);
 /* Takes the totals so far. True when the period has changed. */
 bool pace_update(struct pace *p, uint64_t count, uint64_t spent_ns);
 

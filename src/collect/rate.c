@@ -81,7 +81,7 @@ static int choose(const struct rate_wish *wish, const struct event *event, unsig
 	if (!ret->remembered && cost.measured && cost.error_ns < WORTH_KEEPING * cost.cost_ns)
 		cost_cache_write(NULL, event, wish->scoped, &cost);
 	ret->hz = step_down(governed_hz(wish, cost.cost_ns, count));
-	ret->cost_ns = cost.cost_ns;
+	ret->cost_ns = ret->charge_ns = cost.cost_ns;
 	ret->cost_spread_ns = cost.error_ns;
 	ret->note = cost.why;
 	return 0;
@@ -91,13 +91,17 @@ int rate_choose(const struct rate_wish *wish, const struct event *events, size_t
 		struct sampler *sampler, struct rate *ret, uint64_t *periods, struct diag *diag)
 {
 	struct rate rate = {.hz = wish->hz, .note = ""};
+	struct governor_cost cost;
 	unsigned chosen = 0;
+	uint64_t age_s;
 	int r = 0;
 
 	for (size_t i = 0; i < count; i++)
 		chosen += events[i].period == 0;
 	if (chosen && wish->hz <= 0)
 		r = choose(wish, &events[0], chosen, sampler, &rate, diag);
+	else if (!cost_cache_read(NULL, &events[0], wish->scoped, &cost, &age_s))
+		rate.charge_ns = cost.cost_ns;
 	if (r)
 		return r;
 	for (size_t i = 0; i < count; i++)

@@ -122,6 +122,7 @@ int resolver_begin_batch(struct resolver *r)
 			.period = r->config.periods[i],
 			.flags = (e->attr.precise_ip ? DB_EVENT_PRECISE : 0) |
 				 (r->config.randomized ? DB_EVENT_RANDOMIZED : 0) |
+				 (r->config.governed && !e->period ? DB_EVENT_GOVERNED : 0) |
 				 (e->kernel ? DB_EVENT_KERNEL : 0) | (e->user ? DB_EVENT_USER : 0),
 		};
 		int err = db_batch_event(r->config.batch, &event, &r->event_index[i]);

@@ -27,7 +27,8 @@ struct resolver_config {
 	struct db_batch *batch;
 	const struct subject_labels *labels;
 	const struct event *events;
-	const uint64_t *periods;
+	const uint64_t *periods; /* as they are when a batch begins */
+	bool governed;		 /* those that no event has of its own may change */
 	size_t event_count;
 	bool with_pid, randomized;
 	/* Called when the batch is full: flushes and clears it. A failure drops the sample

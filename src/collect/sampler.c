@@ -64,6 +64,7 @@ static void choose_programs(struct sampler *s, const struct sampler_config *conf
 	bpf_program__set_autoload(s->bpf->progs.sample, !config->scoped);
 	bpf_program__set_autoload(s->bpf->progs.sample_scoped, config->scoped);
 	bpf_program__set_autoload(s->bpf->progs.sample_tracepoint, traced);
+	bpf_program__set_autoload(s->bpf->progs.on_free, config->scoped);
 }
 
 static int load_program(struct sampler *s, const struct sampler_config *config, struct diag *diag)
@@ -144,6 +145,8 @@ static int attach_tracepoints(struct sampler *s, struct diag *diag)
 					   &s->bpf->links.on_cgroup_attach};
 
 	for (size_t i = 0; i < sizeof(programs) / sizeof(programs[0]); i++) {
+		if (!bpf_program__autoload(programs[i]))
+			continue;
 		*links[i] = bpf_program__attach(programs[i]);
 		if (!*links[i])
 			return diag_fail(diag, errno,
@@ -466,8 +469,10 @@ void sampler_redraw(struct sampler *s, uint64_t time_ns)
 	if (s->width <= 0 || time_ns < s->next_redraw_ns)
 		return;
 	for (unsigned slot = 0; slot < s->cpus.count; slot++)
-		if (was_busy(s, slot))
+		if (was_busy(s, slot)) {
 			apply_periods(s, slot);
+			s->redraws += s->event_count;
+		}
 	s->next_redraw_ns = time_ns + period_draw_interval_ns(&s->periods[0]);
 }
 

@@ -114,6 +114,10 @@ struct sampler_counters {
 	uint64_t notices_lost;	/* cgroup changes not noticed */
 	uint64_t names_refused; /* samples charged to their process without their thread's name */
 	uint64_t missed_ns;	/* of CPUs, as sampler_watch_cpus found them */
+	uint64_t idle;		/* interrupts of idle CPUs, of the samples and of what is outside */
+	uint64_t redraws;	/* of one CPU's periods, each an interrupt there */
+	/* The programs that follow forks, ends and moves of processes, on whatever CPU. */
+	uint64_t program_runs, program_ns;
 };
 void sampler_read_counters(const struct sampler *s, struct sampler_counters *ret);
 

@@ -24,7 +24,7 @@ struct sampler {
 	int *fds, *links; /* -1 where not open */
 	struct period *periods;
 	double width; /* of the range of periods; 0: fixed */
-	uint64_t seed, next_redraw_ns;
+	uint64_t seed, next_redraw_ns, redraws;
 	uint64_t *busy;	      /* by slot: samples of other than the idle task, at the last redraw */
 	uint64_t *taken;      /* by slot: samples at the last sampler_busiest */
 	uint64_t *enabled_ns; /* by slot: of an event, at the last sampler_watch_cpus */

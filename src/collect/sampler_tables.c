@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+#include <bpf/bpf.h>
 
 #include "collect/host.h"
 #include "collect/sampler_state.h"
@@ -176,6 +177,21 @@ void sampler_drain(struct sampler *s, unsigned first, unsigned count,
 	}
 }
 
+/* Of the programs on forks, ends and moves of processes. */
+static void count_programs(const struct sampler *s, struct sampler_counters *c)
+{
+	int cpus = libbpf_num_possible_cpus();
+	struct wire_programs *p = cpus > 0 ? calloc((size_t)cpus, sizeof(*p)) : NULL;
+	uint32_t key = 0;
+
+	if (p && !bpf_map_lookup_elem(bpf_map__fd(s->bpf->maps.programs), &key, p))
+		for (int i = 0; i < cpus; i++) {
+			c->program_runs += p[i].runs;
+			c->program_ns += p[i].ns;
+		}
+	free(p);
+}
+
 void sampler_read_counters(const struct sampler *s, struct sampler_counters *ret)
 {
 	struct sampler_counters c = {0};
@@ -189,12 +205,15 @@ void sampler_read_counters(const struct sampler *s, struct sampler_counters *ret
 		c.evictions += cpu->evictions;
 		c.lost_spill += cpu->lost_spill;
 		c.outside += cpu->outside;
+		c.idle += cpu->idle;
 	}
 	c.inserts = c.samples > c.hits ? c.samples - c.hits : 0;
 	c.scope_refused = s->bpf->bss->scope_refused;
 	c.notices_lost = s->bpf->bss->notices_lost;
 	c.names_refused = s->names_refused;
 	c.missed_ns = s->missed_ns;
+	c.redraws = s->redraws;
+	count_programs(s, &c);
 	*ret = c;
 }
 

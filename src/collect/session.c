@@ -39,6 +39,7 @@ static void take_record(void *arg, const struct sideband_record *r)
 {
 	struct session *s = arg;
 
+	s->records++;
 	take_moves(s, r->time_ns);
 	if (r->type == SIDEBAND_KSYMBOL) {
 		char name[512];
@@ -94,7 +95,7 @@ static int drain(struct session *s, unsigned first, unsigned count, struct diag 
 	return 0;
 }
 
-static int drain_all(struct session *s, struct diag *diag)
+int session_drain_all(struct session *s, struct diag *diag)
 {
 	s->moved = false; /* what moves while this goes on sets it again */
 	return drain(s, 0, sampler_cpus(s->sampler), diag);
@@ -109,7 +110,7 @@ static void drain_part(struct session *s)
 	/* Who was moved to another cgroup has entries that were first hit in the former one: what
 	 * they count from now on belongs to the new one. */
 	if (s->moved || sampler_pressure(s->sampler) > PRESSURE_HIGH) {
-		drain_all(s, NULL);
+		session_drain_all(s, NULL);
 		return;
 	}
 	s->drained_slots++;
@@ -171,6 +172,7 @@ static void tick(struct session *s, uint64_t now)
 	drain_part(s);
 	if (now >= s->next_collect_ns)
 		collect_garbage(s, now);
+	session_keep_budget(s, now);
 	/* After a long stop (a debugger, a suspended machine) the ticks that were missed stay so.
 	 */
 	s->next_tick_ns = now + draw_tick(s, now);
@@ -284,7 +286,7 @@ static bool tell_unwritten_symbols(struct session *s)
 }
 
 /* Writes the batch and begins the next one. On failure the batch stays as it is. */
-static int write_batch(struct session *s, struct diag *diag)
+int session_write_batch(struct session *s, struct diag *diag)
 {
 	uint64_t now = clock_wall_ns();
 	int r;
@@ -326,7 +328,7 @@ static int write_batch(struct session *s, struct diag *diag)
 int session_make_room(void *arg)
 {
 	struct session *s = arg;
-	int r = write_batch(s, &s->trouble);
+	int r = session_write_batch(s, &s->trouble);
 
 	if (r)
 		log_error("%s", s->trouble.text);
@@ -348,12 +350,12 @@ static void wait_for_files(struct session *s)
 
 int session_flush(struct session *s, struct diag *diag)
 {
-	int drained = s->running ? drain_all(s, diag) : 0, r;
+	int drained = s->running ? session_drain_all(s, diag) : 0, r;
 
 	wait_for_files(s);
 	processes_each(s->processes, keep_jit, s);
 	/* Also when no more can be had now: of what there is nothing is to be lost. */
-	r = write_batch(s, drained ? NULL : diag);
+	r = session_write_batch(s, drained ? NULL : diag);
 	return drained ?: r;
 }
 
@@ -394,7 +396,8 @@ int session_finish(struct session *s, struct diag *diag)
 
 	sampler_stop(s->sampler);
 	s->ending = true;
-	drained = s->running ? drain_all(s, diag) : 0;
+	allowance_lift(s->helpers);
+	drained = s->running ? session_drain_all(s, diag) : 0;
 	if (!drained && s->running && s->stacks)
 		stacks_finish(s->stacks);
 	s->running = false;
@@ -405,7 +408,7 @@ int session_finish(struct session *s, struct diag *diag)
 	keeper_finish(s->keeper);
 	/* What is known only now belongs into the epoch too, if there is room for that. */
 	if ((tell_unwritten_symbols(s) || kept_refused(s) != refused) && !r)
-		write_batch(s, NULL);
+		session_write_batch(s, NULL);
 	if (r)
 		return drained ?: r;
 	/* What is in several files is as safe as in one. */
@@ -447,7 +450,7 @@ static void forget_subject(void *arg, struct process *life)
 int session_label(struct session *s, const char *text, struct diag *diag)
 {
 	/* What was sampled before still goes under the old labels. */
-	int r = s->running ? drain_all(s, diag) : 0;
+	int r = s->running ? session_drain_all(s, diag) : 0;
 
 	if (!r)
 		r = subject_labels_set(&s->labels, text, diag);
@@ -490,6 +493,7 @@ int session_start(struct session *s, struct diag *diag)
 	s->next_tick_ns = s->last_tick_ns + TICK_FIRST_NS;
 	s->next_collect_ns = s->last_tick_ns + COLLECT_NS;
 	tally_start(&s->tally, &s->config, &s->rate, s->skid);
+	session_start_budget(s);
 	return 0;
 }
 
@@ -499,6 +503,7 @@ void session_read_status(const struct session *s, struct session_status *ret)
 	struct processes_counters p;
 	struct files_counters f;
 	struct keeper_counters k;
+	struct budget_look look;
 
 	sampler_read_counters(s->sampler, &c);
 	processes_read_counters(s->processes, &p);
@@ -544,6 +549,13 @@ void session_read_status(const struct session *s, struct session_status *ret)
 		.edges_why = s->edges ? "" : s->edges_why.text,
 		.stacks_why = s->stacks ? "" : s->stacks_why.text,
 	};
+	session_look(s, &look);
+	ret->budget = budget_since_start(&s->budget, &look);
+	ret->budget_window = s->budget.windows ? s->budget.window : ret->budget;
+	ret->budget_step = s->budget.step;
+	ret->budget_windows = s->budget.windows;
+	ret->budget_over = s->budget.over;
+	allowance_read(s->helpers, &ret->helpers);
 	if (s->kernel)
 		ret->kernel = image_kernel_counts(s->kernel);
 	if (s->edges)

@@ -7,6 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
+#include "collect/allowance.h"
+#include "collect/budget.h"
 #include "collect/edges.h"
 #include "collect/stacks.h"
 #include "collect/event.h"
@@ -93,6 +95,10 @@ struct session_status {
 	const char *cost_note; /* why the cost is assumed, "" when it was measured; static */
 	double budget_percent;
 	double interrupts_percent; /* of it, what edges leave, and stacks that were not asked for */
+	struct budget_use budget, budget_window; /* since the start; in the last window */
+	unsigned budget_step;			 /* how far the rates are lowered: budget_factor */
+	uint64_t budget_windows, budget_over;	 /* of them, above the budget */
+	struct allowance_totals helpers;
 	uint64_t started_ns, samples, outside, lost, unknown, rows, flushed;
 	uint64_t hits, evictions; /* of the in-kernel tables */
 	uint64_t processes, files, processes_refused, files_refused, mappings_refused;

@@ -75,6 +75,7 @@ static int open_stacks(struct session *s, struct diag *diag)
 		.follow = session_follow_processes,
 		.arg = s,
 		.memory_bytes = s->config.stack_memory,
+		.allowance = s->helpers,
 		.types = s->types,
 	};
 	int r = s->config.stacks ? stacks_new(&config, &s->stacks, &s->stacks_why) : 0;
@@ -123,7 +124,7 @@ static int open_programs(struct session *s, struct diag *diag)
 }
 
 /* A rate of samples that is asked for is not the budget's, and nor is then one of stacks. */
-static struct stacks_rate stacks_rate(const struct session *s, double hz)
+struct stacks_rate session_stacks_rate(const struct session *s, double hz)
 {
 	double wanted = s->config.stack_hz;
 	struct stacks_rate rate = {.hz = hz, .most_hz = isinf(wanted) ? 0 : wanted ?: STACKS_HZ};
@@ -142,7 +143,8 @@ static void wish_for_followers(const struct session *s, struct rate_wish *wish)
 {
 	double stacks = s->stacks && !(s->config.stack_hz > 0) ? STACKS_BUDGET_SHARE : 0;
 
-	wish->budget_percent *= 1 - (s->edges ? EDGES_BUDGET_SHARE : 0) - stacks;
+	wish->budget_percent *=
+		1 - BUDGET_REST_SHARE - (s->edges ? EDGES_BUDGET_SHARE : 0) - stacks;
 	if (s->stacks && s->config.stack_hz > 0) {
 		wish->follow_hz = s->config.stack_hz;
 		wish->follow_ns = STACKS_COUNTED_NS;
@@ -172,6 +174,14 @@ static int open_collection(struct session *s, struct diag *diag)
 	return r;
 }
 
+static struct allowance *open_allowance(const struct session *s)
+{
+	double ns_a_second = s->config.budget_percent / 100 * 1e9 *
+			     (double)sysconf(_SC_NPROCESSORS_ONLN) * BUDGET_HELPERS_SHARE;
+
+	return allowance_new(ns_a_second, ns_a_second * BUDGET_BURST_S, clock_monotonic_ns());
+}
+
 static int open_rooms(struct session *s, struct diag *diag)
 {
 	struct image_worker_limits patience = {
@@ -182,8 +192,10 @@ static int open_rooms(struct session *s, struct diag *diag)
 	s->processes = s->files ? processes_new(s->files) : NULL;
 	s->batch = db_batch_new(BATCH_ROWS);
 	s->keeper = keeper_new(s->config.db_path, db_writer_machine(s->writer));
-	if (!s->processes || !s->batch || !s->keeper)
+	s->helpers = open_allowance(s);
+	if (!s->processes || !s->batch || !s->keeper || !s->helpers)
 		return diag_fail(diag, ENOMEM, "out of memory");
+	keeper_set_allowance(s->keeper, s->helpers);
 	return 0;
 }
 
@@ -208,6 +220,7 @@ static int open_resolver(struct session *s, struct diag *diag)
 		.periods = s->periods,
 		.event_count = s->config.event_count,
 		.with_pid = s->config.with_pid,
+		.governed = s->rate.cost_ns > 0,
 		.randomized = !s->config.fixed_periods,
 		.make_room = session_make_room,
 		.saw_image = keeper_want_image,
@@ -228,7 +241,7 @@ static size_t followed_event(const struct session *s)
 	return 0;
 }
 
-static double followed_hz(const struct session *s)
+double session_followed_hz(const struct session *s)
 {
 	size_t event = followed_event(s);
 
@@ -242,9 +255,10 @@ static int start_followers(struct session *s, struct diag *diag)
 	int r = 0;
 
 	if (s->edges)
-		r = edges_start(s->edges, s->resolver, (uint32_t)followed_event(s), followed_hz(s));
+		r = edges_start(s->edges, s->resolver, (uint32_t)followed_event(s),
+				session_followed_hz(s));
 	if (!r && s->stacks) {
-		struct stacks_rate rate = stacks_rate(s, followed_hz(s));
+		struct stacks_rate rate = session_stacks_rate(s, session_followed_hz(s));
 
 		r = stacks_start(s->stacks, s->resolver, &rate);
 	}
@@ -322,5 +336,6 @@ void session_free(struct session *s)
 	db_batch_free(s->batch);
 	db_writer_free(s->writer);
 	subject_labels_free(&s->labels);
+	allowance_free(s->helpers);
 	free(s);
 }

@@ -4,6 +4,8 @@
 
 #include <stdbool.h>
 #include "bpf/wire.h"
+#include "collect/allowance.h"
+#include "collect/budget.h"
 #include "collect/descendants.h"
 #include "collect/edges.h"
 #include "collect/files.h"
@@ -54,9 +56,14 @@ struct session {
 		uint64_t time_ns;
 	} moves[MOVES_MAX]; /* between cgroups */
 	size_t move_count, moves_done;
-	bool moved;	    /* somebody, since all CPUs were drained */
-	bool ending;	    /* nothing more is sampled */
-	struct period tick; /* time between ticks, ns */
+	bool moved;		   /* somebody, since all CPUs were drained */
+	bool ending;		   /* nothing more is sampled */
+	struct period tick;	   /* time between ticks, ns */
+	struct allowance *helpers; /* of the threads that make tables and keep symbols */
+	struct budget budget;
+	uint64_t planned[WIRE_EVENTS]; /* periods, before any step of the budget */
+	double planned_hz;	       /* of the rate; 0: the user's own */
+	uint64_t records;	       /* of the kernel, of processes */
 	uint64_t next_tick_ns, next_collect_ns, drained_slots;
 	uint64_t last_tick_ns;
 	uint64_t batch_start_ns, started_ns, flushed;
@@ -72,6 +79,19 @@ struct session {
  * until now is to be known. */
 int session_make_room(void *arg);
 void session_follow_processes(void *arg);
+/* Writes what there is; the next batch has the periods as they are by then. */
+int session_write_batch(struct session *s, struct diag *diag);
+/* Drains all, so that what was taken before goes under what held then. */
+int session_drain_all(struct session *s, struct diag *diag);
+
+/* session_budget.c: from the start of sampling on; at a tick; what was spent until now. */
+void session_start_budget(struct session *s);
+void session_keep_budget(struct session *s, uint64_t now_ns);
+void session_look(const struct session *s, struct budget_look *ret);
+/* session_open.c: how often the event whose samples are followed is sampled on a busy CPU. */
+double session_followed_hz(const struct session *s);
+/* ... and what stacks may take while it is that. */
+struct stacks_rate session_stacks_rate(const struct session *s, double hz);
 
 /* session_scope.c: before the start, when records come and /proc has been scanned. Takes what comes
  * of the processes in scope already into it, or counts it. */

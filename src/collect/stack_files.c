@@ -201,6 +201,7 @@ int stack_files_new(const struct stack_files_config *config, struct stack_files 
 			   .wait_ns = MAKER_WAIT_NS},
 		.again_ns = MAKER_AGAIN_NS,
 		.tries = MAKER_TRIES,
+		.allowance = config->allowance,
 	};
 
 	if (f) {

@@ -26,7 +26,8 @@ struct stack_files_config {
 	struct sampler *sampler;
 	struct unwinder *kernel;
 	struct image_worker *worker;
-	uint32_t row_count; /* as the unwinder was configured */
+	uint32_t row_count;	     /* as the unwinder was configured */
+	struct allowance *allowance; /* of who makes the tables */
 };
 
 struct stack_file {

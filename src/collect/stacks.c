@@ -127,7 +127,11 @@ static int open_kernel(struct stacks *s, struct diag *diag)
 		.types = s->config.types,
 	};
 	struct stack_files_config files = {
-		.sampler = s->config.sampler, .worker = s->config.worker, .row_count = config.rows};
+		.sampler = s->config.sampler,
+		.worker = s->config.worker,
+		.row_count = config.rows,
+		.allowance = s->config.allowance,
+	};
 	int r;
 
 	s->config.memory_bytes = config.rows * sizeof(uint32_t);
@@ -208,6 +212,12 @@ int stacks_start(struct stacks *s, struct resolver *resolver, const struct stack
 	pace_start(&s->pace, &pace);
 	sampler_unwind(s->config.sampler, s->pace.period);
 	return 0;
+}
+
+void stacks_set_pace(struct stacks *s, double budget_percent, double hz)
+{
+	if (pace_change(&s->pace, budget_percent, hz))
+		sampler_unwind(s->config.sampler, s->pace.period);
 }
 
 void stacks_begin_batch(struct stacks *s)

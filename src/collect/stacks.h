@@ -39,8 +39,9 @@ struct stacks_config {
 	int (*make_room)(void *arg); /* as in struct resolver_config; calls stacks_begin_batch */
 	void (*follow)(void *arg);   /* learns what processes did until now */
 	void *arg;
-	uint64_t memory_bytes; /* of tables; 0: the default */
-	const char *types;     /* as in struct unwinder_config; for stacks_new only */
+	uint64_t memory_bytes;	     /* of tables; 0: the default */
+	struct allowance *allowance; /* of who makes the tables; NULL: no limit */
+	const char *types;	     /* as in struct unwinder_config; for stacks_new only */
 };
 
 /* -EOPNOTSUPP and others: the kernel or the processor cannot; in diag why. */
@@ -75,6 +76,8 @@ void stacks_take_waiting(struct stacks *s);
 uint64_t stacks_poll_again_ns(const struct stacks *s, uint64_t now_ns);
 /* When it wants to be drained next (CLOCK_MONOTONIC). */
 uint64_t stacks_next_ns(const struct stacks *s);
+/* From now on: of a CPU, for stacks alone, and samples a second on a busy one. */
+void stacks_set_pace(struct stacks *s, double budget_percent, double hz);
 /* Adds what is new to the batch's counters. */
 void stacks_flush(struct stacks *s);
 

@@ -153,11 +153,16 @@ static void wait_until(struct unwind_maker *m, uint64_t then_ns)
 /* What is to be done next, tables before what is to be kept of them; NULL: nothing any more. */
 static struct job *next_job(struct unwind_maker *m, bool *ret_is_back)
 {
-	uint64_t idle_ns = clock_monotonic_ns() + IDLE_NS, then_ns;
+	uint64_t idle_ns = clock_monotonic_ns() + IDLE_NS, then_ns, ready_ns;
 	struct job *job = NULL;
 
 	pthread_mutex_lock(&m->lock);
 	while (!m->stop || clock_monotonic_ns() < m->end_ns) {
+		ready_ns = allowance_ready_ns(m->config.allowance, clock_monotonic_ns());
+		if (!m->stop && ready_ns > clock_monotonic_ns()) {
+			wait_until(m, ready_ns);
+			continue;
+		}
 		then_ns = idle_ns;
 		job = find_wanted(m, &then_ns);
 		*ret_is_back = !job;
@@ -196,9 +201,12 @@ static void *work(void *arg)
 {
 	struct unwind_maker *m = arg;
 	struct job *job;
+	uint64_t thread_ns, worker_ns;
 	bool is_back, made;
 
 	while ((job = next_job(m, &is_back))) {
+		thread_ns = allowance_thread_ns();
+		worker_ns = image_worker_cpu_ns(m->worker);
 		made = is_back || make(m, job);
 		if (!made) {
 			pthread_mutex_lock(&m->lock);
@@ -207,6 +215,8 @@ static void *work(void *arg)
 		} else if (is_back || hand_out(m, job)) {
 			keep(m, job);
 		}
+		allowance_spend(m->config.allowance, allowance_thread_ns() - thread_ns,
+				image_worker_cpu_ns(m->worker) - worker_ns, clock_monotonic_ns());
 	}
 	return NULL;
 }

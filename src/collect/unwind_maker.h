@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include "collect/allowance.h"
 #include "collect/unwind_cache.h"
 #include "image/python.h"
 #include "image/unwind.h"
@@ -22,6 +23,7 @@ struct unwind_maker_config {
 	const char *cache;		   /* a directory; NULL: this user's own */
 	uint64_t again_ns; /* from the first try to the second, then twice that... */
 	unsigned tries;
+	struct allowance *allowance; /* of its thread and worker; borrowed; NULL: no limit */
 };
 
 /* Done, or asked for. */

@@ -17,6 +17,9 @@ struct db_batch;
 #define DB_EVENT_RANDOMIZED 2u /* the period was drawn anew several times a second */
 #define DB_EVENT_KERNEL	    4u /* kernel mode was sampled */
 #define DB_EVENT_USER	    8u /* user mode was sampled */
+/* The governor chose the period, and may have changed it in the run: samples of one event with two
+ * of its periods were not counted twice. */
+#define DB_EVENT_GOVERNED 16u
 
 struct db_event {
 	const char *name; /* as the user would write it: "cycles", "cache-misses:u" */

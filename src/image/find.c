@@ -90,6 +90,11 @@ void image_finder_refresh(struct image_finder *f)
 	}
 }
 
+uint64_t image_finder_cpu_ns(struct image_finder *f)
+{
+	return image_worker_cpu_ns(f->worker);
+}
+
 void image_finder_idle(struct image_finder *f)
 {
 	image_worker_idle(f->worker);

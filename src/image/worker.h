@@ -56,6 +56,8 @@ struct image_worker_stats {
 	pid_t pid;	   /* of the child, 0 when there is none */
 };
 struct image_worker_stats image_worker_stats(const struct image_worker *w);
+/* What all its children took of the processor so far; for the thread that it serves. */
+uint64_t image_worker_cpu_ns(struct image_worker *w);
 
 /* As the functions of the same name without "worker". fd must be a regular file. */
 int image_worker_facts(struct image_worker *w, int fd, struct image_facts *ret, struct diag *diag);

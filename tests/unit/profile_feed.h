@@ -15,6 +15,7 @@ struct feed_profile {
 	uint64_t period;
 	const char *comm, *pid; /* NULL: none */
 	const char *epoch;	/* NULL: always the same */
+	uint32_t flags;		/* of the event; 0: precise */
 };
 
 static inline int feed_rows(struct query *q, const struct feed_profile *f, const uint64_t *offsets,
@@ -22,7 +23,7 @@ static inline int feed_rows(struct query *q, const struct feed_profile *f, const
 {
 	struct db_visitor v = query_visitor(q);
 	struct image_id image = {.kind = f->kind, .size = 1, .bytes = {f->id}};
-	struct db_event event = {f->event, f->period, DB_EVENT_PRECISE};
+	struct db_event event = {f->event, f->period, f->flags ?: DB_EVENT_PRECISE};
 	struct subject_pair pairs[2];
 	char subject[256];
 	size_t count = 0;

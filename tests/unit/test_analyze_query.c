@@ -294,6 +294,27 @@ static void periods_of_other_epochs_are_added(void **state)
 	query_free(q);
 }
 
+/* The collector lowers its rate to keep its budget: nothing was counted twice. */
+static void periods_of_the_governor_are_added(void **state)
+{
+	struct feed_profile slow = a, often = a;
+	struct query_selection s = {0};
+	struct query *q = start(&s, QUERY_WHOLE);
+
+	(void)state;
+	often.flags = slow.flags = DB_EVENT_GOVERNED | DB_EVENT_USER;
+	slow.period = 2000;
+	feed(q, &often, 1, 20);
+	feed(q, &slow, 1, 3);
+	feed(q, &slow, 7, 1);
+	assert_int_equal(query_finish(q, NULL), 0);
+	assert_int_equal(q->event_count, 1);
+	assert_int_equal(q->events[0].period, 1000);
+	assert_int_equal(q->events[0].periods, 2);
+	assert_int_equal(q->events[0].samples, 28);
+	query_free(q);
+}
+
 static void too_many_events_are_counted(void **state)
 {
 	struct query_selection s = {0};
@@ -372,6 +393,7 @@ int main(void)
 		cmocka_unit_test(groups_keep_processes_apart),
 		cmocka_unit_test(events_are_ordered_and_told_apart),
 		cmocka_unit_test(periods_of_other_epochs_are_added),
+		cmocka_unit_test(periods_of_the_governor_are_added),
 		cmocka_unit_test(memory_of_other_periods_is_added),
 		cmocka_unit_test(too_many_events_are_counted),
 		cmocka_unit_test(counters_are_sorted_out),

@@ -103,6 +103,37 @@ static void answers_each_wish(void **state)
 	assert_int_equal(count(t->maker).late, 0);
 }
 
+/* What it took is told, and who spent too much waits: until nothing more comes. */
+static void keeps_to_its_allowance(void **state)
+{
+	struct test *t = *state;
+	/* 1 ns at once, and a second's work in a year. */
+	struct allowance *a = allowance_new(30, 1, clock_monotonic_ns());
+	struct unwind_maker_config config = {
+		.cache = t->cache, .tries = 1, .again_ns = 1, .allowance = a};
+	struct allowance_totals totals;
+	struct pollfd p;
+
+	assert_non_null(a);
+	t->maker = unwind_maker_new(&config);
+	assert_non_null(t->maker);
+	assert_int_equal(unwind_maker_ask(t->maker, 1, t->fd), 0);
+	unwind_maker_give_back(t->maker, await(t->maker));
+	do {
+		usleep(1000);
+		allowance_read(a, &totals);
+	} while (!totals.waits);
+	assert_true(totals.thread_ns > 0 && totals.worker_ns > 0);
+	assert_int_equal(unwind_maker_ask(t->maker, 2, t->fd), 0);
+	p = (struct pollfd){.fd = unwind_maker_fd(t->maker), .events = POLLIN};
+	assert_int_equal(poll(&p, 1, 200), 0);
+	assert_null(unwind_maker_take(t->maker));
+	/* Its end makes what was asked for all the same. */
+	unwind_maker_free(t->maker, 60 * SECOND_NS);
+	t->maker = NULL;
+	allowance_free(a);
+}
+
 /* Whether anybody takes it or not: the next recording has it. */
 static void keeps_what_it_makes(void **state)
 {
@@ -189,6 +220,7 @@ int main(int argc, char **argv)
 	image_worker_dispatch(argc, argv);
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(answers_each_wish, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(keeps_to_its_allowance, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(keeps_what_it_makes, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(gives_up_after_some_tries, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(tries_again, set_up, tear_down),

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#ifndef CULPRIT_COLLECT_ALLOWANCE_H
+#define CULPRIT_COLLECT_ALLOWANCE_H
+
+#include <stdint.h>
+
+/*
+ * Processor time for work that can wait (unwind tables, symbols), shared by the threads that do it:
+ * so much a second, and what was not used, up to a burst of it (a token bucket). Who spent more
+ * than there was waits before the next piece of work. Safe between threads; NULL allows all.
+ */
+struct allowance;
+
+/* Begins with the whole burst. NULL when out of memory. */
+struct allowance *allowance_new(double ns_a_second, double burst_ns, uint64_t now_ns);
+void allowance_free(struct allowance *a);
+
+/* A piece of work took that much: of the calling thread, and of its worker process. */
+void allowance_spend(struct allowance *a, uint64_t thread_ns, uint64_t worker_ns, uint64_t now_ns);
+/* When the next piece may begin (CLOCK_MONOTONIC); now or earlier: at once. */
+uint64_t allowance_ready_ns(struct allowance *a, uint64_t now_ns);
+/* From now on all is allowed: what is left is wanted before the end. */
+void allowance_lift(struct allowance *a);
+
+struct allowance_totals {
+	uint64_t thread_ns, worker_ns; /* since the start */
+	uint64_t waits;		       /* pieces of work that left nothing for the next */
+};
+void allowance_read(struct allowance *a, struct allowance_totals *ret);
+
+/* What the calling thread took of the processor so far. */
+uint64_t allowance_thread_ns(void);
+
+#endif
