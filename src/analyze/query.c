@@ -450,18 +450,6 @@ static int take_counter(void *arg, const struct db_event *event, const char *nam
 	return 0;
 }
 
-static void take_damage(void *arg, const char *what)
-{
-	struct query *q = arg;
-	const char *copy;
-
-	if (q->damage_count < QUERY_DAMAGES_MAX) {
-		copy = arena_strndup(q->memory, what, strlen(what));
-		q->damages[q->damage_count] = copy ? copy : "an unreadable part";
-	}
-	q->damage_count++;
-}
-
 /* Of one epoch the last that was said counts. */
 static int take_fact(void *arg, const char *epoch, const char *name, const char *value)
 {
@@ -494,7 +482,6 @@ struct db_visitor query_visitor(struct query *q)
 		.raw = q->raw ? show_raw : NULL,
 		.counter = take_counter,
 		.fact = take_fact,
-		.damage = take_damage,
 		.arg = q,
 	};
 }

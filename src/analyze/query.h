@@ -101,7 +101,6 @@ struct query_stack {
 };
 
 #define QUERY_COUNTERS_MAX 64
-#define QUERY_DAMAGES_MAX  16
 
 /* Read only, after query_read. */
 struct query {
@@ -121,8 +120,6 @@ struct query {
 	/* How long commands ran, and of how many epochs that is known (the fact wall_ns). */
 	uint64_t wall_ns;
 	size_t wall_epochs;
-	const char *damages[QUERY_DAMAGES_MAX];
-	size_t damage_count; /* may be more than are kept */
 
 	/* To be set before query_read by whoever wants stacks. 0, or a negative errno to end it. */
 	int (*stack)(void *arg, const struct query_stack *s);

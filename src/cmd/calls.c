@@ -82,7 +82,8 @@ struct calls {
 	struct image_finder *finder;
 	struct stack_set *set;
 	struct tree *made, *turned;
-	bool *functions; /* that the operand means */
+	struct call_counts *counts; /* for gprof's listing */
+	bool *functions;	    /* that the operand means */
 };
 
 static int take_by(struct calls *c, const char *text, struct diag *diag)
@@ -220,7 +221,7 @@ static int show_function(struct calls *c, struct report_header *h, struct table 
 	return r;
 }
 
-static void note_gprof(const struct call_counts *counts, struct report_header *h)
+static void note_gprof(const struct call_counts *counts, bool damaged, struct report_header *h)
 {
 	uint64_t calls = 0;
 
@@ -229,8 +230,9 @@ static void note_gprof(const struct call_counts *counts, struct report_header *h
 	report_header_note(h, "gprof: what its rule would say, which shares the time of a function "
 			      "among its callers by their calls");
 	if (!calls)
-		report_header_note(h, "no calls were followed in these epochs: for gprof's rule "
-				      "each call site counts as one call");
+		report_header_note(h, "%s: for gprof's rule each call site counts as one call",
+				   damaged ? "no calls were followed, or what is damaged had them"
+					   : "no calls were followed in these epochs");
 	else if (calls < CALLS_FEW)
 		report_header_note(h,
 				   "only %" PRIu64 " calls were followed: what gprof would say "
@@ -242,23 +244,18 @@ static void note_gprof(const struct call_counts *counts, struct report_header *h
 static int show_gprof(struct calls *c, struct report_header *h, struct table **ret,
 		      struct diag *diag)
 {
-	struct rank_source source = report_source(c->finder);
 	struct calls_gprof g = {
 		.prune = c->view.prune, .limit = c->view.limit, .metrics = &c->view.metrics};
-	struct call_counts *counts = NULL;
 	struct call_graph *graph = NULL;
-	int r = call_counts_read(c->set, &source, c->reader, &counts, diag);
+	int r = call_graph_new(c->made, c->counts, &graph, diag);
 
-	if (!r)
-		r = call_graph_new(c->made, counts, &graph, diag);
 	if (!r) {
-		note_gprof(counts, h);
+		note_gprof(c->counts, db_reader_damages(c->reader), h);
 		g.graph = graph;
 		r = c->report.format == TABLE_JSON ? calls_gprof_json(&g, h, diag)
 						   : calls_gprof_table(&g, h, ret, diag);
 	}
 	call_graph_free(graph);
-	call_counts_free(counts);
 	return r;
 }
 
@@ -292,6 +289,7 @@ static int show(struct calls *c, struct report_header *h, struct diag *diag)
 
 static int build(struct calls *c, struct diag *diag)
 {
+	struct rank_source source;
 	int r = read_stacks(c, diag);
 
 	if (r)
@@ -299,6 +297,10 @@ static int build(struct calls *c, struct diag *diag)
 	if (!c->set->quality.stacks)
 		return report_fail_no_stacks(diag);
 	r = tree_new(c->set, &c->tree, &c->made, diag);
+	if (!r && c->by_gprof) {
+		source = report_source(c->finder);
+		r = call_counts_read(c->set, &source, c->reader, &c->counts, diag);
+	}
 	if (r || !c->operand)
 		return r;
 	c->functions = calloc(c->set->function_count + 1, sizeof(*c->functions));
@@ -373,6 +375,7 @@ int cmd_calls(int argc, char **argv)
 		r = run(&c, &diag);
 	metrics_free(&c.view.metrics);
 	free(c.functions);
+	call_counts_free(c.counts);
 	tree_free(c.turned);
 	tree_free(c.made);
 	stack_set_free(c.set);

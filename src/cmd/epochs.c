@@ -115,13 +115,6 @@ static int see_edges(void *arg, const struct db_profile *p, const struct db_edge
 	return 0;
 }
 
-static void see_damage(void *arg, const char *what)
-{
-	struct listing *l = arg;
-
-	report_header_note(&l->header, "damaged: %s", what);
-}
-
 static void format_time(uint64_t time_ns, char out[40])
 {
 	time_t seconds = (time_t)(time_ns / 1000000000);
@@ -134,7 +127,7 @@ static void format_time(uint64_t time_ns, char out[40])
 
 static int add_epoch(struct table *t, const struct db_epoch *e, const struct contents *c)
 {
-	const char *state = e->sealed ? "sealed" : "open";
+	const char *state = e->future ? "future" : e->sealed ? "sealed" : "open";
 	char start[40];
 
 	format_time(e->start_ns, start);
@@ -152,6 +145,7 @@ static int add_epoch(struct table *t, const struct db_epoch *e, const struct con
 	table_set_count(t, 7, e->bytes);
 	table_set_count(t, 8, e->files);
 	table_set_count(t, 9, e->sealed);
+	table_set_count(t, 13, e->future);
 	return 0;
 }
 
@@ -174,6 +168,7 @@ static struct table *make_table(const struct listing *l)
 	table_add_column(t, TABLE_NAME, NULL, "state");
 	table_add_column(t, TABLE_NAME, "events", "events");
 	table_add_column(t, TABLE_NAME, "machine", "machine");
+	table_add_column(t, TABLE_COUNT, "future", NULL);
 	table_set_spare(t, 8, 1);
 	table_set_spare(t, 6, 2);
 	table_set_spare(t, 1, 3); /* the name has it too */
@@ -192,7 +187,6 @@ static int show(struct listing *l, struct db_reader *reader, struct diag *diag)
 				     .rows = see_unknown,
 				     .counter = see_counter,
 				     .edges = see_edges,
-				     .damage = see_damage,
 				     .arg = l};
 	struct table *t = NULL;
 	int r;
@@ -205,6 +199,7 @@ static int show(struct listing *l, struct db_reader *reader, struct diag *diag)
 		buf_init(&l->contents[i].events, EVENT_NAMES_MAX_BYTES);
 	r = db_reader_query(reader, &visitor, diag);
 	if (!r) {
+		report_describe_reader(&l->header, reader);
 		t = make_table(l);
 		r = t ? 0 : diag_fail(diag, ENOMEM, "out of memory");
 	}

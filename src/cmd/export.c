@@ -109,26 +109,27 @@ int export_open(struct export_source *s, struct report_options *report, enum que
 }
 
 /* No form that is exported has a place for it. */
-static void tell_damage(const struct query *q, const struct image_finder *f)
+static void tell_damage(const struct db_reader *r, const struct image_finder *f)
 {
 	uint64_t kept = f ? image_finder_counts(f).damaged : 0;
+	size_t count, more;
+	const char *const *notes = db_reader_notes(r, &count, &more);
 	char text[2048];
 
-	for (size_t i = 0; i < q->damage_count && i < QUERY_DAMAGES_MAX; i++) {
-		text_escape(text, sizeof(text), q->damages[i], strlen(q->damages[i]));
-		fprintf(stderr, "culprit: damaged: %s\n", text);
+	for (size_t i = 0; i < count; i++) {
+		text_escape_controls(text, sizeof(text), notes[i], strlen(notes[i]));
+		fprintf(stderr, "culprit: %s\n", text);
 	}
-	if (q->damage_count > QUERY_DAMAGES_MAX)
-		fprintf(stderr, "culprit: damaged: %zu more places (see: culprit db verify)\n",
-			q->damage_count - QUERY_DAMAGES_MAX);
+	if (more)
+		fprintf(stderr, "culprit: " REPORT_MORE_NOTES "\n", more);
 	if (kept)
 		fprintf(stderr, "culprit: " REPORT_KEPT_DAMAGED "\n", (unsigned long long)kept);
 }
 
 void export_close(struct export_source *s)
 {
-	if (s->query)
-		tell_damage(s->query, s->finder);
+	if (s->reader)
+		tell_damage(s->reader, s->finder);
 	query_free(s->query);
 	image_finder_free(s->finder);
 	db_reader_free(s->reader);

@@ -224,9 +224,13 @@ static void describe_basis(const struct insights_session *s, struct report_heade
 				   "windows",
 				   (unsigned long long)b->edges, (unsigned long long)b->windows);
 	else
-		report_header_note(h, "frequencies: from samples alone, no edges were recorded: "
-				      "their confidence is low, and `culprit record --edges` "
-				      "narrows their intervals");
+		report_header_note(h,
+				   "frequencies: from samples alone, %s: "
+				   "their confidence is low, and `culprit record --edges` "
+				   "narrows their intervals",
+				   db_reader_damages(s->reader)
+					   ? "no edges were recorded, or what is damaged had them"
+					   : "no edges were recorded");
 	if (b->instructions.value > 0) {
 		char text[ESTIMATE_TEXT_MAX];
 

@@ -330,22 +330,21 @@ int report_describe_query(struct report_header *h, const struct query *q)
 	describe_troubles(h, q);
 	for (size_t i = 0; i < q->event_count; i++)
 		describe_memory(h, &q->events[i]);
-	for (size_t i = 0; i < q->damage_count && i < QUERY_DAMAGES_MAX; i++)
-		report_header_note(h, "damaged: %s", q->damages[i]);
-	if (q->damage_count > QUERY_DAMAGES_MAX)
-		report_header_note(h, "damaged: %zu more places (see: culprit db verify)",
-				   q->damage_count - QUERY_DAMAGES_MAX);
-	for (size_t i = 0; i < q->event_count && q->damage_count; i++) {
-		if (q->events[i].counted > q->events[i].samples)
-			report_header_note(
-				h, "%s: %llu samples were taken that are not here",
-				q->events[i].label,
-				(unsigned long long)(q->events[i].counted - q->events[i].samples));
-	}
 	if (q->refused)
 		report_header_note(h, "%llu samples of events past the first %d are left out",
 				   (unsigned long long)q->refused, QUERY_EVENTS_MAX);
 	return 0;
+}
+
+void report_describe_reader(struct report_header *h, const struct db_reader *reader)
+{
+	size_t count, more;
+	const char *const *notes = db_reader_notes(reader, &count, &more);
+
+	for (size_t i = 0; i < count; i++)
+		report_header_note(h, "%s", notes[i]);
+	if (more)
+		report_header_note(h, REPORT_MORE_NOTES, more);
 }
 
 void report_nothing_matches(struct report_header *h)
@@ -362,6 +361,16 @@ void report_describe_finder(struct report_header *h, const struct image_finder *
 		report_header_note(h, REPORT_KEPT_DAMAGED, (unsigned long long)c.damaged);
 }
 
+static void describe_missing(struct report_header *h, const struct query *q)
+{
+	for (size_t i = 0; i < q->event_count; i++)
+		if (q->events[i].counted > q->events[i].samples)
+			report_header_note(
+				h, "%s: %llu samples were taken that are not here",
+				q->events[i].label,
+				(unsigned long long)(q->events[i].counted - q->events[i].samples));
+}
+
 int report_describe(struct report_header *h, struct db_reader *reader, const struct query *q,
 		    const struct image_finder *finder)
 {
@@ -373,9 +382,13 @@ int report_describe(struct report_header *h, struct db_reader *reader, const str
 	r = report_describe_epochs(h, epochs, count);
 	if (!r)
 		r = report_describe_query(h, q);
-	if (!r)
-		report_describe_finder(h, finder);
-	return r;
+	if (r)
+		return r;
+	report_describe_reader(h, reader);
+	if (db_reader_damages(reader))
+		describe_missing(h, q);
+	report_describe_finder(h, finder);
+	return 0;
 }
 
 /* Children of what was sampled were left out: `record -p` of a server's parent. */

@@ -75,6 +75,10 @@ int report_describe(struct report_header *h, struct db_reader *reader, const str
 int report_describe_epochs(struct report_header *h, const struct db_epoch *const *epochs,
 			   size_t count);
 int report_describe_query(struct report_header *h, const struct query *q);
+/* What is damaged, missing or in the way of all that was read of the database until now: to be
+ * called when it was read. */
+void report_describe_reader(struct report_header *h, const struct db_reader *reader);
+#define REPORT_MORE_NOTES "%zu more such places (see: culprit db verify)"
 /* How often what the database keeps of images was damaged. */
 #define REPORT_KEPT_DAMAGED                                                                    \
 	"%llu times kept symbols, lines or code of an image could not be read, and were made " \

@@ -415,14 +415,23 @@ static int describe_event(const struct sets *s, struct report_header *h)
 	return 0;
 }
 
+static void describe_notes(const struct db_reader *reader, size_t number, struct report_header *h)
+{
+	size_t count, more;
+	const char *const *notes = db_reader_notes(reader, &count, &more);
+
+	for (size_t i = 0; i < count; i++)
+		report_header_note(h, "set %zu: %s", number, notes[i]);
+	if (more)
+		report_header_note(h, "set %zu: " REPORT_MORE_NOTES, number, more);
+}
+
 static void describe_faults(const struct sets *s, struct report_header *h)
 {
 	for (size_t i = 0; i < s->count; i++) {
-		const struct query *q = s->list[i]->query;
 		const struct rank *k = s->list[i]->rank;
 
-		for (size_t d = 0; d < q->damage_count && d < QUERY_DAMAGES_MAX; d++)
-			report_header_note(h, "set %zu: damaged: %s", i + 1, q->damages[d]);
+		describe_notes(s->list[i]->reader, i + 1, h);
 		if (k->images_without_symbols)
 			report_header_note(h, "set %zu: no symbols of %zu images, first: %s", i + 1,
 					   k->images_without_symbols, k->symbols_reason.text);

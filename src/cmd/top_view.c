@@ -67,6 +67,8 @@ static int describe(const struct top_view *v, const struct query *q, const struc
 		r = report_describe_query(&f->header, q);
 	if (r)
 		return diag_fail(diag, -r, "out of memory");
+	if (v->reader)
+		report_describe_reader(&f->header, v->reader);
 	report_describe_rank(&f->header, q, k, v->rank.idle);
 	f->taken = num_add_sat(f->header.samples, q->idle_skipped);
 	return 0;

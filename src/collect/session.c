@@ -374,8 +374,7 @@ int session_tidy(struct session *s, uint64_t max_age_ns, uint64_t max_bytes, str
 	if (db_writer_segments(s->writer) >= COMPACT_SEGMENTS)
 		r = db_writer_compact(s->writer, NULL, diag);
 	if (!r && (max_age_ns || max_bytes))
-		r = db_writer_retain(s->writer, clock_wall_ns(), max_age_ns, max_bytes, &removed,
-				     diag);
+		r = db_writer_retain(s->writer, max_age_ns, max_bytes, &removed, diag);
 	return r;
 }
 

@@ -16,6 +16,16 @@ static void note_damage(void *arg, const char *what)
 	*(bool *)arg = true;
 }
 
+/* Deletes what counts for nothing. A directory that somebody filled stays: that costs only room. */
+static int drop(struct db_writer *w, int dirfd, const char *name)
+{
+	int r = w->io->unlink(w->io->arg, dirfd, name, 0);
+
+	if (r == -EISDIR)
+		r = w->io->unlink(w->io->arg, dirfd, name, AT_REMOVEDIR);
+	return r == -ENOTEMPTY || r == -EEXIST || r == -ENOENT ? 0 : r;
+}
+
 /*
  * A covered pack is deleted when all of it could be read, which is what the base was made of; else
  * it is kept under a name that says so. One that cannot be judged (I/O error, newer version) stays.
@@ -39,13 +49,10 @@ static int drop_covered(struct db_writer *w, int epoch_fd, const char *name)
 	return w->io->rename(w->io->arg, epoch_fd, name, aside);
 }
 
-static bool is_covered(const char *name, const struct epoch_base *newest)
+/* A seal's files stay until there is another seal. */
+static bool counts_no_more(const struct epoch_listing *l, const char *name)
 {
-	uint32_t number, generation, upto;
-
-	if (layout_parse_segment(name, &number))
-		return number <= newest->upto;
-	return layout_parse_base(name, &generation, &upto) && generation < newest->generation;
+	return epoch_is_covered(l, name) && (l->seal_error || !seal_find(&l->seal, name));
 }
 
 /* Whether the newest base itself is whole, so that nothing older is needed any more. */
@@ -74,16 +81,16 @@ int writer_clean_epoch(struct db_writer *w, int epoch_fd, const char *name, stru
 	if (r < 0)
 		return diag_fail(diag, -r, "cannot list epoch %s: %s", name, strerror(-r));
 	for (size_t i = 0; i < l.name_count && l.base_count; i++)
-		any |= is_covered(l.names[i], &l.bases[0]);
+		any |= counts_no_more(&l, l.names[i]);
 	if (any)
 		whole = r = base_is_whole(w, epoch_fd, &l.bases[0]);
 	/* Who named the base may have died before its name was on the disk. */
 	if (whole > 0)
 		r = w->io->sync_dir(w->io->arg, epoch_fd);
 	for (size_t i = 0; i < l.name_count && r >= 0; i++) {
-		if (layout_is_temporary(l.names[i]))
-			r = w->io->unlink(w->io->arg, epoch_fd, l.names[i], 0);
-		else if (whole > 0 && is_covered(l.names[i], &l.bases[0]))
+		if (layout_is_temporary(l.names[i]) || epoch_is_unsealed_base(&l, l.names[i]))
+			r = drop(w, epoch_fd, l.names[i]);
+		else if (whole > 0 && counts_no_more(&l, l.names[i]))
 			r = drop_covered(w, epoch_fd, l.names[i]);
 	}
 	epoch_listing_free(&l);
@@ -100,6 +107,12 @@ int writer_remove_dir(struct db_writer *w, const char *name, struct diag *diag)
 
 	if (fd == -ENOENT)
 		return 0;
+	if (fd == -ENOTDIR) { /* by somebody else, of a name that counts for nothing */
+		r = drop(w, w->machine_fd, name);
+		return r < 0 ? diag_fail(diag, -r, "cannot remove %s/%s/%s: %s", w->path,
+					 w->machine, name, strerror(-r))
+			     : 0;
+	}
 	/* Its name must be on the disk first: a crash would bring an epoch back without its files.
 	 */
 	r = fd < 0 ? fd : w->io->sync_dir(w->io->arg, w->machine_fd);
@@ -107,13 +120,15 @@ int writer_remove_dir(struct db_writer *w, const char *name, struct diag *diag)
 		r = layout_list(w->io, fd, &names, &count);
 	if (r == 0) {
 		for (size_t i = 0; i < count && r == 0; i++)
-			r = w->io->unlink(w->io->arg, fd, names[i], 0);
+			r = drop(w, fd, names[i]);
 		free(names);
 	}
 	if (fd >= 0)
 		w->io->close(w->io->arg, fd);
 	if (r == 0)
 		r = w->io->unlink(w->io->arg, w->machine_fd, name, AT_REMOVEDIR);
+	if (r == -ENOTEMPTY || r == -EEXIST)
+		r = 0;
 	if (r < 0)
 		return diag_fail(diag, -r, "cannot remove %s/%s/%s: %s", w->path, w->machine, name,
 				 strerror(-r));

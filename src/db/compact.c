@@ -148,9 +148,37 @@ static int write_base(struct compaction *c, uint32_t generation)
 	return pack_finish(out, &bytes, c->diag);
 }
 
+/* In place of what it covers. When that was sealed does not change. */
+static int renew_seal(struct compaction *c, uint32_t generation)
+{
+	struct epoch_listing l = {0};
+	struct seal s = {0};
+	char file[LAYOUT_NAME_MAX];
+	int r = epoch_list(c->w->io, c->epoch_fd, &l);
+
+	if (r == 0)
+		s.clock = l.seal_error ? *writer_age(c->w) : l.seal.clock;
+	for (size_t i = 0; r == 0 && i < l.segment_count; i++) {
+		if (l.segments[i] <= c->epoch.last_segment)
+			continue;
+		layout_segment_name(l.segments[i], file);
+		r = seal_add(&s, c->w->io, c->epoch_fd, file);
+	}
+	epoch_listing_free(&l);
+	layout_base_name(generation, c->epoch.last_segment, file);
+	if (r == 0)
+		r = seal_add(&s, c->w->io, c->epoch_fd, file);
+	if (r == 0)
+		r = seal_write(c->w->io, c->epoch_fd, &s);
+	seal_free(&s);
+	return r < 0 ? diag_fail(c->diag, -r, "cannot seal epoch %s: %s", c->name,
+				 layout_write_error(-r))
+		     : 0;
+}
+
 static int next_generation(const struct compaction *c, uint32_t *ret)
 {
-	struct epoch_listing l;
+	struct epoch_listing l = {0};
 	int r = epoch_list(c->w->io, c->epoch_fd, &l);
 
 	if (r < 0)
@@ -184,6 +212,8 @@ static int compact_round(struct compaction *c, const struct epoch_limit *limit)
 	if (r < 0)
 		return diag_fail(c->diag, -r, "cannot compact epoch %s: %s", c->name, strerror(-r));
 	r = write_base(c, generation);
+	if (r == 0 && c->epoch.sealed)
+		r = renew_seal(c, generation);
 	return r < 0 ? r : 1;
 }
 

@@ -38,28 +38,76 @@ static int compare_bases(const void *a, const void *b)
 	return (x->generation < y->generation) - (x->generation > y->generation);
 }
 
+static bool is_pack(const char *name)
+{
+	struct epoch_base base;
+	uint32_t number;
+
+	return layout_parse_segment(name, &number) ||
+	       layout_parse_base(name, &base.generation, &base.upto);
+}
+
+bool epoch_is_foreign(const struct epoch_listing *l, const char *name)
+{
+	return !l->seal_error && is_pack(name) && !seal_find(&l->seal, name);
+}
+
+bool epoch_is_covered(const struct epoch_listing *l, const char *name)
+{
+	uint32_t number, generation, upto;
+
+	if (!l->base_count)
+		return false;
+	if (layout_parse_segment(name, &number))
+		return number <= l->bases[0].upto;
+	return layout_parse_base(name, &generation, &upto) && generation < l->bases[0].generation;
+}
+
+bool epoch_is_unsealed_base(const struct epoch_listing *l, const char *name)
+{
+	uint32_t newest = l->base_count ? l->bases[0].generation : 0;
+	struct epoch_base base;
+
+	return epoch_is_foreign(l, name) && layout_parse_base(name, &base.generation, &base.upto) &&
+	       base.generation - 1 == newest;
+}
+
+static void list_pack(struct epoch_listing *l, const char *name)
+{
+	const struct seal_file *sealed;
+	struct epoch_base base;
+
+	if (!l->seal_error) {
+		sealed = seal_find(&l->seal, name);
+		if (!sealed)
+			return;
+		l->found_count += !l->found[sealed - l->seal.files];
+		l->found[sealed - l->seal.files] = true;
+	}
+	if (layout_parse_segment(name, &l->segments[l->segment_count]))
+		l->segment_count++;
+	else if (layout_parse_base(name, &base.generation, &base.upto))
+		l->bases[l->base_count++] = base;
+}
+
 int epoch_list(const struct io *io, int epoch_fd, struct epoch_listing *ret)
 {
 	struct epoch_listing l = {0};
-	struct epoch_base base;
 	int r = layout_list(io, epoch_fd, &l.names, &l.name_count);
 
 	if (r < 0)
 		return r;
+	/* After the names: what a new seal has that they have not is found in the next listing. */
+	l.seal_error = seal_read(io, epoch_fd, &l.seal);
 	l.segments = calloc(l.name_count + 1, sizeof(*l.segments));
 	l.bases = calloc(l.name_count + 1, sizeof(*l.bases));
-	if (!l.segments || !l.bases) {
+	l.found = calloc(l.seal.count + 1, sizeof(*l.found));
+	if (!l.segments || !l.bases || !l.found || l.seal_error == -ENOMEM) {
 		epoch_listing_free(&l);
 		return -ENOMEM;
 	}
-	for (size_t i = 0; i < l.name_count; i++) {
-		if (layout_parse_segment(l.names[i], &l.segments[l.segment_count]))
-			l.segment_count++;
-		else if (layout_parse_base(l.names[i], &base.generation, &base.upto))
-			l.bases[l.base_count++] = base;
-		else if (strcmp(l.names[i], LAYOUT_SEALED) == 0)
-			l.sealed = true;
-	}
+	for (size_t i = 0; i < l.name_count; i++)
+		list_pack(&l, l.names[i]);
 	qsort(l.segments, l.segment_count, sizeof(*l.segments), compare_numbers);
 	qsort(l.bases, l.base_count, sizeof(*l.bases), compare_bases);
 	*ret = l;
@@ -71,6 +119,8 @@ void epoch_listing_free(struct epoch_listing *l)
 	free(l->segments);
 	free(l->bases);
 	free(l->names);
+	free(l->found);
+	seal_free(&l->seal);
 	*l = (struct epoch_listing){0};
 }
 
@@ -88,7 +138,8 @@ struct attempt {
 	int fd;
 	const char *name;
 	const struct epoch_limit *limit;
-	bool last; /* take what there is */
+	bool last;	     /* take what there is */
+	uint64_t missed_sum; /* of the seal whose files were missed in the attempt before */
 	pack_damage_fn *damage;
 	void *arg;
 	struct epoch_listing listing;
@@ -128,8 +179,13 @@ static int attempt_open(struct attempt *t, const char *file, struct pack **ret)
 
 	snprintf(label, sizeof(label), "%.63s/%.63s", t->name, file);
 	r = pack_open(t->io, t->fd, file, label, t->damage, t->arg, ret, &diag);
-	if (r == 0)
+	if (r == 0) {
+		const struct seal_file *sealed = seal_find(&t->listing.seal, file);
+
+		if (sealed && !seal_fits(sealed, *ret))
+			attempt_tell(t, "%.63s is another file than the one that was sealed", file);
 		return 1;
+	}
 	if (is_gone(r) && !t->last)
 		return -EAGAIN;
 	if (r == -ENOMEM || r == -EMFILE || r == -ENFILE)
@@ -166,7 +222,7 @@ static int attempt_base(struct attempt *t, struct pack **ret, struct epoch_base 
 		return 0;
 	*ret_base = l->bases[0];
 	for (size_t i = 0; i < l->base_count; i++) {
-		if (i && !segments_cover(l, l->bases[i].upto + 1, l->bases[0].upto))
+		if (best && !segments_cover(l, l->bases[i].upto + 1, l->bases[0].upto))
 			continue;
 		layout_base_name(l->bases[i].generation, l->bases[i].upto, file);
 		p = NULL;
@@ -187,7 +243,8 @@ static int attempt_base(struct attempt *t, struct pack **ret, struct epoch_base 
 		pack_close(best);
 		return r;
 	}
-	if ((!best || !best->indexed) && segments_cover(l, 1, l->bases[0].upto)) {
+	/* What none of them can be read for may still be there. */
+	if (!best || (!best->indexed && segments_cover(l, 1, l->bases[0].upto))) {
 		pack_close(best);
 		best = NULL;
 		ret_base->upto = 0;
@@ -222,14 +279,16 @@ static int attempt_segments(struct attempt *t, uint32_t upto)
 	char file[LAYOUT_NAME_MAX];
 	int r;
 
-	if (!t->last && attempt_has_gap(t, upto))
+	bool sealed = !t->listing.seal_error; /* what is missing was told */
+
+	if (!sealed && !t->last && attempt_has_gap(t, upto))
 		return -EAGAIN;
 	for (size_t i = 0; i < l->segment_count && l->segments[i] <= t->limit->segment; i++) {
 		if (l->segments[i] < next)
 			continue;
 		if (t->epoch->pack_count >= t->limit->packs)
 			break;
-		if (l->segments[i] != next)
+		if (l->segments[i] != next && !sealed)
 			attempt_tell(t,
 				     "segments %" PRIu64 " to %" PRIu32
 				     " are missing; lost: what they held",
@@ -252,7 +311,7 @@ static int attempt_confirm(const struct attempt *t)
 	bool changed;
 	int r;
 
-	if (t->last)
+	if (t->last || !t->listing.seal_error)
 		return 0;
 	r = epoch_list(t->io, t->fd, &now);
 	if (r < 0)
@@ -275,6 +334,38 @@ static void attempt_set_aside(const struct attempt *t)
 				     l->names[i]);
 }
 
+/*
+ * What the seal names and is not there: a compaction's doing if the seal is another one the next
+ * time, else it is lost, and told.
+ */
+static int attempt_seal(struct attempt *t)
+{
+	const struct epoch_listing *l = &t->listing;
+
+	if (l->seal_error) {
+		if (l->seal_error != -ENOENT)
+			attempt_tell(t,
+				     "its seal is damaged or cannot be read (%s): whether files "
+				     "are missing is not known",
+				     strerror(-l->seal_error));
+		return 0;
+	}
+	if (l->found_count == l->seal.count)
+		return 0;
+	if (!t->last && t->missed_sum != l->seal.sum) {
+		t->missed_sum = l->seal.sum;
+		return -EAGAIN;
+	}
+	for (size_t i = 0; i < l->seal.count; i++)
+		if (!l->found[i])
+			attempt_tell(t,
+				     "%.63s (%" PRIu64 " bytes) is missing; lost: %" PRIu64
+				     " samples and what else it held",
+				     l->seal.files[i].name, l->seal.files[i].bytes,
+				     l->seal.files[i].samples);
+	return 0;
+}
+
 static int attempt_run(struct attempt *t)
 {
 	struct epoch_base base = {0};
@@ -283,7 +374,10 @@ static int attempt_run(struct attempt *t)
 
 	if (r < 0)
 		return diag_fail(t->diag, -r, "cannot list epoch %s: %s", t->name, strerror(-r));
-	e->sealed = t->listing.sealed;
+	e->sealed = t->listing.seal_error != -ENOENT;
+	r = attempt_seal(t);
+	if (r < 0)
+		return r;
 	e->packs = calloc(t->listing.segment_count + 1, sizeof(*e->packs));
 	if (!e->packs)
 		return diag_fail(t->diag, ENOMEM, "out of memory for epoch %s", t->name);

@@ -6,8 +6,10 @@
 #include <stddef.h>
 #include <stdint.h>
 #include "db/pack.h"
+#include "db/seal.h"
 
-/* What lies in an epoch's directory, by name. */
+/* What lies in an epoch's directory, by name. Packs are those of a sound seal, where there is one.
+ */
 struct epoch_base {
 	uint32_t generation, upto;
 };
@@ -18,7 +20,10 @@ struct epoch_listing {
 	size_t segment_count, base_count;
 	char **names; /* everything that is there */
 	size_t name_count;
-	bool sealed;
+	struct seal seal;
+	int seal_error; /* 0; -ENOENT: not sealed; others: sealed, but by what is not known */
+	bool *found;	/* of the files of a sound seal, those that are there */
+	size_t found_count;
 };
 
 /* What is there now. A negative errno when the directory cannot be read. */
@@ -36,6 +41,13 @@ struct epoch {
 	bool sealed;
 	uint64_t bytes;
 };
+
+/* Whether a pack's name is in no seal, though there is a sound one: then it does not count. */
+bool epoch_is_foreign(const struct epoch_listing *l, const char *name);
+/* Whether the newest base stands for it. */
+bool epoch_is_covered(const struct epoch_listing *l, const char *name);
+/* Whether it is what a compaction made that did not live to seal it. */
+bool epoch_is_unsealed_base(const struct epoch_listing *l, const char *name);
 
 struct epoch_limit {
 	uint32_t segment; /* the last to take */

@@ -171,6 +171,12 @@ int layout_open_file(const struct io *io, int dirfd, const char *path)
 	return io->open(io->arg, dirfd, path, O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC, 0);
 }
 
+bool layout_is_stray(int error)
+{
+	return error == -ENOTDIR || error == -ELOOP || error == -EISDIR || error == -ENXIO ||
+	       error == -ENODEV || error == -EACCES || error == -EPERM;
+}
+
 int layout_make_dir(const struct io *io, int dirfd, const char *path)
 {
 	int (*open_dir)(const struct io *, int, const char *) =

@@ -62,6 +62,13 @@ int layout_make_dir(const struct io *io, int dirfd, const char *path);
 /* A file of a database, to be read: does not wait for the writer of a FIFO, follows no link. */
 int layout_open_file(const struct io *io, int dirfd, const char *path);
 
+/*
+ * Whether an error of opening something by its name says that something else stands there, or that
+ * it is somebody else's: a file for a directory, a link, a socket, one without our rights. Such a
+ * thing costs itself only. Errors of the disk and of memory are none.
+ */
+bool layout_is_stray(int error);
+
 /* A directory's names, each of them in names, which together with them is one block to free(). */
 int layout_list(const struct io *io, int fd, char ***ret_names, size_t *ret_count);
 /* Likewise those that are epochs, oldest first. */

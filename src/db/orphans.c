@@ -7,6 +7,7 @@
 #include "db/epoch.h"
 #include "db/writer_state.h"
 #include "util/hash.h"
+#include "util/num.h"
 
 /* Blobs of images whose last samples retention has removed. */
 
@@ -56,6 +57,8 @@ static int collect_epoch(struct db_writer *w, const char *name, struct intern *i
 	struct epoch e;
 	int r = epoch_open(w->io, w->machine_fd, name, &epoch_whole, NULL, NULL, &e, diag);
 
+	if (r == -ENOTDIR) /* something else of such a name holds no samples */
+		return 0;
 	if (r < 0)
 		return r;
 	buf_init(&whole, CHUNK_HEADER_SIZE + CHUNK_PAYLOAD_MAX);
@@ -77,35 +80,44 @@ static int collect_epoch(struct db_writer *w, const char *name, struct intern *i
 	return r;
 }
 
-static bool is_old(const struct io *io, int fd, const char *name, uint64_t now_ns)
+/* A wall clock that was ahead has written it, or is ahead now: both do not make it old too early.
+ */
+static bool is_old(const struct db_writer *w, const struct io_time *now, int fd, const char *name)
 {
+	const struct io *io = w->io;
 	int file = layout_open_file(io, fd, name);
+	uint64_t now_ns = now->wall_ns < w->age.ns ? now->wall_ns : w->age.ns, written_ns;
 	struct stat st;
 	bool old = false;
 
 	if (file < 0)
 		return false;
-	if (io->stat(io->arg, file, &st) == 0)
-		old = (uint64_t)st.st_mtim.tv_sec * 1000000000u + ORPHAN_AGE_NS < now_ns;
+	if (io->stat(io->arg, file, &st) == 0 && S_ISREG(st.st_mode)) {
+		written_ns = (uint64_t)st.st_mtim.tv_sec * 1000000000u;
+		old = num_add_sat(written_ns, ORPHAN_AGE_NS) < now_ns ||
+		      written_ns > num_add_sat(now->wall_ns, ORPHAN_AGE_NS);
+	}
 	io->close(io->arg, file);
 	return old;
 }
 
-static int remove_blobs(struct db_writer *w, const struct intern *ids, uint64_t now_ns)
+static int remove_blobs(struct db_writer *w, const struct intern *ids)
 {
 	const struct io *io = w->io;
 	int fd = layout_enter_dir(io, w->machine_fd, LAYOUT_IMAGES), r;
+	struct io_time now;
 	uint32_t index;
 	char **names;
 	size_t count;
 
 	if (fd < 0)
-		return fd == -ENOENT ? 0 : fd;
+		return fd == -ENOENT || layout_is_stray(fd) ? 0 : fd;
+	io->time(io->arg, &now);
 	r = layout_list(io, fd, &names, &count);
 	if (r == 0) {
 		for (size_t i = 0; i < count && r == 0; i++)
 			if (intern_find(ids, names[i], strcspn(names[i], "."), &index) < 0 &&
-			    is_old(io, fd, names[i], now_ns))
+			    is_old(w, &now, fd, names[i]))
 				r = io->unlink(io->arg, fd, names[i], 0);
 		free(names);
 	}
@@ -113,7 +125,7 @@ static int remove_blobs(struct db_writer *w, const struct intern *ids, uint64_t 
 	return r == -ENOENT ? 0 : r;
 }
 
-int writer_remove_orphans(struct db_writer *w, uint64_t now_ns, struct diag *diag)
+int writer_remove_orphans(struct db_writer *w, struct diag *diag)
 {
 	struct intern *ids = intern_new(ORPHAN_IMAGES_MAX);
 	char **names;
@@ -129,7 +141,7 @@ int writer_remove_orphans(struct db_writer *w, uint64_t now_ns, struct diag *dia
 		r = collect_epoch(w, names[i], ids, diag);
 	free(names);
 	if (r == 0) {
-		r = remove_blobs(w, ids, now_ns);
+		r = remove_blobs(w, ids);
 		if (r < 0)
 			diag_fail(diag, -r, "cannot tidy %s/%s/" LAYOUT_IMAGES ": %s", w->path,
 				  w->machine, strerror(-r));

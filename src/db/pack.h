@@ -76,6 +76,7 @@ struct pack {
 	bool indexed;		/* the catalog is the index's: the entries have their labels */
 	uint64_t lost_samples; /* in chunks that are not there any more, as far as the head knows */
 	uint64_t index_end;    /* where the index found through the trailer ends, else 0 */
+	uint64_t index_sum;    /* of its payload */
 };
 
 /*

@@ -181,6 +181,7 @@ static int index_find(struct pack *p)
 		r = catalog_take(p, &e);
 	p->indexed = r == 0;
 	p->index_end = r == 0 ? offset + entry_size(&e) : 0;
+	p->index_sum = r == 0 ? e.chunk.payload_sum : 0;
 	return r;
 }
 

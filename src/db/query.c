@@ -12,6 +12,7 @@
 #define QUERY_ARENA_MAX ((size_t)256 << 20)
 
 struct query {
+	struct db_reader *reader;
 	const struct db_visitor *v;
 	const char *epoch;
 	struct buf whole, raw;
@@ -28,6 +29,7 @@ static void query_tell(void *arg, const char *what)
 {
 	struct query *q = arg;
 
+	reader_note_damage(q->reader, what);
 	if (q->v->damage)
 		q->v->damage(q->v->arg, what);
 }
@@ -359,7 +361,7 @@ static int show_epoch(struct db_reader *r, struct query *q, const struct db_epoc
 
 int db_reader_query(struct db_reader *r, const struct db_visitor *v, struct diag *diag)
 {
-	struct query q = {.v = v};
+	struct query q = {.reader = r, .v = v};
 	int err = r->chosen ? 0 : db_reader_select(r, "last", diag);
 
 	if (err < 0)

@@ -3,11 +3,16 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "db/epoch.h"
 #include "db/layout.h"
 #include "db/reader_state.h"
+#include "util/num.h"
+
+/* How far the clocks of machines that share a database may be apart. */
+#define FUTURE_SLACK_NS (60 * 1000000000ull)
 
 static void refs_free(struct db_reader *r)
 {
@@ -29,11 +34,60 @@ void db_reader_free(struct db_reader *r)
 	if (!r)
 		return;
 	refs_free(r);
+	for (size_t i = 0; i < r->note_count; i++)
+		free(r->notes[i]);
 	if (r->db_fd >= 0)
 		r->io->close(r->io->arg, r->db_fd);
 	free(r->path);
 	free(r->machine);
 	free(r);
+}
+
+void reader_note(struct db_reader *r, const char *note)
+{
+	for (size_t i = 0; i < r->note_count; i++)
+		if (!strcmp(r->notes[i], note))
+			return;
+	if (r->note_count < READER_NOTES_MAX)
+		r->notes[r->note_count] = strdup(note);
+	if (r->note_count < READER_NOTES_MAX && r->notes[r->note_count])
+		r->note_count++;
+	else
+		r->notes_refused++;
+}
+
+void reader_note_damage(struct db_reader *r, const char *what)
+{
+	char *note;
+
+	r->damages++;
+	if (asprintf(&note, "damaged: %s", what) < 0) {
+		r->notes_refused++;
+		return;
+	}
+	reader_note(r, note);
+	free(note);
+}
+
+void reader_note_stray(struct db_reader *r, const char *name, int error)
+{
+	char text[320];
+
+	snprintf(text, sizeof(text), "%.128s was passed over: %s", name,
+		 error == -ENOTDIR || error == -ELOOP ? "it is no directory" : strerror(-error));
+	reader_note_damage(r, text);
+}
+
+const char *const *db_reader_notes(const struct db_reader *r, size_t *ret_count, size_t *ret_more)
+{
+	*ret_count = r->note_count;
+	*ret_more = r->notes_refused;
+	return (const char *const *)r->notes;
+}
+
+size_t db_reader_damages(const struct db_reader *r)
+{
+	return r->damages;
 }
 
 static int ref_add(struct db_reader *r, const char *machine, const char *name)
@@ -44,7 +98,11 @@ static int ref_add(struct db_reader *r, const char *machine, const char *name)
 		return -ENOMEM;
 	r->refs = grown;
 	to = &grown[r->ref_count];
-	*to = (struct epoch_ref){.machine = strdup(machine), .name = strdup(name)};
+	*to = (struct epoch_ref){
+		.machine = strdup(machine),
+		.name = strdup(name),
+		.future = layout_epoch_time_ns(name) > num_add_sat(r->now_ns, FUTURE_SLACK_NS),
+	};
 	if (!to->machine || !to->name) {
 		free(to->machine);
 		free(to->name);
@@ -62,6 +120,10 @@ static int list_machine(struct db_reader *r, const char *machine, struct diag *d
 
 	if (fd == -ENOTDIR || fd == -ENOENT)
 		return 0;
+	if (layout_is_stray(fd)) {
+		reader_note_stray(r, machine, fd);
+		return 0;
+	}
 	if (fd < 0)
 		return diag_fail(diag, -fd, "cannot open %s/%s: %s", r->path, machine,
 				 strerror(-fd));
@@ -94,9 +156,13 @@ static int compare_refs(const void *a, const void *b)
 
 int reader_list(struct db_reader *r, struct diag *diag)
 {
+	struct io_time now;
 	char **names;
 	size_t count;
 	int err = layout_list(r->io, r->db_fd, &names, &count);
+
+	r->io->time(r->io->arg, &now);
+	r->now_ns = now.wall_ns;
 
 	if (err < 0)
 		return diag_fail(diag, -err, "cannot list the database %s: %s", r->path,
@@ -159,6 +225,7 @@ int reader_load(struct db_reader *r, struct epoch_ref *ref, struct diag *diag)
 		.bytes = e.bytes,
 		.files = (unsigned)e.pack_count,
 		.sealed = e.sealed,
+		.future = ref->future,
 	};
 	epoch_summarize(&e, ref->name, &ref->info.start_ns, &ref->info.end_ns, &ref->info.samples);
 	epoch_close(&e);
@@ -181,6 +248,8 @@ int db_reader_epochs(struct db_reader *r, const struct db_epoch **ret, size_t *r
 		err = reader_load(r, &r->refs[i], diag);
 		if (err == 0)
 			r->infos[count++] = r->refs[i].info;
+		else if (layout_is_stray(err))
+			reader_note_stray(r, r->refs[i].name, err);
 		else if (err != -ENOENT) /* removed since it was listed */
 			return err;
 	}

@@ -25,6 +25,7 @@ struct db_epoch {
 	uint64_t samples, bytes;
 	unsigned files;
 	bool sealed;
+	bool future; /* begins after now: a clock was wrong */
 };
 
 /* All epochs, oldest first. Lists anew each time. */
@@ -36,7 +37,8 @@ int db_reader_epochs(struct db_reader *r, const struct db_epoch **ret, size_t *r
 int db_reader_set_machine(struct db_reader *r, const char *glob);
 
 /*
- * Chooses epochs for the queries that follow: "last" (the newest with data), "all", a name or a
+ * Chooses epochs for the queries that follow: "last" (the newest with data; one of the future only
+ * where there is no other), "all", a name or a
  * prefix of names ("20261121"), or FROM..TO (each a name, a prefix or empty; both ends included).
  * -ENOENT when nothing matches; the text in diag names what there is. The default is "last".
  */
@@ -93,6 +95,16 @@ struct db_visitor {
 
 /* Shows everything in the selected epochs to the visitor. Damage does not fail the query. */
 int db_reader_query(struct db_reader *r, const struct db_visitor *v, struct diag *diag);
+
+/*
+ * What who sees anything of this reader must be told: what was damaged, missing or in the way of
+ * all that was chosen and read until now, by whichever query, and that an epoch is of the future.
+ * Each sentence once; *ret_more: how many more there were than are kept. Valid until the next
+ * query.
+ */
+const char *const *db_reader_notes(const struct db_reader *r, size_t *ret_count, size_t *ret_more);
+/* How many of them are of damage. */
+size_t db_reader_damages(const struct db_reader *r);
 
 /*
  * Checks every byte of a database. Calls finding for each damaged part, returns 0 when there is

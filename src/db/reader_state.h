@@ -6,9 +6,12 @@
 
 /* The inside of the reader, for reader.c, select.c and query.c only. */
 
+#define READER_NOTES_MAX 16
+
 /* One epoch that was listed; what is in it is looked up when it is asked for. */
 struct epoch_ref {
 	char *machine, *name;
+	bool future;
 	bool loaded;
 	struct db_epoch info;
 };
@@ -23,7 +26,16 @@ struct db_reader {
 	struct db_epoch *infos;		/* what db_reader_epochs gave */
 	const struct db_epoch **chosen; /* into refs; NULL: none chosen yet */
 	size_t chosen_count;
+	char *notes[READER_NOTES_MAX];
+	size_t note_count, notes_refused, damages;
+	uint64_t now_ns; /* when the epochs were listed */
 };
+
+/* For db_reader_notes. Memory that is not there costs the sentence, but it counts. */
+void reader_note(struct db_reader *r, const char *note);
+void reader_note_damage(struct db_reader *r, const char *what);
+/* Something that is no epoch has the name of one, or it may not be read. */
+void reader_note_stray(struct db_reader *r, const char *name, int error);
 
 /* Lists the epochs of all machines anew. */
 int reader_list(struct db_reader *r, struct diag *diag);

@@ -55,30 +55,59 @@ static bool is_wanted(const struct db_reader *r, const struct epoch_ref *ref)
 	return !r->machine || text_match_glob(r->machine, ref->machine);
 }
 
+static void note_future(struct db_reader *r, const struct epoch_ref *ref)
+{
+	char text[LAYOUT_NAME_MAX + 160];
+
+	if (!ref->future)
+		return;
+	snprintf(
+		text, sizeof(text),
+		"epoch %.63s begins in the future: a clock was wrong. It is not 'last' while there "
+		"is another, and goes by its age",
+		ref->name);
+	reader_note(r, text);
+}
+
+/* 0 too when it is not there any more, or is none. */
 static int choose(struct db_reader *r, struct epoch_ref *ref, struct diag *diag)
 {
 	int err = reader_load(r, ref, diag);
 
-	if (err == 0)
+	if (err == 0) {
+		note_future(r, ref);
 		r->chosen[r->chosen_count++] = &ref->info;
+	} else if (layout_is_stray(err)) {
+		reader_note_stray(r, ref->name, err);
+		err = 0;
+	}
+	return err == -ENOENT ? 0 : err;
+}
+
+/* The newest with data, of the future or not. */
+static int choose_newest(struct db_reader *r, bool future, struct diag *diag)
+{
+	int err = 0;
+
+	for (size_t i = r->ref_count; i-- > 0 && !r->chosen_count && err == 0;) {
+		if (!is_wanted(r, &r->refs[i]))
+			continue;
+		if (r->refs[i].future != future) {
+			note_future(r, &r->refs[i]);
+			continue;
+		}
+		err = choose(r, &r->refs[i], diag);
+		if (r->chosen_count && !r->refs[i].info.files)
+			r->chosen_count = 0;
+	}
 	return err;
 }
 
-/* The newest with data. */
 static int choose_last(struct db_reader *r, struct diag *diag)
 {
-	int err;
+	int err = choose_newest(r, false, diag);
 
-	for (size_t i = r->ref_count; i-- > 0 && !r->chosen_count;) {
-		if (!is_wanted(r, &r->refs[i]))
-			continue;
-		err = choose(r, &r->refs[i], diag);
-		if (err < 0 && err != -ENOENT)
-			return err;
-		if (err == 0 && !r->refs[i].info.files)
-			r->chosen_count = 0;
-	}
-	return 0;
+	return err || r->chosen_count ? err : choose_newest(r, true, diag);
 }
 
 /* The names of the machines, in order of their first epochs, as far as there is room. */
@@ -108,6 +137,11 @@ static bool any_wanted(const struct db_reader *r)
 static int fail_empty(const struct db_reader *r, const char *expression, struct diag *diag)
 {
 	char machines[400] = "";
+
+	/* What was meant is there, but is none. */
+	if (r->damages && r->note_count && any_wanted(r))
+		return diag_fail(diag, ENOENT, "there are no samples in %s; %s", r->path,
+				 r->notes[r->note_count - 1]);
 
 	if (r->ref_count && !any_wanted(r)) {
 		list_machines(r, machines, sizeof(machines));
@@ -142,8 +176,6 @@ int db_reader_select(struct db_reader *r, const char *expression, struct diag *d
 		if (!is_wanted(r, &r->refs[i]) || !matches(r->refs[i].name, expression))
 			continue;
 		err = choose(r, &r->refs[i], diag);
-		if (err == -ENOENT) /* removed since it was listed */
-			err = 0;
 	}
 	if (err == 0 && !r->chosen_count)
 		err = fail_empty(r, expression, diag);

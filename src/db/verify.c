@@ -28,6 +28,39 @@ static void verify_told(void *arg, const char *what)
 		v->finding(v->arg, what);
 }
 
+static void tell_stray(struct verify *v, const char *name, int error)
+{
+	char text[320];
+
+	snprintf(text, sizeof(text), "%.128s is passed over: %s", name,
+		 error == -ENOTDIR || error == -ELOOP ? "it is no directory" : strerror(-error));
+	verify_told(v, text);
+}
+
+/* Packs that somebody else put into a sealed epoch: they do not count. */
+static void verify_foreign(struct verify *v, int machine_fd, const char *name)
+{
+	int fd = layout_enter_dir(v->io, machine_fd, name);
+	struct epoch_listing l = {0};
+	char text[320];
+
+	if (fd < 0)
+		return;
+	if (epoch_list(v->io, fd, &l) == 0)
+		for (size_t i = 0; i < l.name_count; i++) {
+			if (!epoch_is_foreign(&l, l.names[i]) || epoch_is_covered(&l, l.names[i]) ||
+			    epoch_is_unsealed_base(&l, l.names[i]))
+				continue;
+			snprintf(text, sizeof(text),
+				 "%.63s/%.63s was not there when the epoch was sealed: it does not "
+				 "count",
+				 name, l.names[i]);
+			verify_told(v, text);
+		}
+	epoch_listing_free(&l);
+	v->io->close(v->io->arg, fd);
+}
+
 static int verify_epoch(struct verify *v, int machine_fd, const char *name, struct diag *diag)
 {
 	struct check_totals t;
@@ -36,8 +69,13 @@ static int verify_epoch(struct verify *v, int machine_fd, const char *name, stru
 
 	if (r == -ENOENT) /* removed since it was listed */
 		return 0;
+	if (layout_is_stray(r)) {
+		tell_stray(v, name, r);
+		return 0;
+	}
 	if (r < 0)
 		return r;
+	verify_foreign(v, machine_fd, name);
 	v->totals.epochs++;
 	v->totals.bytes += e.bytes;
 	for (size_t i = 0; i < e.pack_count && r == 0; i++) {
@@ -68,6 +106,10 @@ static int verify_blobs(struct verify *v, int machine_fd, struct diag *diag)
 
 	if (fd == -ENOENT)
 		return 0;
+	if (layout_is_stray(fd)) {
+		tell_stray(v, LAYOUT_IMAGES, fd);
+		return 0;
+	}
 	r = fd < 0 ? fd : layout_list(v->io, fd, &names, &count);
 	if (r == 0) {
 		for (size_t i = 0; i < count; i++) {
@@ -139,6 +181,10 @@ static int verify_all(struct verify *v, int db_fd, struct diag *diag)
 		fd = layout_open_dir(v->io, db_fd, names[i]);
 		if (fd == -ENOTDIR || fd == -ENOENT)
 			continue;
+		if (layout_is_stray(fd)) {
+			tell_stray(v, names[i], fd);
+			continue;
+		}
 		v->machine = names[i];
 		r = fd < 0 ? diag_fail(diag, -fd, "cannot open %s/%s: %s", v->path, names[i],
 				       strerror(-fd))

@@ -201,10 +201,65 @@ static int check_version(struct db_writer *w, struct diag *diag)
 	return 0;
 }
 
+const struct age_clock *writer_age(struct db_writer *w)
+{
+	struct io_time now;
+
+	w->io->time(w->io->arg, &now);
+	age_advance(&w->age, &now);
+	return &w->age;
+}
+
+/* Begins where the last seal of all ended. */
+static int find_age(struct db_writer *w, char **names, size_t count)
+{
+	struct seal s;
+	bool found = false;
+	struct io_time now;
+
+	for (size_t i = 0; i < count; i++) {
+		int fd = layout_is_epoch(names[i])
+				 ? layout_enter_dir(w->io, w->machine_fd, names[i])
+				 : -ENOENT;
+		int r = fd < 0 ? fd : seal_read(w->io, fd, &s);
+
+		if (fd >= 0)
+			w->io->close(w->io->arg, fd);
+		if (r == -ENOMEM)
+			return r;
+		if (r < 0)
+			continue;
+		if (!found || s.clock.ns > w->age.ns)
+			w->age = s.clock;
+		found = true;
+		seal_free(&s);
+	}
+	w->io->time(w->io->arg, &now);
+	if (!found)
+		w->age = age_begin(&now);
+	return 0;
+}
+
+/* Of every pack that is there. */
 static int seal(struct db_writer *w, int epoch_fd, const char *name, struct diag *diag)
 {
-	int r = io_replace_file(w->io, epoch_fd, LAYOUT_SEALED, "", 0, 0640);
+	struct seal s = {.clock = *writer_age(w)};
+	struct epoch_listing l = {0};
+	char file[LAYOUT_NAME_MAX];
+	int r = epoch_list(w->io, epoch_fd, &l);
 
+	for (size_t i = 0; r == 0 && i < l.base_count; i++) {
+		layout_base_name(l.bases[i].generation, l.bases[i].upto, file);
+		r = seal_add(&s, w->io, epoch_fd, file);
+	}
+	for (size_t i = 0; r == 0 && i < l.segment_count; i++) {
+		layout_segment_name(l.segments[i], file);
+		r = seal_add(&s, w->io, epoch_fd, file);
+	}
+	epoch_listing_free(&l);
+	if (r == 0)
+		r = seal_write(w->io, epoch_fd, &s);
+	seal_free(&s);
 	if (r < 0)
 		return diag_fail(diag, -r, "cannot seal epoch %s: %s", name,
 				 layout_write_error(-r));
@@ -214,10 +269,12 @@ static int seal(struct db_writer *w, int epoch_fd, const char *name, struct diag
 /* Cleans an epoch of a predecessor, and seals it, or removes it when it is empty. */
 static int settle_epoch(struct db_writer *w, const char *name, struct diag *diag)
 {
-	struct epoch_listing l;
+	struct epoch_listing l = {0};
 	bool empty, sealed;
 	int fd = layout_enter_dir(w->io, w->machine_fd, name), r;
 
+	if (layout_is_stray(fd)) /* something else of such a name: readers tell */
+		return 0;
 	if (fd < 0)
 		return diag_fail(diag, -fd, "cannot open epoch %s: %s", name, strerror(-fd));
 	r = writer_clean_epoch(w, fd, name, diag);
@@ -228,7 +285,7 @@ static int settle_epoch(struct db_writer *w, const char *name, struct diag *diag
 		diag_fail(diag, -r, "cannot list epoch %s: %s", name, strerror(-r));
 		goto out;
 	}
-	sealed = l.sealed;
+	sealed = l.seal_error != -ENOENT;
 	empty = !l.name_count;
 	epoch_listing_free(&l);
 	if (empty)
@@ -267,6 +324,9 @@ static int settle_machine(struct db_writer *w, struct diag *diag)
 	if (r < 0)
 		return diag_fail(diag, -r, "cannot list %s/%s: %s", w->path, w->machine,
 				 strerror(-r));
+	r = find_age(w, names, count);
+	if (r < 0)
+		diag_fail(diag, -r, "out of memory for the epochs of %s", w->path);
 	for (size_t i = 0; i < count && r == 0; i++) {
 		if (layout_is_epoch(names[i]))
 			r = settle_epoch(w, names[i], diag);

@@ -56,10 +56,12 @@ int db_writer_compact(struct db_writer *w, const char *epoch, struct diag *diag)
 unsigned db_writer_segments(const struct db_writer *w);
 
 /*
- * Removes the oldest sealed epochs while they are older than max_age_ns or the machine's epochs
- * take more than max_bytes together (0: no such limit), but never one of the newest three.
+ * Removes the epochs that were sealed first while that is longer ago than max_age_ns or all that
+ * the machine has in the database takes more than max_bytes (0: no such limit), but never one of
+ * the newest three. Ages are by the clock of age.h, which a wall clock that jumps does not lead
+ * astray.
  */
-int db_writer_retain(struct db_writer *w, uint64_t now_ns, uint64_t max_age_ns, uint64_t max_bytes,
+int db_writer_retain(struct db_writer *w, uint64_t max_age_ns, uint64_t max_bytes,
 		     unsigned *ret_removed, struct diag *diag);
 
 #endif

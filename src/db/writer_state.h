@@ -2,6 +2,7 @@
 #ifndef CULPRIT_DB_WRITER_STATE_H
 #define CULPRIT_DB_WRITER_STATE_H
 
+#include "db/age.h"
 #include "db/catalog.h"
 #include "db/layout.h"
 #include "db/writer.h"
@@ -17,10 +18,14 @@ struct db_writer {
 	int epoch_fd;
 	uint32_t last_segment; /* the last that was acknowledged */
 	uint32_t upto;	       /* what the base covers */
+	struct age_clock age;  /* what epochs are sealed with */
 };
 
 /* What a pack of this batch says of itself; refers to the batch. */
 struct catalog writer_batch_catalog(const struct db_batch *batch);
+
+/* What epochs age by, now. */
+const struct age_clock *writer_age(struct db_writer *w);
 
 /*
  * Removes from an epoch what a crash left and what the newest base covers. A covered pack that is
@@ -32,6 +37,6 @@ int writer_remove_dir(struct db_writer *w, const char *name, struct diag *diag);
 /* Takes an epoch out of sight at once, then removes it. */
 int writer_remove_epoch(struct db_writer *w, const char *name, struct diag *diag);
 /* Removes blobs (see blob.h) of images that no epoch has any more. */
-int writer_remove_orphans(struct db_writer *w, uint64_t now_ns, struct diag *diag);
+int writer_remove_orphans(struct db_writer *w, struct diag *diag);
 
 #endif

@@ -7,10 +7,17 @@
 #include <sys/types.h>
 #include <sys/stat.h>
 
+/* What the clocks of this machine show. */
+struct io_time {
+	uint64_t wall_ns; /* since 1970; may be wrong, and may be set */
+	uint64_t boot_ns; /* since the machine was started, its sleep too: nobody sets it */
+	char boot_id[37]; /* which start that was; "" where it cannot be known */
+};
+
 /*
- * File I/O behind a table of functions, so that a test can make any call fail or the process die at
- * it. Every function returns a negative errno on failure. io_system is the real one. All file
- * descriptors are close-on-exec. Paths are relative to dirfd as in openat(2).
+ * File I/O and the clocks behind a table of functions, so that a test can make any call fail or the
+ * process die at it. Every function returns a negative errno on failure. io_system is the real one.
+ * All file descriptors are close-on-exec. Paths are relative to dirfd as in openat(2).
  */
 struct io {
 	int (*open)(void *arg, int dirfd, const char *path, int flags, mode_t mode);
@@ -26,6 +33,7 @@ struct io {
 	int (*list)(void *arg, int fd, char **ret_names, size_t *ret_count);
 	int (*lock)(void *arg, int fd); /* exclusive, without waiting: -EWOULDBLOCK when taken */
 	int (*close)(void *arg, int fd);
+	void (*time)(void *arg, struct io_time *ret);
 	void *arg;
 };
 

@@ -5,8 +5,10 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
+#include <time.h>
 #include <unistd.h>
 #include "util/buf.h"
+#include "util/clock.h"
 #include "util/hand_over.h"
 #include "util/io.h"
 
@@ -163,6 +165,29 @@ static int system_close(void *arg, int fd)
 	return close(fd) && errno != EINTR ? -errno : 0;
 }
 
+static void read_boot_id(char out[37])
+{
+	int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? fd : io_read(fd, out, 36);
+
+	out[n > 0 ? n : 0] = 0;
+	if (fd >= 0)
+		close(fd);
+}
+
+static void system_time(void *arg, struct io_time *ret)
+{
+	struct timespec boot = {0};
+
+	(void)arg;
+	clock_gettime(CLOCK_BOOTTIME, &boot);
+	*ret = (struct io_time){
+		.wall_ns = clock_wall_ns(),
+		.boot_ns = (uint64_t)boot.tv_sec * 1000000000u + (uint64_t)boot.tv_nsec,
+	};
+	read_boot_id(ret->boot_id);
+}
+
 const struct io io_system = {
 	.open = system_open,
 	.read = system_read,
@@ -176,4 +201,5 @@ const struct io io_system = {
 	.list = system_list,
 	.lock = system_lock,
 	.close = system_close,
+	.time = system_time,
 };

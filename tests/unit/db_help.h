@@ -51,6 +51,32 @@ static inline void help_place_remove(const struct help_place *p)
 	nftw(p->dir, help_remove_one, 16, FTW_DEPTH | FTW_PHYS);
 }
 
+/* The system's files, and clocks that a test sets. */
+struct help_clock {
+	struct io io;
+	struct io_time now;
+};
+
+static inline void help_time(void *arg, struct io_time *ret)
+{
+	*ret = ((struct help_clock *)arg)->now;
+}
+
+static inline void help_clock_init(struct help_clock *c, uint64_t wall_ns)
+{
+	c->io = io_system;
+	c->io.time = help_time;
+	c->io.arg = c;
+	c->now = (struct io_time){.wall_ns = wall_ns, .boot_ns = 1000000000, .boot_id = "first"};
+}
+
+/* Time goes by. */
+static inline void help_clock_pass(struct help_clock *c, uint64_t ns)
+{
+	c->now.wall_ns += ns;
+	c->now.boot_ns += ns;
+}
+
 /* Numbers that are the same in every run (splitmix64, Steele et al. 2014). */
 static inline uint64_t help_random(uint64_t *state)
 {

@@ -352,8 +352,6 @@ static void counters_are_sorted_out(void **state)
 		snprintf(name, sizeof(name), "unknown.%d", i);
 		v.counter(v.arg, NULL, name, 1);
 	}
-	for (int i = 0; i < 2 * QUERY_DAMAGES_MAX; i++)
-		v.damage(v.arg, "x");
 	assert_int_equal(query_finish(q, NULL), 0);
 	assert_int_equal(q->event_count, 1);
 	assert_int_equal(q->events[0].counted, 10);
@@ -363,7 +361,6 @@ static void counters_are_sorted_out(void **state)
 	assert_int_equal(q->lost_samples, 7);
 	assert_int_equal(q->idle_skipped, 6);
 	assert_int_equal(q->unknown_count, QUERY_COUNTERS_MAX);
-	assert_int_equal(q->damage_count, 2 * QUERY_DAMAGES_MAX);
 	query_free(q);
 }
 

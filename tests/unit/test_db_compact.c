@@ -3,11 +3,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
-#include <time.h>
 #include "db/blob.h"
 #include "db_place.h"
-
-#define HOUR_NS 3600000000000ull
 
 static void compact(struct db_writer *w, const char *epoch)
 {
@@ -244,120 +241,6 @@ static void a_base_may_stand_for_all_segments_there_can_be(void **state)
 	place_expect(p, "last", &first);
 }
 
-static unsigned count_epochs(const struct help_place *p)
-{
-	const struct db_epoch *epochs;
-	struct db_reader *r;
-	size_t count;
-
-	assert_int_equal(db_reader_open(p->db, &io_system, &r, NULL), 0);
-	assert_int_equal(db_reader_epochs(r, &epochs, &count, NULL), 0);
-	db_reader_free(r);
-	return (unsigned)count;
-}
-
-static void retention_keeps_the_newest_three(void **state)
-{
-	struct help_place *p = *state;
-	struct help_digest d[6] = {0};
-	struct db_writer *w = place_open_writer(p);
-	uint64_t now_ns = TEST_TIME_NS + 10 * HOUR_NS;
-	unsigned removed;
-
-	for (unsigned i = 0; i < 6; i++) {
-		assert_int_equal(db_writer_begin_epoch(w, TEST_TIME_NS + i * HOUR_NS, NULL), 0);
-		place_flush_random(w, &d[i], i * HOUR_NS, 300);
-	}
-	assert_int_equal(db_writer_retain(w, now_ns, 0, 0, &removed, NULL), 0);
-	assert_int_equal(removed, 0);
-	assert_int_equal(
-		db_writer_retain(w, now_ns, 10 * HOUR_NS - HOUR_NS / 2, 1u << 30, &removed, NULL),
-		0);
-	assert_int_equal(removed, 1);
-	assert_int_equal(count_epochs(p), 5);
-	assert_int_equal(db_writer_retain(w, now_ns, 1, 0, &removed, NULL), 0);
-	assert_int_equal(removed, 2);
-	assert_int_equal(db_writer_retain(w, now_ns, 1, 1, &removed, NULL), 0);
-	assert_int_equal(removed, 0);
-	assert_int_equal(count_epochs(p), 3);
-	place_expect(
-		p, "all",
-		&(struct help_digest){.samples = d[3].samples + d[4].samples + d[5].samples,
-				      .weighted = d[3].weighted + d[4].weighted + d[5].weighted,
-				      .counted = d[3].counted + d[4].counted + d[5].counted});
-	db_writer_free(w);
-}
-
-static void retention_by_size_removes_the_oldest_only(void **state)
-{
-	struct help_place *p = *state;
-	struct help_digest d = {0};
-	struct db_writer *w = place_open_writer(p);
-	const struct db_epoch *epochs;
-	struct db_reader *r;
-	uint64_t bytes = 0;
-	unsigned removed;
-	size_t count;
-
-	for (unsigned i = 0; i < 6; i++) {
-		assert_int_equal(db_writer_begin_epoch(w, TEST_TIME_NS + i * HOUR_NS, NULL), 0);
-		place_flush_random(w, &d, i, 300);
-	}
-	assert_int_equal(db_reader_open(p->db, &io_system, &r, NULL), 0);
-	assert_int_equal(db_reader_epochs(r, &epochs, &count, NULL), 0);
-	for (size_t i = 0; i < count; i++)
-		bytes += epochs[i].bytes;
-	db_reader_free(r);
-	assert_int_equal(db_writer_retain(w, TEST_TIME_NS, 0, bytes - 1, &removed, NULL), 0);
-	assert_int_equal(removed, 1);
-	db_writer_free(w);
-}
-
-static int read_blob(const struct help_place *p, const struct image_id *id)
-{
-	void *data;
-	size_t size;
-	int r = db_blob_read(p->db, NULL, &io_system, id, "symbols", 100, &data, &size, NULL);
-
-	if (r == 0)
-		free(data);
-	return r;
-}
-
-static void blobs_go_with_the_last_epoch_of_their_image(void **state)
-{
-	/* See db_help.h: sampled, gone to by edges, in stacks only, targets of raw records only. */
-	static const struct image_id known[] = {
-		{.kind = IMAGE_BUILD_ID, .size = 20, .bytes = {0, 1, 2, 3}},
-		{.kind = IMAGE_CONTENT, .size = 20, .bytes = {3, 1, 4}},
-		{.kind = IMAGE_CONTENT, .size = 20, .bytes = {2, 7, 1}},
-		{.kind = IMAGE_CONTENT, .size = 20, .bytes = {1, 6, 1}},
-	};
-	static const struct image_id stranger = {.kind = IMAGE_CONTENT, .size = 2, .bytes = {7}};
-	const size_t known_count = sizeof(known) / sizeof(*known);
-	struct help_place *p = *state;
-	struct help_digest d = {0};
-	struct db_writer *w = place_open_writer(p);
-	uint64_t now_ns = (uint64_t)time(NULL) * 1000000000u + 48 * HOUR_NS;
-	unsigned removed;
-
-	for (unsigned i = 0; i < 4; i++) {
-		assert_int_equal(db_writer_begin_epoch(w, TEST_TIME_NS + i * HOUR_NS, NULL), 0);
-		place_flush_random(w, &d, i, 300);
-	}
-	for (size_t i = 0; i <= known_count; i++)
-		assert_int_equal(db_blob_write(p->db, TEST_MACHINE, &io_system,
-					       i < known_count ? &known[i] : &stranger, "symbols",
-					       "abc", 3, NULL),
-				 0);
-	assert_int_equal(db_writer_retain(w, now_ns, 1, 0, &removed, NULL), 0);
-	assert_int_equal(removed, 1);
-	for (size_t i = 0; i < known_count; i++)
-		assert_int_equal(read_blob(p, &known[i]), 0);
-	assert_int_equal(read_blob(p, &stranger), -ENOENT);
-	db_writer_free(w);
-}
-
 static void blobs_are_bounded_and_checked(void **state)
 {
 	struct image_id id = {.kind = IMAGE_KERNEL, .size = 20, .bytes = {1}};
@@ -413,9 +296,6 @@ int main(void)
 		PLACE_TEST(damaged_segments_are_set_aside_and_counted),
 		PLACE_TEST(a_torn_listing_is_noticed),
 		PLACE_TEST(a_base_may_stand_for_all_segments_there_can_be),
-		PLACE_TEST(retention_keeps_the_newest_three),
-		PLACE_TEST(retention_by_size_removes_the_oldest_only),
-		PLACE_TEST(blobs_go_with_the_last_epoch_of_their_image),
 		PLACE_TEST(blobs_are_bounded_and_checked),
 	};
 

@@ -267,6 +267,14 @@ static void a_chunk_costs_only_itself(void **state)
 	help_place_remove(&s.place);
 }
 
+static void unseal(const struct small_db *s)
+{
+	char path[400];
+
+	snprintf(path, sizeof(path), "%s/" TEST_MACHINE "/" EPOCH "/SEALED", s->place.db);
+	assert_int_equal(unlink(path), 0);
+}
+
 static void a_missing_segment_is_told(void **state)
 {
 	struct small_db s;
@@ -279,6 +287,11 @@ static void a_missing_segment_is_told(void **state)
 	assert_int_equal(unlink(path), 0);
 	assert_int_equal(help_read(s.place.db, &io_system, "all", &got, NULL), 0);
 	assert_true(got.samples == s.total.samples - s.second.samples);
+	assert_int_equal(got.damages, 1);
+	assert_non_null(strstr(got.last_damage, "seg-00000003 ("));
+	/* Of an epoch that is not sealed the numbers tell. */
+	unseal(&s);
+	assert_int_equal(help_read(s.place.db, &io_system, "all", &got, NULL), 0);
 	assert_int_equal(got.damages, 1);
 	assert_non_null(strstr(got.last_damage, "segments 3 to 3 are missing"));
 	help_place_remove(&s.place);
@@ -293,6 +306,7 @@ static void strange_files_cost_only_themselves(void **state)
 
 	(void)state;
 	make_db(&s, 40);
+	unseal(&s); /* else none of them would count */
 	snprintf(path, sizeof(path), "%s/" TEST_MACHINE "/" EPOCH "/seg-00000005", s.place.db);
 	for (unsigned kind = 0; kind < 3; kind++) {
 		assert_int_equal(kind == 0   ? mkfifo(path, 0600)
