@@ -267,6 +267,7 @@ static int show(struct calls *c, struct report_header *h, struct diag *diag)
 	if (c->html) {
 		c->view.tree = c->made;
 		c->view.callers = c->by_callers;
+		report_tell_damage(h);
 		return calls_write_html(&c->view, h, c->html, diag);
 	}
 	if (c->by_callers)
@@ -381,7 +382,7 @@ int cmd_calls(int argc, char **argv)
 	stack_set_free(c.set);
 	query_free(c.query);
 	image_finder_free(c.finder);
-	db_reader_free(c.reader);
+	report_close(c.reader);
 	if (r == -EINVAL)
 		return cmd_fail_usage("calls", &diag);
 	return r < 0 ? cmd_fail(&diag) : r;

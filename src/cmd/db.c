@@ -171,7 +171,7 @@ static int compact(struct report_options *o)
 		if (first == i) /* a machine not seen before */
 			r = compact_machine(path, epochs[i]->machine, epochs, count, &diag);
 	}
-	db_reader_free(reader);
+	report_close(reader);
 	return r < 0 ? cmd_fail(&diag) : CMD_OK;
 }
 

@@ -227,6 +227,6 @@ int cmd_epochs(int argc, char **argv)
 		buf_free(&l.contents[i].events);
 	free(l.contents);
 	report_header_free(&l.header);
-	db_reader_free(reader);
+	report_close(reader);
 	return r < 0 ? cmd_fail(&diag) : r;
 }

@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 #include "cmd/output.h"
-#include "util/text.h"
 
 /* culprit export: profiles for other programs. */
 
@@ -108,31 +107,16 @@ int export_open(struct export_source *s, struct report_options *report, enum que
 	return r ? diag_fail(diag, -r, "cannot look for symbols: %s", strerror(-r)) : 0;
 }
 
-/* No form that is exported has a place for it. */
-static void tell_damage(const struct db_reader *r, const struct image_finder *f)
-{
-	uint64_t kept = f ? image_finder_counts(f).damaged : 0;
-	size_t count, more;
-	const char *const *notes = db_reader_notes(r, &count, &more);
-	char text[2048];
-
-	for (size_t i = 0; i < count; i++) {
-		text_escape_controls(text, sizeof(text), notes[i], strlen(notes[i]));
-		fprintf(stderr, "culprit: %s\n", text);
-	}
-	if (more)
-		fprintf(stderr, "culprit: " REPORT_MORE_NOTES "\n", more);
-	if (kept)
-		fprintf(stderr, "culprit: " REPORT_KEPT_DAMAGED "\n", (unsigned long long)kept);
-}
-
 void export_close(struct export_source *s)
 {
-	if (s->reader)
-		tell_damage(s->reader, s->finder);
+	uint64_t damaged = s->finder ? image_finder_counts(s->finder).damaged : 0;
+
+	/* No form that is exported has a place for it. */
+	if (damaged)
+		fprintf(stderr, "culprit: " REPORT_KEPT_DAMAGED "\n", (unsigned long long)damaged);
 	query_free(s->query);
 	image_finder_free(s->finder);
-	db_reader_free(s->reader);
+	report_close(s->reader);
 }
 
 static int check(const struct export_options *o, struct diag *diag)

@@ -142,7 +142,7 @@ void insights_close(struct insights_session *s)
 	insights_free(s->all);
 	query_free(s->query);
 	image_finder_free(s->finder);
-	db_reader_free(s->reader);
+	report_close(s->reader);
 }
 
 int insights_print(struct insights_session *s, struct table *t, struct report_header *h, int err,

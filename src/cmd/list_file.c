@@ -183,6 +183,6 @@ int list_file_show(struct report_options *o, const struct metrics *metrics, stru
 	rank_free(f.rank);
 	query_free(f.query);
 	image_finder_free(f.finder);
-	db_reader_free(f.reader);
+	report_close(f.reader);
 	return r;
 }

@@ -11,7 +11,7 @@ void pick_free(struct pick *p)
 	functions_free(p->functions);
 	query_free(p->query);
 	image_finder_free(p->finder);
-	db_reader_free(p->reader);
+	report_close(p->reader);
 	*p = (struct pick){0};
 }
 

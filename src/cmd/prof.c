@@ -202,7 +202,7 @@ int cmd_prof(int argc, char **argv)
 	r = run(&p, &diag);
 	metrics_free(&p.table.metrics);
 	image_finder_free(p.finder);
-	db_reader_free(p.reader);
+	report_close(p.reader);
 	if (r == -EINVAL)
 		return cmd_fail_usage("prof", &diag);
 	return r < 0 ? cmd_fail(&diag) : r;

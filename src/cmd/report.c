@@ -11,6 +11,7 @@
 #include "cmd/progress.h"
 #include "config.h"
 #include "util/num.h"
+#include "util/text.h"
 
 int report_take_option(struct report_options *o, int value, const char *text, struct diag *diag)
 {
@@ -88,7 +89,7 @@ int report_open(const struct report_options *o, const char **ret_path, struct db
 	else
 		r = db_reader_select(reader, o->epoch ? o->epoch : "last", diag);
 	if (r) {
-		db_reader_free(reader);
+		report_close(reader);
 		return r;
 	}
 	*ret_path = path;
@@ -336,15 +337,45 @@ int report_describe_query(struct report_header *h, const struct query *q)
 	return 0;
 }
 
-void report_describe_reader(struct report_header *h, const struct db_reader *reader)
+void report_describe_reader(struct report_header *h, struct db_reader *reader)
 {
 	size_t count, more;
-	const char *const *notes = db_reader_notes(reader, &count, &more);
+	const char *const *notes = db_reader_take_notes(reader, &count, &more);
 
 	for (size_t i = 0; i < count; i++)
 		report_header_note(h, "%s", notes[i]);
 	if (more)
 		report_header_note(h, REPORT_MORE_NOTES, more);
+}
+
+static void tell(const char *note)
+{
+	char text[2048];
+
+	text_escape_controls(text, sizeof(text), note, strlen(note));
+	fprintf(stderr, "culprit: %s\n", text);
+}
+
+void report_tell_damage(const struct report_header *h)
+{
+	for (size_t i = 0; i < h->note_count; i++)
+		if (!strncmp(h->notes[i], DB_NOTE_DAMAGED, strlen(DB_NOTE_DAMAGED)))
+			tell(h->notes[i]);
+}
+
+void report_close(struct db_reader *reader)
+{
+	const char *const *notes;
+	size_t count, more;
+
+	if (!reader)
+		return;
+	notes = db_reader_take_notes(reader, &count, &more);
+	for (size_t i = 0; i < count; i++)
+		tell(notes[i]);
+	if (more)
+		fprintf(stderr, "culprit: " REPORT_MORE_NOTES "\n", more);
+	db_reader_free(reader);
 }
 
 void report_nothing_matches(struct report_header *h)

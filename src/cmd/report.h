@@ -77,7 +77,12 @@ int report_describe_epochs(struct report_header *h, const struct db_epoch *const
 int report_describe_query(struct report_header *h, const struct query *q);
 /* What is damaged, missing or in the way of all that was read of the database until now: to be
  * called when it was read. */
-void report_describe_reader(struct report_header *h, const struct db_reader *reader);
+void report_describe_reader(struct report_header *h, struct db_reader *reader);
+/* Says on stderr what a header notes of damage, for a form that has no place for notes. */
+void report_tell_damage(const struct report_header *h);
+/* Frees it (NULL: nothing), and says on stderr what no header has said: the report failed, or its
+ * form has no place for it. */
+void report_close(struct db_reader *reader);
 #define REPORT_MORE_NOTES "%zu more such places (see: culprit db verify)"
 /* How often what the database keeps of images was damaged. */
 #define REPORT_KEPT_DAMAGED                                                                    \

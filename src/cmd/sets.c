@@ -36,7 +36,7 @@ static void set_free(struct set *one)
 		return;
 	rank_free(one->rank);
 	query_free(one->query);
-	db_reader_free(one->reader);
+	report_close(one->reader);
 	free(one);
 }
 
@@ -415,10 +415,10 @@ static int describe_event(const struct sets *s, struct report_header *h)
 	return 0;
 }
 
-static void describe_notes(const struct db_reader *reader, size_t number, struct report_header *h)
+static void describe_notes(struct db_reader *reader, size_t number, struct report_header *h)
 {
 	size_t count, more;
-	const char *const *notes = db_reader_notes(reader, &count, &more);
+	const char *const *notes = db_reader_take_notes(reader, &count, &more);
 
 	for (size_t i = 0; i < count; i++)
 		report_header_note(h, "set %zu: %s", number, notes[i]);

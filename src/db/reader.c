@@ -61,7 +61,7 @@ void reader_note_damage(struct db_reader *r, const char *what)
 	char *note;
 
 	r->damages++;
-	if (asprintf(&note, "damaged: %s", what) < 0) {
+	if (asprintf(&note, DB_NOTE_DAMAGED "%s", what) < 0) {
 		r->notes_refused++;
 		return;
 	}
@@ -78,11 +78,15 @@ void reader_note_stray(struct db_reader *r, const char *name, int error)
 	reader_note_damage(r, text);
 }
 
-const char *const *db_reader_notes(const struct db_reader *r, size_t *ret_count, size_t *ret_more)
+const char *const *db_reader_take_notes(struct db_reader *r, size_t *ret_count, size_t *ret_more)
 {
-	*ret_count = r->note_count;
+	size_t first = r->notes_taken;
+
+	*ret_count = r->note_count - first;
 	*ret_more = r->notes_refused;
-	return (const char *const *)r->notes;
+	r->notes_taken = r->note_count;
+	r->notes_refused = 0;
+	return (const char *const *)r->notes + first;
 }
 
 size_t db_reader_damages(const struct db_reader *r)
@@ -204,6 +208,11 @@ int db_reader_open(const char *path, const struct io *io, struct db_reader **ret
 	return 0;
 }
 
+static void note_damage(void *arg, const char *what)
+{
+	reader_note_damage(arg, what);
+}
+
 int reader_load(struct db_reader *r, struct epoch_ref *ref, struct diag *diag)
 {
 	struct epoch e;
@@ -215,7 +224,7 @@ int reader_load(struct db_reader *r, struct epoch_ref *ref, struct diag *diag)
 	if (fd < 0)
 		return diag_fail(diag, -fd, "cannot open %s/%s: %s", r->path, ref->machine,
 				 strerror(-fd));
-	err = epoch_open(r->io, fd, ref->name, &epoch_whole, NULL, NULL, &e, diag);
+	err = epoch_open(r->io, fd, ref->name, &epoch_whole, note_damage, r, &e, diag);
 	r->io->close(r->io->arg, fd);
 	if (err < 0)
 		return err;

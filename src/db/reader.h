@@ -96,14 +96,17 @@ struct db_visitor {
 /* Shows everything in the selected epochs to the visitor. Damage does not fail the query. */
 int db_reader_query(struct db_reader *r, const struct db_visitor *v, struct diag *diag);
 
+/* Notes of damage begin so. */
+#define DB_NOTE_DAMAGED "damaged: "
+
 /*
  * What who sees anything of this reader must be told: what was damaged, missing or in the way of
  * all that was chosen and read until now, by whichever query, and that an epoch is of the future.
- * Each sentence once; *ret_more: how many more there were than are kept. Valid until the next
- * query.
+ * Each sentence once, and in one call only; *ret_more: how many more there were than are kept.
+ * Valid until the reader is freed.
  */
-const char *const *db_reader_notes(const struct db_reader *r, size_t *ret_count, size_t *ret_more);
-/* How many of them are of damage. */
+const char *const *db_reader_take_notes(struct db_reader *r, size_t *ret_count, size_t *ret_more);
+/* How many were of damage, taken or not. */
 size_t db_reader_damages(const struct db_reader *r);
 
 /*

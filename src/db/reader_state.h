@@ -27,7 +27,7 @@ struct db_reader {
 	const struct db_epoch **chosen; /* into refs; NULL: none chosen yet */
 	size_t chosen_count;
 	char *notes[READER_NOTES_MAX];
-	size_t note_count, notes_refused, damages;
+	size_t note_count, notes_taken, notes_refused, damages;
 	uint64_t now_ns; /* when the epochs were listed */
 };
 

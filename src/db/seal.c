@@ -114,8 +114,8 @@ static int line_parse(struct seal *s, const char *line)
 	struct seal_file f = {0};
 	uint32_t number, upto;
 
-	if (sscanf(line, "clock %" SCNu64 " %" SCNu64 " %36s", &s->clock.ns,
-		   &s->clock.last.boot_ns, s->clock.last.boot_id) == 3) {
+	if (sscanf(line, "clock %" SCNu64 " %" SCNu64 " %36s", &s->clock.ns, &s->clock.last.boot_ns,
+		   s->clock.last.boot_id) == 3) {
 		if (!strcmp(s->clock.last.boot_id, "-"))
 			*s->clock.last.boot_id = 0;
 		return 0;

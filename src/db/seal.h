@@ -17,7 +17,8 @@
 struct seal_file {
 	char name[LAYOUT_NAME_MAX];
 	uint64_t bytes, samples;
-	uint64_t sum; /* of its index's payload, which has the sums of all else; 0: it was damaged */
+	uint64_t
+		sum; /* of its index's payload, which has the sums of all else; 0: it was damaged */
 };
 
 struct seal {

@@ -82,6 +82,7 @@ struct seen {
 static struct seen look(struct scene *s)
 {
 	const struct db_epoch *epochs, *const *last;
+	const char *const *notes;
 	struct db_visitor v = {0};
 	struct seen seen = {0};
 	struct db_reader *r;
@@ -96,8 +97,8 @@ static struct seen look(struct scene *s)
 	last = db_reader_selected(r, &count);
 	assert_int_equal(count, 1);
 	seen.last_is_future = last[0]->future;
-	db_reader_notes(r, &count, &more);
-	seen.noted = count > 0 && strstr(db_reader_notes(r, &count, &more)[0], "in the future");
+	notes = db_reader_take_notes(r, &count, &more);
+	seen.noted = count > 0 && strstr(notes[0], "in the future");
 	db_reader_free(r);
 	return seen;
 }
@@ -311,9 +312,9 @@ static int read_blob(const struct scene *s, const struct image_id *id)
 
 static void write_blob(const struct scene *s, const struct image_id *id)
 {
-	assert_int_equal(db_blob_write(s->place.db, TEST_MACHINE, &io_system, id, "symbols", "abc",
-				       3, NULL),
-			 0);
+	assert_int_equal(
+		db_blob_write(s->place.db, TEST_MACHINE, &io_system, id, "symbols", "abc", 3, NULL),
+		0);
 }
 
 static void blobs_go_with_the_last_epoch_of_their_image(void **state)

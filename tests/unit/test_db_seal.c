@@ -152,8 +152,7 @@ static void another_file_is_told_from_the_sealed_one(void **state)
 	f = verify(p);
 	assert_int_equal(f.count, 1);
 	assert_non_null(strstr(f.last, "seg-00000004 was not there when the epoch was sealed"));
-	assert_true(read_all(p).samples ==
-		    parts[0].samples + parts[1].samples + parts[2].samples);
+	assert_true(read_all(p).samples == parts[0].samples + parts[1].samples + parts[2].samples);
 	assert_int_equal(unlink(four), 0);
 	copy(one, two);
 	f = verify(p);
@@ -192,8 +191,7 @@ static void every_byte_of_the_seal_is_checked(void **state)
 		assert_int_equal(ftruncate(fd, at), 0);
 		got = read_all(p);
 		assert_int_equal(got.damages, 1);
-		assert_true(got.samples ==
-			    parts[0].samples + parts[1].samples + parts[2].samples);
+		assert_true(got.samples == parts[0].samples + parts[1].samples + parts[2].samples);
 	}
 	close(fd);
 }
@@ -325,9 +323,8 @@ static void a_strange_epoch_is_noted_where_it_was_meant(void **state)
 
 		assert_int_equal(db_reader_open(p->db, &io_system, &r, NULL), 0);
 		/* Where nothing else was meant it is the reason. */
-		assert_int_equal(db_reader_select(r, cases[i].epochs, &diag),
-				 i == 3 ? -ENOENT : 0);
-		notes = db_reader_notes(r, &count, &more);
+		assert_int_equal(db_reader_select(r, cases[i].epochs, &diag), i == 3 ? -ENOENT : 0);
+		notes = db_reader_take_notes(r, &count, &more);
 		assert_int_equal(count, cases[i].noted);
 		if (count)
 			assert_string_equal(notes[0], "damaged: 20261117T000000Z was passed over: "
