@@ -357,6 +357,19 @@ BLOBS = {"symbols": read_symbols, "code": read_code, "lines": read_lines,
          "told": read_lines}
 
 
+def take_seal(path):
+    """Size, samples and the index's sum of each file that it names."""
+    with open(path, "rb") as file:
+        *lines, last = file.read().decode().splitlines(keepends=True)
+    assert last == f"sum {checksum(''.join(lines).encode()):016x}\n"
+    assert lines[0] == "culprit seal, version 1\n"
+    assert re.fullmatch(r"clock \d+ \d+ (-|[0-9a-f-]{36})\n", lines[1])
+    files = [re.fullmatch(r"file (\S+) (\d+) (\d+) ([0-9a-f]{16})\n", line).groups()
+             for line in lines[2:]]
+    assert files == sorted(files)
+    return {name: (int(size), int(samples), int(sum, 16)) for name, size, samples, sum in files}
+
+
 class Database:
     def __init__(self):
         self.sums = collections.Counter()
@@ -423,6 +436,7 @@ class Database:
         for kind, take in ((EDGES, self.take_edges), (STACKS, self.take_stacks),
                            (RAWS, self.take_raws)):
             self.take_chunks(chunks, kind, take)
+        return index["samples"], chunks[-1].entry[4]
 
     def take_chunks(self, chunks, kind, take):
         total, last = 0, []
@@ -443,9 +457,14 @@ class Database:
         numbers = sorted(int(n[4:]) for n in names if re.fullmatch(r"seg-\d{8,10}", n))
         numbers = [n for n in numbers if n > upto]
         assert numbers == list(range(upto + 1, upto + 1 + len(numbers)))
-        for name in files + [f"seg-{n:08}" for n in numbers]:
+        files += [f"seg-{n:08}" for n in numbers]
+        seal = take_seal(os.path.join(path, "SEALED")) if "SEALED" in names else None
+        assert seal is None or sorted(seal) == sorted(files)
+        for name in files:
             with open(os.path.join(path, name), "rb") as file:
-                self.take_pack(file.read())
+                data = file.read()
+            told = self.take_pack(data)
+            assert seal is None or seal[name] == (len(data), *told), name
 
     def take_machine(self, path):
         with open(os.path.join(path, "meta"), "rb") as file:
