@@ -124,55 +124,85 @@ int db_blob_cache(const char *db_path, const char *machine, const struct io *io,
 			  diag);
 }
 
-static int blob_decode(const struct buf *file, size_t max_bytes, void **ret_data, size_t *ret_size)
+struct blob_header {
+	uint64_t size, sum;
+};
+
+static int header_decode(const uint8_t *bytes, struct blob_header *ret)
 {
-	struct cursor c = cursor_over(file->data, file->size);
-	const uint8_t *magic = cursor_bytes(&c, BLOB_MAGIC_SIZE);
-	uint64_t size = cursor_u64(&c), sum = cursor_u64(&c), own_sum = cursor_u64(&c);
+	struct cursor c = cursor_over(bytes, BLOB_HEADER_SIZE);
+
+	if (memcmp(cursor_bytes(&c, BLOB_MAGIC_SIZE), BLOB_MAGIC, BLOB_MAGIC_SIZE) != 0)
+		return -EBADMSG;
+	ret->size = cursor_u64(&c);
+	ret->sum = cursor_u64(&c);
+	return cursor_u64(&c) == chunk_sum(bytes, BLOB_HEADER_SIZE - 8) ? 0 : -EBADMSG;
+}
+
+/* stored: what comes after the header. */
+static int blob_decode(const struct blob_header *h, const struct buf *stored, void **ret_data)
+{
+	size_t size = h->size;
 	void *data;
 
-	if (c.error || memcmp(magic, BLOB_MAGIC, BLOB_MAGIC_SIZE) != 0 ||
-	    own_sum != chunk_sum(file->data, BLOB_HEADER_SIZE - 8))
-		return -EBADMSG;
-	if (size > max_bytes)
-		return -EFBIG;
 	/* One more, so that an empty blob is not NULL. */
 	data = malloc(size + 1);
 	if (!data)
 		return -ENOMEM;
-	if (ZSTD_decompress(data, size, c.at, cursor_left(&c)) != size ||
-	    chunk_sum(data, size) != sum) {
+	if (ZSTD_decompress(data, size, stored->data, stored->size) != size ||
+	    chunk_sum(data, size) != h->sum) {
 		free(data);
 		return -EBADMSG;
 	}
 	*ret_data = data;
-	*ret_size = size;
+	return 0;
+}
+
+/* The header, and that the file is no longer than what it says can be stored in: before more is
+ * read. */
+static int header_read(const struct io *io, int fd, size_t max_bytes, struct blob_header *ret,
+		       size_t *ret_stored)
+{
+	uint8_t bytes[BLOB_HEADER_SIZE];
+	struct stat st;
+	int r = io->stat(io->arg, fd, &st);
+
+	if (r == 0 && !S_ISREG(st.st_mode))
+		r = -EBADMSG;
+	if (r == 0)
+		r = io_read_all(io, fd, bytes, sizeof(bytes), 0);
+	if (r == 0)
+		r = header_decode(bytes, ret);
+	if (r < 0)
+		return r;
+	if (ret->size > max_bytes || ret->size > BLOB_STORED_MAX)
+		return -EFBIG;
+	if ((uint64_t)st.st_size > BLOB_HEADER_SIZE + ZSTD_compressBound(ret->size))
+		return -EBADMSG;
+	*ret_stored = (size_t)st.st_size - BLOB_HEADER_SIZE;
 	return 0;
 }
 
 int db_blob_unpack(const struct io *io, int fd, size_t max_bytes, void **ret_data, size_t *ret_size)
 {
-	/* What does not compress is a little longer than it was. */
-	size_t most = max_bytes < BLOB_STORED_MAX ? ZSTD_compressBound(max_bytes) : BLOB_STORED_MAX;
-	struct stat st;
-	struct buf file;
+	struct blob_header h = {0};
+	struct buf stored;
+	size_t size;
 	void *to;
-	int r = io->stat(io->arg, fd, &st);
+	int r = header_read(io, fd, max_bytes, &h, &size);
 
 	if (r < 0)
 		return r;
-	if (!S_ISREG(st.st_mode))
-		return -EBADMSG;
-	if ((uint64_t)st.st_size > most + BLOB_HEADER_SIZE)
-		return -EFBIG;
-	buf_init(&file, (size_t)st.st_size + 1);
-	to = buf_reserve(&file, (size_t)st.st_size + 1);
-	r = to ? io_read_all(io, fd, to, (size_t)st.st_size, 0) : -ENOMEM;
+	buf_init(&stored, size + 1);
+	to = buf_reserve(&stored, size + 1);
+	r = to ? io_read_all(io, fd, to, size, BLOB_HEADER_SIZE) : -ENOMEM;
 	if (r == 0) {
-		file.size = (size_t)st.st_size;
-		r = blob_decode(&file, max_bytes, ret_data, ret_size);
+		stored.size = size;
+		r = blob_decode(&h, &stored, ret_data);
 	}
-	buf_free(&file);
+	buf_free(&stored);
+	if (r == 0)
+		*ret_size = h.size;
 	return r;
 }
 

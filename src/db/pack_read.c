@@ -15,8 +15,11 @@
 #define CATALOG_BYTES_MAX ((size_t)256 << 20)
 #define SCAN_BLOCK	  65536
 #define SCAN_BLOCK_FIRST  512 /* where a false start follows another, little is read for each */
-#define SCAN_ENTRIES_MAX  CATALOG_ENTRIES_MAX
-#define TELL_LABELS	  8 /* images named in one message, the others counted */
+/* What is searched of a file where nothing says that a chunk begins: somebody's file of a pack's
+ * name may be as large as it likes. */
+#define SCAN_SEARCH_MAX	 ((uint64_t)64 << 20)
+#define SCAN_ENTRIES_MAX CATALOG_ENTRIES_MAX
+#define TELL_LABELS	 8 /* images named in one message, the others counted */
 
 void pack_close(struct pack *p)
 {
@@ -185,8 +188,13 @@ static int index_find(struct pack *p)
 	return r;
 }
 
-/* The next place at or after offset where a chunk may start; the file's size when there is none. */
-static int magic_find(const struct pack *p, uint64_t offset, uint8_t *block, uint64_t *ret)
+/*
+ * The next place at or after offset where a chunk may start; the file's size when there is none. At
+ * most *left bytes are read, and taken off it; when these do not do, -EFBIG and the place they
+ * reach.
+ */
+static int magic_find(const struct pack *p, uint64_t offset, uint8_t *block, uint64_t *left,
+		      uint64_t *ret)
 {
 	size_t size, want = SCAN_BLOCK_FIRST;
 	const uint8_t *found;
@@ -194,6 +202,11 @@ static int magic_find(const struct pack *p, uint64_t offset, uint8_t *block, uin
 
 	for (; offset < p->size; want = want < SCAN_BLOCK ? 2 * want : want) {
 		size = p->size - offset < want ? p->size - offset : want;
+		if (size > *left) {
+			*ret = offset;
+			return -EFBIG;
+		}
+		*left -= size;
 		r = io_read_all(p->io, p->fd, block, size, offset);
 		if (r < 0)
 			return r;
@@ -226,7 +239,7 @@ static void scan_tell(const struct pack *p, uint64_t from, uint64_t to, pack_dam
  */
 static int scan_chunks(struct pack *p, struct buf *entries, pack_damage_fn *damage, void *arg)
 {
-	uint64_t at = PACK_HEADER_SIZE, good = at;
+	uint64_t at = PACK_HEADER_SIZE, good = at, left = SCAN_SEARCH_MAX;
 	uint8_t *block = malloc(SCAN_BLOCK);
 	struct catalog_entry e;
 	int r = block ? 0 : -ENOMEM;
@@ -247,7 +260,16 @@ static int scan_chunks(struct pack *p, struct buf *entries, pack_damage_fn *dama
 			break;
 		}
 		if (r == -EBADMSG)
-			r = magic_find(p, at + 1, block, &at);
+			r = magic_find(p, at + 1, block, &left, &at);
+	}
+	if (r == -EFBIG && at < p->size) {
+		scan_tell(p, good, at, damage, arg);
+		tell_printf(p, NULL, damage, arg,
+			    "bytes %" PRIu64 " to %" PRIu64
+			    " are not searched: too many before them are no chunk's",
+			    at, p->size - 1);
+		good = p->size;
+		r = 0;
 	}
 	if (r == 0)
 		scan_tell(p, good, p->size, damage, arg);

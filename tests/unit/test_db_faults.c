@@ -6,7 +6,9 @@
 #include <cmocka.h>
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
+#include <sys/stat.h>
 #include "db_help.h"
 
 /*
@@ -559,6 +561,50 @@ static void a_file_of_false_starts_is_read_a_few_times(void **state)
 	help_place_remove(&place);
 }
 
+static void make_holes(const char *dir, const char *name, off_t size)
+{
+	char path[512];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/%s", dir, name);
+	fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+	assert_true(fd >= 0);
+	assert_int_equal(ftruncate(fd, size), 0);
+	close(fd);
+}
+
+/* Files with holes take no room, and no time either: sizes are held against headers first. */
+static void what_is_only_large_is_not_read(void **state)
+{
+	struct help_place place;
+	struct db_verify_totals totals;
+	struct help_digest got;
+	struct fault f;
+	char dir[400], path[450];
+
+	(void)state;
+	help_place_make(&place);
+	make_segments(&place, 2, dir);
+	snprintf(path, sizeof(path), "%s/SEALED", dir);
+	assert_int_equal(unlink(path), 0); /* so that it counts */
+	make_holes(dir, "seg-00000003", (off_t)20 << 30);
+	fault_init(&f);
+	assert_int_equal(help_read(place.db, &f.io, "all", &got, NULL), 0);
+	assert_true(got.damages >= 3 && got.samples > 0);
+	/* Twice: when the epoch is chosen, and when it is read. */
+	assert_true(f.read_bytes < (uint64_t)2 * (70 << 20));
+	snprintf(path, sizeof(path), "%s/seg-00000003", dir);
+	assert_int_equal(unlink(path), 0);
+	snprintf(path, sizeof(path), "%s/../images", dir);
+	assert_int_equal(mkdir(path, 0700), 0);
+	make_holes(path, "00aa.symbols", (off_t)1 << 30);
+	fault_init(&f);
+	assert_int_equal(db_verify(place.db, &f.io, NULL, NULL, &totals, NULL), -EBADMSG);
+	assert_int_equal(totals.damaged, 1);
+	assert_true(f.read_bytes < 1 << 20);
+	help_place_remove(&place);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -570,6 +616,7 @@ int main(void)
 		cmocka_unit_test(reading_fails_at_each_call),
 		cmocka_unit_test(a_lost_segment_costs_few_calls),
 		cmocka_unit_test(a_file_of_false_starts_is_read_a_few_times),
+		cmocka_unit_test(what_is_only_large_is_not_read),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
