@@ -6,23 +6,35 @@
 #include <libiberty/demangle.h>
 
 /*
- * libiberty's callback interface allocates nothing and hands out the text piece by piece. A short
- * name can stand for an exponentially long text (back references), so the callback leaves by
- * longjmp once there is more than fits.
+ * libiberty's callback interface hands out the text piece by piece. A short name can stand for an
+ * exponentially long text (back references), so the callback leaves by longjmp once there is more
+ * than fits. But not from a piece that is not ASCII: there the library holds memory, in which it
+ * has decoded an identifier of Rust's (Punycode).
  */
 struct sink {
 	char *out;
 	size_t size, room;
+	bool full;
 	jmp_buf too_long;
 };
+
+static bool is_ascii(const char *text, size_t size)
+{
+	for (size_t i = 0; i < size; i++)
+		if (text[i] & 0x80)
+			return false;
+	return true;
+}
 
 static void sink_append(const char *text, size_t size, void *opaque)
 {
 	struct sink *s = opaque;
-	if (size >= s->room - s->size)
+	s->full = s->full || size >= s->room - s->size;
+	if (s->full && is_ascii(text, size))
 		longjmp(s->too_long, 1);
-	if (size) /* the text may be NULL then */
-		memcpy(s->out + s->size, text, size);
+	if (s->full || !size) /* without a size the text may be NULL */
+		return;
+	memcpy(s->out + s->size, text, size);
 	s->size += size;
 }
 
@@ -45,9 +57,9 @@ static bool demangle(const char *name, size_t size, struct sink *sink)
 	if (setjmp(sink->too_long))
 		return false;
 	if (is_rust(name, size) && rust_demangle_callback(name, DMGL_RUST, sink_append, sink))
-		return true;
+		return !sink->full;
 	sink->size = 0;
-	if (!cplus_demangle_v3_callback(name, DMGL_NO_OPTS, sink_append, sink))
+	if (!cplus_demangle_v3_callback(name, DMGL_NO_OPTS, sink_append, sink) || sink->full)
 		return false;
 	/* The part of a function that the compiler split off (".cold") is not the function. */
 	const char *clone = strchr(name, '.');
