@@ -87,6 +87,13 @@ def heap():
     return p
 
 
+def short():
+    """A sample without a value for each type."""
+    p = Profile(("alloc_objects", "count"), ("alloc_space", "bytes"))
+    p.sample([p.location([("main", "/src/main.x", 5)])], 3)
+    return p
+
+
 def mapped():
     """Time by address, of a program that is not here; 30 ms a sample."""
     p = Profile(("samples", "count"), ("cpu", "nanoseconds"))
@@ -122,7 +129,7 @@ def main():
     if kind.startswith("gmon"):
         data = gmon("I" if kind == "gmon-narrow" else "Q")
     else:
-        data = {"heap": heap, "mapped": mapped}[kind.split("-")[0]]().bytes()
+        data = {"heap": heap, "mapped": mapped, "short": short}[kind.split("-")[0]]().bytes()
     if kind.endswith("-gzip"):
         data = gzip.compress(data, mtime=0)
     with open(path, "wb") as out:

@@ -58,6 +58,10 @@ make [no image] 4 3136" "$(rows function alloc_objects alloc_space)"
 check_match "lines tell calls apart" <("$culprit" calls -i p.db --event alloc_objects) 'make *main.x:9 '
 check_match "numbers are labels too" <("$culprit" prof -i p.db --by subject) 'label.bytes=1024'
 
+make_foreign short short.pb
+check_status "pprof: a sample with a value too few is refused" 1 import short.pb
+check_match "which is told" err 'a sample has not one value of each type'
+
 # Out and in again.
 for kind in mapped heap; do
 	import "$kind.pb" -q --program /bin/app

@@ -32,6 +32,8 @@ static void test_rate(void **state)
 		   "budget");
 	check_rate(governor_choose_rate(100, 5, 1, 0), most, "maximum");
 	check_rate(governor_choose_rate(100, 5, 1, 1000), 875, "kernel");
+	/* Below the kernel's limit, but its shortest period would not be. */
+	check_rate(governor_choose_rate(15000 - GOVERNOR_DRAIN_NS, 1.45, 1, 1000), 875, "kernel");
 	check_rate(governor_choose_rate(1e6, 0.00001, 1, 0), least, "minimum");
 	check_rate(governor_choose_rate(1e6, 1, 1, 0.5), least, "minimum");
 	check_rate(governor_choose_rate(NAN, NAN, 0, NAN), least, "minimum");

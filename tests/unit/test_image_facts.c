@@ -102,6 +102,28 @@ static void test_content_hash(void **state)
 }
 
 /* As in kernel modules: no program headers, the build-id in a note section. */
+/* What is longer than there is room for is cut. */
+static void test_long_build_id(void **state)
+{
+	(void)state;
+	struct {
+		Elf64_Nhdr header;
+		char name[4];
+		uint8_t id[IMAGE_ID_MAX + 4];
+	} note = {{4, sizeof(note.id), NT_GNU_BUILD_ID}, "GNU", {0}};
+	struct {
+		struct image_id id;
+		uint8_t behind[64];
+	} found;
+
+	memset(note.id, 7, sizeof(note.id));
+	memset(&found, 0xee, sizeof(found));
+	assert_int_equal(image_notes_build_id(&note, sizeof(note), 4, &found.id), 0);
+	assert_int_equal(found.id.size, IMAGE_ID_MAX);
+	assert_memory_equal(found.id.bytes, note.id, IMAGE_ID_MAX);
+	assert_int_equal(found.behind[0], 0xee);
+}
+
 static void test_section_notes(void **state)
 {
 	(void)state;
@@ -356,12 +378,13 @@ static void test_self(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_build_id),     cmocka_unit_test(test_address),
-		cmocka_unit_test(test_content_hash), cmocka_unit_test(test_section_notes),
-		cmocka_unit_test(test_32_bits),	     cmocka_unit_test(test_many_segments),
-		cmocka_unit_test(test_refusals),     cmocka_unit_test(test_not_regular),
-		cmocka_unit_test(test_damage),	     cmocka_unit_test(test_huge_content),
-		cmocka_unit_test(test_identify),     cmocka_unit_test(test_self),
+		cmocka_unit_test(test_build_id),      cmocka_unit_test(test_address),
+		cmocka_unit_test(test_content_hash),  cmocka_unit_test(test_section_notes),
+		cmocka_unit_test(test_long_build_id), cmocka_unit_test(test_32_bits),
+		cmocka_unit_test(test_many_segments), cmocka_unit_test(test_refusals),
+		cmocka_unit_test(test_not_regular),   cmocka_unit_test(test_damage),
+		cmocka_unit_test(test_huge_content),  cmocka_unit_test(test_identify),
+		cmocka_unit_test(test_self),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -296,6 +296,30 @@ static void test_dump_damage(void **state)
 	buf_free(&b);
 }
 
+/* Code that is longer than what is read of a record: not there until all of it is. */
+static void test_dump_that_grows(void **state)
+{
+	(void)state;
+	static uint8_t code[1 << 16];
+	struct buf b;
+	size_t head;
+
+	dump_begin(&b, MAGIC, 1);
+	dump_load(&b, 0x1000, 0x40, "whole");
+	head = b.size;
+	dump_load(&b, 0x2000, sizeof(code), "growing");
+	b.size -= 64; /* its code, which is replaced */
+	buf_append(&b, code, sizeof(code));
+	memcpy(b.data + head + 4, &(uint32_t){(uint32_t)(b.size - head)}, 4);
+	for (size_t cut = 0; cut < 2; cut++) {
+		struct image_symbols *s =
+			read_symbols(image_jitdump_read, b.data, b.size - cut, 1 << 20);
+		assert_int_equal(image_symbols_count(s), 2 - cut);
+		image_symbols_free(s);
+	}
+	buf_free(&b);
+}
+
 static void test_dump_limits(void **state)
 {
 	(void)state;
@@ -375,6 +399,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_dump),
 		cmocka_unit_test(test_dump_refused),
 		cmocka_unit_test(test_dump_damage),
+		cmocka_unit_test(test_dump_that_grows),
 		cmocka_unit_test(test_dump_limits),
 		cmocka_unit_test(test_not_regular),
 		cmocka_unit_test(test_worker),
