@@ -124,6 +124,7 @@ int listing_new(const struct listing_request *q, struct listing **ret, struct di
 	int err = l ? 0 : -ENOMEM;
 	if (!err) {
 		l->event_count = q->event_count;
+		l->sampled_ns = q->sampled_ns;
 		l->arena = arena_new(LISTING_TEXT_MAX);
 		l->sources = sources_new();
 		err = l->arena && l->sources ? listing_read_code(l, q, diag) : -ENOMEM;

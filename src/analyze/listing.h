@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include "analyze/source.h"
 #include "image/find.h"
 #include "isa/decode.h"
 #include "util/diag.h"
@@ -40,6 +41,9 @@ struct listing_request {
 	size_t offset_count, event_count;
 	enum listing_form form;
 	enum isa_syntax syntax;
+	/* When the last samples were taken, ns since 1970: source that is younger is not what ran,
+	 * if nobody knows when that was made. 0: not known. */
+	uint64_t sampled_ns;
 };
 
 struct listing_row {
@@ -47,6 +51,7 @@ struct listing_row {
 	uint64_t address;		    /* ISA_NO_ADDRESS of a source row */
 	uint32_t line;			    /* 0: not known */
 	const char *file, *function, *text; /* NULL: not known; function: inlined ones too */
+	enum source_age age;		    /* of a source row's text */
 	const uint64_t *counts;		    /* event_count of them; NULL in a file's row */
 };
 

@@ -24,6 +24,19 @@ static void add_counts(const struct listing *l, uint64_t *to, const uint64_t *fr
 		to[e] += from[e];
 }
 
+/* That a file is not the one that was compiled is noted once. */
+static enum source_age find_age(struct listing *l, const struct image_frame *frame)
+{
+	uint64_t built_ns = frame->built_ns ? frame->built_ns : l->sampled_ns;
+	enum source_age age = sources_age(l->sources, frame->file, frame->file_md5, built_ns);
+	struct diag note;
+	if (age == SOURCE_AS_BUILT)
+		return age;
+	source_age_describe(age, frame->file, note.text, sizeof(note.text));
+	listing_add_note(l, note.text);
+	return age;
+}
+
 /* The text of a source line; that it is gone is noted once a file. */
 static int add_source(struct listing *l, const struct image_frame *frame, const uint64_t *counts)
 {
@@ -42,6 +55,8 @@ static int add_source(struct listing *l, const struct image_frame *frame, const 
 			row.text = arena_strndup(l->arena, text, strlen(text));
 		else
 			listing_add_note(l, diag.text);
+		if (row.text)
+			row.age = find_age(l, frame);
 	}
 	return listing_add_row(l, &row);
 }
@@ -121,7 +136,8 @@ static int compare_places(const void *pa, const void *pb)
 static int add_gap(struct listing *l, const struct image_frame *from, uint32_t to)
 {
 	const uint64_t *none = listing_zero_counts(l);
-	struct image_frame frame = {.file = from->file};
+	struct image_frame frame = {
+		.file = from->file, .file_md5 = from->file_md5, .built_ns = from->built_ns};
 	int err = none ? 0 : -ENOMEM;
 	if (to - from->line > GAP_MAX)
 		return err;

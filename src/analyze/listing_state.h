@@ -28,6 +28,7 @@ struct listing {
 	size_t row_count, row_room;
 	const char *notes[LISTING_NOTES_MAX];
 	size_t note_count, event_count;
+	uint64_t sampled_ns;
 	struct image_lines *lines;
 	struct sources *sources;
 };

@@ -193,6 +193,16 @@ static int add_stretch(struct pass *s, const struct stretch *t)
 }
 
 /* One address of a stretch by its line: where it was written, so the innermost of its frames. */
+static int intern_md5(struct rank *k, const uint8_t *md5, const uint8_t **ret)
+{
+	uint32_t index;
+	int r = intern_add(k->names, md5, IMAGE_LINES_MD5_BYTES, &index);
+
+	if (!r)
+		*ret = intern_get(k->names, index, NULL);
+	return r;
+}
+
 static int add_line(struct pass *s, const struct stretch *t, const struct image_frame *frame,
 		    const struct query_row *q)
 {
@@ -208,6 +218,9 @@ static int add_line(struct pass *s, const struct stretch *t, const struct image_
 		key.line = shown.line = s->options->by == RANK_LINE ? frame->line : 0;
 		r = intern_name(s->rank, frame->file, &shown.file, &index);
 		key.file = index + 1;
+		shown.built_ns = frame->built_ns;
+		if (!r && frame->file_md5)
+			r = intern_md5(s->rank, frame->file_md5, &shown.file_md5);
 		if (!r && s->options->by == RANK_LINE && frame->function) {
 			r = intern_name(s->rank, frame->function, &function, &index);
 			shown.function = function;

@@ -63,8 +63,10 @@ struct rank_row {
 	const char *function;		 /* demangled; NULL: of several */
 	const char *file;		 /* NULL: not known or of several */
 	uint32_t line;			 /* 0: not known or of several */
-	uint32_t group;			 /* in the query's groups, or QUERY_NO_GROUP */
-	uint64_t *counts;		 /* for each event of the query */
+	const uint8_t *file_md5;	 /* as of struct image_frame, of the first that it has */
+	uint64_t built_ns;
+	uint32_t group;	     /* in the query's groups, or QUERY_NO_GROUP */
+	uint64_t *counts;    /* for each event of the query */
 	uint64_t *inclusive; /* ... with all that it called; NULL: see analyze/inclusive.h */
 
 	/* By function, and by line where no line is known: of the function; size 0: of what has no

@@ -2,6 +2,8 @@
 #include "analyze/source.h"
 
 #include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -13,11 +15,20 @@
 #define TAB_COLUMNS    8
 #define LINE_MAX_BYTES 1024 /* shown of one line */
 
+#define MD5_BYTES 16
+
+/* Of libiberty, which comes without its header for them. The digest is aligned as a number of 32
+ * bits. */
+void *md5_buffer(const char *text, size_t size, void *digest);
+
 struct source_file {
 	char *text;
 	size_t size;
 	uint32_t *starts; /* of line i + 1; line_count + 1 of them */
 	uint32_t line_count;
+	uint64_t written_ns; /* since 1970 */
+	bool has_md5;
+	_Alignas(uint32_t) uint8_t md5[MD5_BYTES];
 	struct diag why;
 };
 
@@ -93,6 +104,7 @@ static int read_file(struct source_file *file, const char *path)
 				 path, SOURCE_MAX_BYTES >> 20);
 	}
 	file->size = (size_t)st.st_size;
+	file->written_ns = (uint64_t)st.st_mtim.tv_sec * 1000000000u + (uint64_t)st.st_mtim.tv_nsec;
 	file->text = malloc(file->size + 1);
 	int err = file->text ? io_read_all(&io_system, fd, file->text, file->size, 0) : -ENOMEM;
 	close(fd);
@@ -162,4 +174,37 @@ const char *sources_problem(const struct sources *s, const char *path)
 	if (intern_find(s->paths, path, strlen(path), &index) < 0 || !s->files[index])
 		return "";
 	return s->files[index]->why.text;
+}
+
+static const uint8_t *md5_of(struct source_file *file)
+{
+	if (!file->has_md5)
+		md5_buffer(file->text, file->size, file->md5);
+	file->has_md5 = true;
+	return file->md5;
+}
+
+enum source_age sources_age(struct sources *s, const char *path, const uint8_t *md5,
+			    uint64_t built_ns)
+{
+	struct source_file *file = find_file(s, path, NULL);
+	if (!file || !file->line_count)
+		return SOURCE_AS_BUILT;
+	if (md5)
+		return memcmp(md5_of(file), md5, MD5_BYTES) == 0 ? SOURCE_AS_BUILT : SOURCE_DIFFERS;
+	return built_ns && file->written_ns > built_ns ? SOURCE_NEWER : SOURCE_AS_BUILT;
+}
+
+const char *source_age_name(enum source_age age)
+{
+	static const char *const names[] = {NULL, "newer", "differs"};
+	return names[age];
+}
+
+void source_age_describe(enum source_age age, const char *path, char *ret, size_t room)
+{
+	snprintf(ret, room, "%s %s: what stands beside a line may not be what ran", path,
+		 age == SOURCE_DIFFERS
+			 ? "is not the text that the program was made from (by its MD5)"
+			 : "was changed after the program was made");
 }

@@ -19,6 +19,23 @@ void sources_free(struct sources *s);
  * or file; why, in diag. Valid until the next call.
  */
 const char *sources_line(struct sources *s, const char *path, uint32_t line, struct diag *diag);
+/*
+ * Whether the text is the one that a program was made from: by its MD5 if that is known (md5, else
+ * NULL), which settles it, else by whether the file was written to after the program (built_ns,
+ * since 1970; 0: not known).
+ */
+enum source_age {
+	SOURCE_AS_BUILT, /* or nothing tells otherwise */
+	SOURCE_NEWER,
+	SOURCE_DIFFERS,
+};
+
+enum source_age sources_age(struct sources *s, const char *path, const uint8_t *md5,
+			    uint64_t built_ns);
+/* How tables name it; NULL: SOURCE_AS_BUILT. */
+const char *source_age_name(enum source_age age);
+/* The sentence for a report's header, of a path. */
+void source_age_describe(enum source_age age, const char *path, char *ret, size_t room);
 /* The error that opening a file gave, "" when it was read or never asked for. */
 const char *sources_problem(const struct sources *s, const char *path);
 

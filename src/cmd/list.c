@@ -212,6 +212,7 @@ static int show_function(struct list *l, const struct query *q, const struct fun
 		.event_count = q->event_count,
 		.form = l->form,
 		.syntax = l->syntax,
+		.sampled_ns = report_sampled_ns(l->pick.reader),
 	};
 	struct listing *listing = NULL;
 	struct insights *all = NULL;

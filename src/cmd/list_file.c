@@ -16,6 +16,7 @@ struct listing_of_file {
 	struct sources *sources;
 	const struct rank_row **rows; /* of the file, by line */
 	size_t row_count;
+	enum source_age age;
 };
 
 /* The path itself, or the end of it from a slash on. */
@@ -128,10 +129,32 @@ static int describe(const struct listing_of_file *f, struct report_header *h)
 			   (unsigned long long)samples, f->query->events[0].label,
 			   f->rank->totals[0] ? 100 * (double)samples / (double)f->rank->totals[0]
 					      : 0);
+	if (f->age != SOURCE_AS_BUILT) {
+		struct diag text;
+
+		source_age_describe(f->age, f->rows[0]->file, text.text, sizeof(text.text));
+		report_header_note(h, "%s", text.text);
+	}
 	problem = sources_problem(f->sources, f->rows[0]->file);
 	if (*problem)
 		report_header_note(h, "no text: %s", problem);
 	return 0;
+}
+
+/* Of all programs that it is in: one that was made from another text is enough. */
+static enum source_age find_age(struct listing_of_file *f)
+{
+	uint64_t sampled_ns = report_sampled_ns(f->reader);
+	enum source_age most = SOURCE_AS_BUILT;
+
+	for (size_t i = 0; i < f->row_count; i++) {
+		const struct rank_row *row = f->rows[i];
+		enum source_age age = sources_age(f->sources, row->file, row->file_md5,
+						  row->built_ns ? row->built_ns : sampled_ns);
+
+		most = age > most ? age : most;
+	}
+	return most;
 }
 
 static int show(const struct report_options *o, const struct metrics *metrics, struct list_hot *hot,
@@ -143,6 +166,7 @@ static int show(const struct report_options *o, const struct metrics *metrics, s
 		.sources = f->sources,
 		.rows = f->rows,
 		.row_count = f->row_count,
+		.age = f->age = find_age(f),
 		.format = o->format,
 		.hot = hot,
 	};

@@ -9,7 +9,7 @@
 #include "report/estimate.h"
 
 struct columns {
-	int samples, percent, address, kind, line, text, function, file, image, build_id;
+	int age, samples, percent, address, kind, line, text, function, file, image, build_id;
 	int events; /* the first of the group */
 	int frequency, cpi, confidence;
 };
@@ -131,6 +131,8 @@ static int add_row(struct list_table *l, struct table *t, const struct columns *
 		err = set_text(t, c->kind, source ? "source" : "instruction");
 	if (row->line && (source || !for_people || (!indent && changes_line)))
 		table_set_count(t, c->line, row->line);
+	if (!err && source)
+		err = set_text(t, c->age, source_age_name(row->age));
 	if (!err)
 		err = set_text(t, c->function, row->function);
 	return err ? err : set_text(t, c->file, row->file);
@@ -175,13 +177,14 @@ int list_table_make(struct list_table *l, struct table **ret)
 	struct columns c = {0};
 	size_t count;
 	const struct listing_row *rows = listing_rows(l->listing, &count);
-	bool addresses = false, sources = false, lines = false;
+	bool addresses = false, sources = false, lines = false, aged = false;
 	if (!t)
 		return -ENOMEM;
 	for (size_t i = 0; i < count; i++) {
 		addresses |= rows[i].kind == LISTING_INSTRUCTION;
 		sources |= rows[i].kind == LISTING_SOURCE;
 		lines |= rows[i].line != 0;
+		aged |= rows[i].kind == LISTING_SOURCE && rows[i].age != SOURCE_AS_BUILT;
 	}
 	add_counts(t, l->query, &c);
 	metrics_add_columns(&l->metrics, t, "metrics", "");
@@ -195,6 +198,7 @@ int list_table_make(struct list_table *l, struct table **ret)
 	c.kind = table_add_column(t, TABLE_NAME, "kind", NULL);
 	c.address = table_add_column(t, TABLE_ADDRESS, "address", addresses ? "address" : NULL);
 	c.line = table_add_column(t, TABLE_COUNT, "line", lines ? "line" : NULL);
+	c.age = table_add_column(t, TABLE_NAME, "source_age", aged ? "changed?" : NULL);
 	c.text = table_add_text_column(t, "text", sources ? "source" : "instruction");
 	c.function = table_add_column(t, TABLE_NAME, "function", NULL);
 	c.file = table_add_column(t, TABLE_NAME, "file", NULL);
@@ -242,6 +246,8 @@ static int add_line(struct list_lines *l, struct table *t, const struct columns 
 	if (line)
 		table_set_count(t, c->line, line);
 	err = set_text(t, c->text, text);
+	if (!err && text)
+		err = set_text(t, c->age, source_age_name(l->age));
 	if (!err && most)
 		err = set_text(t, c->function, most->function);
 	return err ? err : set_text(t, c->file, path);
@@ -289,6 +295,8 @@ int list_table_lines(struct list_lines *l, struct table **ret)
 		add_counts(t, l->query, &c);
 		metrics_add_columns(&l->metrics, t, "metrics", "");
 		c.line = table_add_column(t, TABLE_COUNT, "line", "line");
+		c.age = table_add_column(t, TABLE_NAME, "source_age",
+					 l->age != SOURCE_AS_BUILT ? "changed?" : NULL);
 		c.text = table_add_text_column(t, "text", "source");
 		c.function = table_add_column(t, TABLE_NAME, "function", NULL);
 		c.file = table_add_column(t, TABLE_NAME, "file", NULL);

@@ -31,6 +31,7 @@ struct list_lines {
 	struct sources *sources;
 	const struct rank_row *const *rows; /* of one file, by line; at least one */
 	size_t row_count;
+	enum source_age age; /* of the file */
 	enum table_format format;
 	struct metrics_bound metrics;
 	struct list_hot *hot;

@@ -97,6 +97,18 @@ int report_open(const struct report_options *o, const char **ret_path, struct db
 	return 0;
 }
 
+uint64_t report_sampled_ns(const struct db_reader *reader)
+{
+	const struct db_epoch *const *epochs;
+	uint64_t last = 0;
+	size_t count;
+
+	epochs = db_reader_selected(reader, &count);
+	for (size_t i = 0; i < count; i++)
+		last = epochs[i]->end_ns > last ? epochs[i]->end_ns : last;
+	return last;
+}
+
 static int find_symbols(void *arg, const struct image_id *id, const char *path,
 			const struct image_symbols **ret, struct diag *diag)
 {

@@ -139,6 +139,33 @@ static void what_is_no_file_is_not_even_opened(void **state)
 	assert_int_equal(unlink(path), 0);
 }
 
+/* An MD5 settles it either way; without one the times do, if they are known. */
+static void age_is_told(void **state)
+{
+	static const uint8_t of_abc[] = {0x90, 0x01, 0x50, 0x98, 0x3c, 0xd2, 0x4f, 0xb0,
+					 0xd6, 0x96, 0x3f, 0x7d, 0x28, 0xe1, 0x7f, 0x72};
+	uint8_t other[sizeof(of_abc)] = {1};
+	struct sources *s = *state;
+	const char *path = in_dir("abc");
+	char text[600];
+	struct stat st;
+
+	write_source(path, "abc", 3);
+	assert_int_equal(stat(path, &st), 0);
+	uint64_t then = (uint64_t)st.st_mtim.tv_sec * 1000000000u + (uint64_t)st.st_mtim.tv_nsec;
+	assert_int_equal(sources_age(s, path, NULL, 0), SOURCE_AS_BUILT);
+	assert_int_equal(sources_age(s, path, NULL, then), SOURCE_AS_BUILT);
+	assert_int_equal(sources_age(s, path, NULL, then - 1), SOURCE_NEWER);
+	assert_int_equal(sources_age(s, path, of_abc, then - 1), SOURCE_AS_BUILT);
+	assert_int_equal(sources_age(s, path, other, then), SOURCE_DIFFERS);
+	/* Of a file that is not there nothing can be said. */
+	assert_int_equal(sources_age(s, "/nowhere/abc", other, 1), SOURCE_AS_BUILT);
+	assert_null(source_age_name(SOURCE_AS_BUILT));
+	source_age_describe(SOURCE_NEWER, path, text, sizeof(text));
+	assert_non_null(strstr(text, "was changed after"));
+	assert_int_equal(unlink(path), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -147,6 +174,7 @@ int main(void)
 		cmocka_unit_test(an_empty_file_has_no_line),
 		cmocka_unit_test(what_cannot_be_read_says_why),
 		cmocka_unit_test(what_is_no_file_is_not_even_opened),
+		cmocka_unit_test(age_is_told),
 	};
 	return cmocka_run_group_tests(tests, set_up, tear_down);
 }
