@@ -43,7 +43,7 @@ C
 start_daemon "$culprit" daemon -o "$db" --socket "$socket" --flush-every 1h -F 1000 --budget 100
 exec_user "$here/mapper" on >mapped &
 mapper=$!
-started+=($mapper)
+started+=("$mapper")
 while kill -0 $mapper 2>/dev/null; do
 	./brief
 	[ "$(cat /proc/$mapper/stat 2>/dev/null | awk '{print $3}')" != Z ] || break
