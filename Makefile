@@ -48,7 +48,7 @@ help:
 	@echo 'make          build in ./$(BUILD)'
 	@echo 'make try      install what is missing, build, sample this machine, show what it found'
 	@echo 'make check    install what is missing, build, run every test'
-	@echo 'make bench    speed, as ratios against perf and against the floor (BENCH=--quick: in 2 minutes)'
+	@echo 'make bench    speed, as ratios against perf and against the floor (BENCH=--quick: a first impression)'
 	@echo 'make accuracy how right the analysis is, against exact counts (ACCURACY=--quick: in 3 minutes)'
 	@echo 'make coverage which code the tests run (wants gcovr)'
 	@echo 'make install  install (DESTDIR is honoured)'

@@ -110,8 +110,11 @@ bool budget_update(struct budget *b, const struct budget_look *look)
 	b->last = *look;
 	rest = held(b) - lowered(b);
 	b->rest[b->windows++ % BUDGET_CALM] = rest;
-	b->over += held(b) > b->config.percent;
 	b->since++;
+	/* All that runs is new in the first: of the start, still. */
+	if (b->windows == 1)
+		return false;
+	b->over += held(b) > b->config.percent;
 	step = choose(b, rest);
 	if (step == b->step)
 		return false;

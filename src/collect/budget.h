@@ -78,7 +78,8 @@ struct budget {
 
 void budget_start(struct budget *b, const struct budget_config *config,
 		  const struct budget_look *look);
-/* Takes a look, and when a window is over, what follows. True when the step has changed. */
+/* Takes a look, and when a window is over, what follows; the first window is not judged. True when
+ * the step has changed. */
 bool budget_update(struct budget *b, const struct budget_look *look);
 /* What the rates of this step are, of the planned ones. */
 double budget_factor(unsigned step);
