@@ -280,9 +280,11 @@ static void describe_troubles(struct report_header *h, const struct query *q)
 		{"symbols.refused",
 		 "times the symbols of an image could not be kept: too many wait"},
 		{"code.refused",
-		 "times the code of functions could not be kept: their image has more than is"},
-		{"lines.refused",
-		 "times the lines of functions could not be kept: their image has more than is"},
+		 "times the code of functions could not be kept: their image has more than is, or "
+		 "the disk is nearly full"},
+		{"lines.refused", "times the lines of functions could not be kept: their image has "
+				  "more than are, or "
+				  "the disk is nearly full"},
 		{"symbols.unwritten",
 		 "times the symbols of an image could not be written to the database (was its disk "
 		 "full?): they are found only while its file is there"},

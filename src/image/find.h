@@ -89,7 +89,7 @@ int image_finder_tell_lines(struct image_finder *f, const struct image_id *id,
 
 struct image_finder_counts {
 	uint64_t symbols_kept, code_kept, lines_kept; /* blobs written */
-	uint64_t code_refused, lines_refused;	      /* images that have more than is kept */
+	uint64_t code_refused, lines_refused;	      /* there was more than is kept, or no room */
 	uint64_t keep_failed;			      /* blobs that could not be written */
 	uint64_t damaged; /* blobs that could not be read: made anew, or left out */
 };

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/statvfs.h>
 #include "db/blob.h"
 #include "image/finder.h"
 #include "util/io.h"
@@ -41,6 +42,20 @@ int finder_save_blob(struct image_finder *f, const struct image_id *id, const ch
 	if (err < 0)
 		f->counts.keep_failed++;
 	return err;
+}
+
+/* Samples count for more: code and lines leave this much of the disk to them. */
+#define ROOM_BYTES ((uint64_t)1 << 30)
+#define ROOM_SHARE 4 /* of a small disk, the fourth part */
+
+static bool leaves_room(const struct image_finder *f, uint64_t bytes)
+{
+	struct statvfs disk;
+	if (statvfs(f->db_path, &disk) < 0)
+		return true;
+	uint64_t room = (uint64_t)disk.f_blocks * disk.f_frsize / ROOM_SHARE;
+	return (uint64_t)disk.f_bavail * disk.f_frsize >=
+	       bytes + (room < ROOM_BYTES ? room : ROOM_BYTES);
 }
 
 static int load_symbols(struct image_finder *f, const struct image_id *id, bool own_only,
@@ -122,7 +137,8 @@ int finder_save_code(struct image_finder *f, const struct image_id *id,
 	struct buf b;
 	buf_init(&b, CODE_BLOB_MAX);
 	image_layout_save(l, &b);
-	int err = finder_save_blob(f, id, "code", &b);
+	bool room = leaves_room(f, b.size);
+	int err = room ? finder_save_blob(f, id, "code", &b) : -ENOSPC;
 	f->counts.code_kept += err == 0;
 	buf_free(&b);
 	return err;
@@ -148,7 +164,9 @@ int finder_save_lines(struct image_finder *f, const struct image_id *id, const c
 	struct buf b;
 	buf_init(&b, LINE_TABLE_MAX_BYTES);
 	image_line_table_save(t, &b);
-	int err = b.error == -EFBIG ? -EFBIG : finder_save_blob(f, id, kind, &b);
+	/* What a profile told is nowhere else. */
+	bool refused = b.error == -EFBIG || (strcmp(kind, "told") != 0 && !leaves_room(f, b.size));
+	int err = refused ? -EFBIG : finder_save_blob(f, id, kind, &b);
 	f->counts.lines_kept += err == 0;
 	buf_free(&b);
 	return err;

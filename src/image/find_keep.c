@@ -57,9 +57,10 @@ static int keep_code(struct image_finder *f, struct found_image *im, struct diag
 	im->in_pieces = !l->whole;
 	err = finder_save_code(f, &im->id, l);
 	image_layout_free(l);
-	return err < 0 ? diag_fail(diag, EIO, "%s: its code is not kept: %s", im->path,
-				   f->keep_why.text)
-		       : 0;
+	f->counts.code_refused += err == -ENOSPC;
+	return err < 0 && err != -ENOSPC ? diag_fail(diag, EIO, "%s: its code is not kept: %s",
+						     im->path, f->keep_why.text)
+					 : 0;
 }
 
 /* Of no functions: whether there is debug information at all. */
@@ -155,11 +156,11 @@ static int keep_pieces(struct image_finder *f, struct found_image *im,
 	err = fd < 0 ? fd : read_pieces(f, fd, l, list, count);
 	if (fd >= 0)
 		close(fd);
-	f->counts.code_refused += err == -ENOSPC;
 	if (l->part_bytes != bytes) {
 		int saved = finder_save_code(f, &im->id, l);
-		err = saved ? -EIO : err;
+		err = saved ? saved : err;
 	}
+	f->counts.code_refused += err == -ENOSPC;
 	image_layout_free(l);
 	return err;
 }

@@ -109,6 +109,7 @@ int finder_load_code(struct image_finder *f, const struct image_id *id, bool own
 /* Without its pieces, whatever their number: cheap. */
 int finder_peek_code(struct image_finder *f, const struct image_id *id, bool own_only,
 		     uint16_t *ret_machine, unsigned *ret_bits, bool *ret_whole);
+/* -ENOSPC: the disk is nearly full. */
 int finder_save_code(struct image_finder *f, const struct image_id *id,
 		     const struct image_layout *l);
 int finder_save_blob(struct image_finder *f, const struct image_id *id, const char *kind,
@@ -117,6 +118,7 @@ int finder_save_blob(struct image_finder *f, const struct image_id *id, const ch
 /* Line tables: of kind "lines", from debug information, or "told". */
 int finder_load_lines(struct image_finder *f, const struct image_id *id, const char *kind,
 		      bool own_only, struct image_line_table *ret);
+/* -EFBIG: they are too many, or the disk is nearly full. */
 int finder_save_lines(struct image_finder *f, const struct image_id *id, const char *kind,
 		      const struct image_line_table *t);
 
