@@ -4,6 +4,7 @@
 #include <string.h>
 #include "exchange/places.h"
 #include "exchange/readers.h"
+#include "exchange/reading_lines.h"
 #include "util/num.h"
 #include "util/text.h"
 
@@ -121,19 +122,13 @@ static int take_line(struct folded *f, struct text line, uint64_t number, struct
 			    : r;
 }
 
-static int take_lines(struct folded *f, const char *at, size_t size, struct diag *diag)
+static int take_lines(struct folded *f, struct reading_lines *lines, struct diag *diag)
 {
-	uint64_t number = 0;
 	int r = harvest_event(f->h, "samples", 7, &f->event);
+	struct text line;
 
-	while (size && !r) {
-		const char *end = memchr(at, '\n', size);
-		size_t length = end ? (size_t)(end - at) : size;
-
-		r = take_line(f, (struct text){at, length}, ++number, diag);
-		at += length + (end != NULL);
-		size -= length + (end != NULL);
-	}
+	while (!r && (r = reading_lines_next(lines, &line.at, &line.size, diag)) > 0)
+		r = take_line(f, line, lines->number, diag);
 	if (r)
 		return r;
 	harvest_event_set(f->h, f->event, 1, DB_EVENT_USER | DB_EVENT_KERNEL);
@@ -145,13 +140,11 @@ int read_folded(const struct reading *in, struct harvest *harvest, struct diag *
 {
 	struct folded f = {.h = harvest,
 			   .program = in->program ? text_base_name(in->program) : NULL};
-	uint8_t *text;
-	size_t size;
-	int r = reading_load(in, &text, &size, diag);
+	struct reading_lines lines;
+	int r;
 
-	if (r)
-		return r;
-	r = take_lines(&f, (const char *)text, size, diag);
-	free(text);
+	reading_lines_begin(&lines, in);
+	r = take_lines(&f, &lines, diag);
+	reading_lines_end(&lines);
 	return reading_end(r, diag);
 }

@@ -69,3 +69,18 @@ int gzip_read(const uint8_t *data, size_t size, struct buf *out)
 	inflateEnd(&z);
 	return r == -EAGAIN ? 0 : r;
 }
+
+size_t gzip_peek(const uint8_t *data, size_t size, uint8_t *out, size_t room)
+{
+	z_stream z = {0};
+
+	if (inflateInit2(&z, WINDOW_GZIP) != Z_OK)
+		return 0;
+	z.next_in = (uint8_t *)data;
+	z.avail_in = (uInt)size;
+	z.next_out = out;
+	z.avail_out = (uInt)room;
+	inflate(&z, Z_SYNC_FLUSH);
+	inflateEnd(&z);
+	return room - z.avail_out;
+}

@@ -2,15 +2,14 @@
 #include "exchange/readers.h"
 
 #include <errno.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include "exchange/script.h"
+#include "exchange/reader_start.h"
 #include "util/buf.h"
 #include "util/io.h"
 
-#define INPUT_BYTES_MAX ((size_t)1 << 30)
+#define INPUT_BYTES_MAX ((size_t)512 << 20)
 #define PIECE_BYTES	((size_t)1 << 20)
 
 static const struct {
@@ -21,43 +20,10 @@ static const struct {
 	{"script", read_perf_script}, {"gmon", read_gmon},
 };
 
-static bool starts_with(const uint8_t *start, size_t size, const char *magic, size_t length)
-{
-	return size >= length && !memcmp(start, magic, length);
-}
-
-static bool is_text(const uint8_t *start, size_t size)
-{
-	for (size_t i = 0; i < size; i++)
-		if (start[i] < ' ' && !memchr("\t\n\r\f\x1b", start[i], 5))
-			return false;
-	return true;
-}
-
-/* A message of protobuf begins with the number and type of a field: of a Profile's, those that are
- * messages and strings. */
-static bool is_profile(const uint8_t *start, size_t size)
-{
-	return size > 2 && (start[0] & 7) == 2 && start[0] >> 3 >= 1 && start[0] >> 3 <= 6;
-}
-
-static const char *name_by_start(const uint8_t *start, size_t size)
-{
-	if (starts_with(start, size, "PERFILE2", 8) || starts_with(start, size, "2ELIFREP", 8))
-		return "perf";
-	if (starts_with(start, size, "gmon", 4))
-		return "gmon";
-	if (starts_with(start, size, "\x1f\x8b", 2))
-		return "pprof";
-	if (is_text(start, size))
-		return script_text_kind((const char *)start, size);
-	return is_profile(start, size) ? "pprof" : NULL;
-}
-
 int reader_choose(const char *name, const uint8_t *start, size_t size, reader **ret,
 		  struct diag *diag)
 {
-	const char *wanted = name ? name : size ? name_by_start(start, size) : NULL;
+	const char *wanted = name ? name : size ? reader_name_by_start(start, size) : NULL;
 
 	if (!wanted)
 		return diag_fail(diag, EBADMSG, "%s",
@@ -97,8 +63,9 @@ int reading_load(const struct reading *in, uint8_t **ret, size_t *ret_size, stru
 		return 0;
 	}
 	buf_free(&all);
-	return n == -EFBIG ? diag_fail(diag, EFBIG, "it is larger than 1 GiB")
-			   : diag_fail(diag, (int)-n, "cannot read: %s", strerror((int)-n));
+	return n == -EFBIG
+		       ? diag_fail(diag, EFBIG, "it is larger than %zu MiB", INPUT_BYTES_MAX >> 20)
+		       : diag_fail(diag, (int)-n, "cannot read: %s", strerror((int)-n));
 }
 
 void reading_code_free(struct reading_code *code)

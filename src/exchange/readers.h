@@ -63,7 +63,7 @@ int reader_choose(const char *name, const uint8_t *start, size_t size, reader **
 
 /* Tells the host how far it has come. */
 void reading_tell(const struct reading *in, uint64_t done, uint64_t of);
-/* All of the input, malloc'ed. -EFBIG past 1 GiB, and others, with the sentence in diag. */
+/* All of the input, malloc'ed. -EFBIG past 512 MiB, and others, with the sentence in diag. */
 int reading_load(const struct reading *in, uint8_t **ret, size_t *ret_size, struct diag *diag);
 void reading_code_free(struct reading_code *code); /* its members */
 /* Says what an error of the harvest means, where nothing was said yet. Returns it. */

@@ -6,6 +6,7 @@
 #include <string.h>
 #include "exchange/places.h"
 #include "exchange/readers.h"
+#include "exchange/reading_lines.h"
 #include "util/num.h"
 
 /*
@@ -26,11 +27,12 @@ struct script {
 	uint64_t first_ns, last_ns, odd;
 
 	/* The sample at hand. */
-	bool open, counted; /* counted: it has no chain, and is done */
-	struct script_head head;
+	bool open, counted;	 /* counted: it has no chain, and is done */
+	struct script_head head; /* of its texts comm alone, which is in comm */
+	struct buf comm;
 	uint32_t event;
 	struct places_stack stack;
-	struct harvest_line inlined[HARVEST_LINES_MAX];
+	struct harvest_line inlined[HARVEST_LINES_MAX]; /* their names are its own */
 	size_t inlined_count;
 	bool unknown;
 };
@@ -81,20 +83,37 @@ static int place_frame(struct script *s, const struct script_frame *f, uint32_t 
 	return places_named(s->h, image, size, s->inlined, s->inlined_count + 1, ret, ret_unknown);
 }
 
+static void drop_inlined(struct script *s)
+{
+	while (s->inlined_count)
+		free((void *)s->inlined[--s->inlined_count].function);
+}
+
+/* The line is gone before the frame comes that it was inlined into. */
+static int add_inlined(struct script *s, struct script_text name)
+{
+	char *copy;
+
+	if (s->inlined_count == HARVEST_LINES_MAX - 1)
+		return 0;
+	copy = strndup(name.size ? name.at : "", name.size);
+	if (!copy)
+		return -ENOMEM;
+	s->inlined[s->inlined_count++] =
+		(struct harvest_line){.function = copy, .function_size = strlen(copy)};
+	return 0;
+}
+
 static int take_frame(struct script *s, const struct script_frame *f)
 {
 	uint32_t place;
 	bool unknown;
 	int r;
 
-	if (f->inlined) {
-		if (s->inlined_count < HARVEST_LINES_MAX - 1)
-			s->inlined[s->inlined_count++] = (struct harvest_line){
-				.function = f->symbol.at, .function_size = f->symbol.size};
-		return 0;
-	}
+	if (f->inlined)
+		return add_inlined(s, f->symbol);
 	r = place_frame(s, f, &place, &unknown);
-	s->inlined_count = 0;
+	drop_inlined(s);
 	if (r)
 		return r;
 	s->unknown = s->stack.count ? s->unknown : unknown;
@@ -153,7 +172,12 @@ static int take_head(struct script *s, const struct script_head *head)
 	}
 	s->open = true;
 	s->head = *head;
-	s->stack.count = s->stack.frames = s->inlined_count = 0;
+	buf_clear(&s->comm);
+	if (buf_append(&s->comm, head->comm.at, head->comm.size))
+		return s->comm.error;
+	s->head.comm.at = s->comm.data ? (const char *)s->comm.data : "";
+	s->stack.count = s->stack.frames = 0;
+	drop_inlined(s);
 	s->unknown = false;
 	if (!head->rest.size || !script_parse_frame(head->rest, &frame))
 		return 0;
@@ -200,29 +224,38 @@ static int tell(struct script *s)
 	return r ? r : harvest_count(s->h, HARVEST_NONE, "records.malformed", s->odd);
 }
 
-int read_perf_script(const struct reading *in, struct harvest *harvest, struct diag *diag)
+static int take_lines(struct script *s, struct reading_lines *lines, struct diag *diag)
 {
-	struct script *s = calloc(1, sizeof(*s));
-	struct script_text text, line;
-	uint8_t *data;
-	size_t size;
-	int r = s ? reading_load(in, &data, &size, diag) : -ENOMEM;
+	struct script_text line;
+	int r;
 
-	if (r) {
-		free(s);
-		return reading_end(r, diag);
-	}
-	s->h = harvest;
-	text = (struct script_text){(const char *)data, size};
-	while (!r && script_next_line(&text, &line))
+	while ((r = reading_lines_next(lines, &line.at, &line.size, diag)) > 0) {
 		r = take_line(s, line);
+		if (r)
+			break;
+	}
 	if (!r)
 		r = end_sample(s, true);
 	if (!r)
 		r = tell(s);
-	free(data);
+	return r == -EINVAL ? diag_fail(diag, EBADMSG, "a name in it is too long") : r;
+}
+
+int read_perf_script(const struct reading *in, struct harvest *harvest, struct diag *diag)
+{
+	struct script *s = calloc(1, sizeof(*s));
+	struct reading_lines lines;
+	int r;
+
+	if (!s)
+		return reading_end(-ENOMEM, diag);
+	s->h = harvest;
+	buf_init(&s->comm, READING_LINE_MAX);
+	reading_lines_begin(&lines, in);
+	r = take_lines(s, &lines, diag);
+	reading_lines_end(&lines);
+	drop_inlined(s);
+	buf_free(&s->comm);
 	free(s);
-	if (r == -EINVAL)
-		return diag_fail(diag, EBADMSG, "a name in it is too long");
 	return reading_end(r, diag);
 }

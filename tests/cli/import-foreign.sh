@@ -173,7 +173,7 @@ types = m(1, v(8) + v(1))
 open("nowhere.pb", "wb").write(types + m(2, m(1, v(9)) + m(2, v(1))) + m(6, b"") + m(6, b"x"))
 open("values.pb", "wb").write(types + m(2, m(2, v(1) + v(2))) + m(6, b"") + m(6, b"x"))
 open("types.pb", "wb").write(m(2, m(2, v(1))) + m(6, b"") + m(6, b"x"))
-open("bomb.pb.gz", "wb").write(gzip.compress(b"\0" * (600 << 20), 6))
+open("bomb.pb.gz", "wb").write(gzip.compress(types + b"\x32\0\x32" + v(600 << 20) + b"\0" * (600 << 20), 6))
 E2
 for why in "nowhere.pb:location 9" "values.pb:one value of each type" "types.pb:says not what" \
 	"bomb.pb.gz:more than 512 MiB"; do

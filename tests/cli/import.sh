@@ -201,6 +201,25 @@ else
 	skip "a full disk" "needs the right to mount"
 fi
 
+# piped MIB BEGIN REPEAT: as in import_pipe.py.
+piped() { rm -rf piped.db && python3 "$root/tests/cli/import_pipe.py" "$culprit" "$@"; }
+# What is no profile is refused by its beginning, and no more of it is read.
+# shellcheck disable=SC1003
+for no in 'zeroes::\0' 'packed zeroes:\x1f\x8b\x08\0\0\0\0\0\x04\x03\x63\x60\x18\x05\xa3\x60\x14\x8c\x54\0:\0' 'a field and zeroes:\x0a\x02:\0' \
+	'a table of strings without the first:\x32:a' 'fields of wrong types:\x0a\0\x12\0\x49:a' 'no gmon:gmon:\0' 'a gmon of an unknown record:gmon\1\0\0\0:\xff' \
+	'words::yes\n'; do
+	IFS=: read -r name begin repeat <<<"$no"
+	piped 64 "$begin" "$repeat" >said
+	check_match "$name through a pipe is refused at once" said '^1 0 [0-9]+ .*begins like no profile'
+done
+# Of texts no more is held than a line.
+piped 48 '' 'perf 1 [000] 1.0: 7 cycles: 401000 hot (/bin/hot)\n' >said
+check_match "a long text of perf script in a small memory" said '^0 48 ([0-9]|[1-3][0-9]) '
+piped 48 '' 'main;work;hot 3\n' >said
+check_match "folded stacks, too" said '^0 48 ([0-9]|[1-3][0-9]) '
+piped 48 'main;work 3\n' 'a;' >said
+check_match "a line without an end is refused" said '^1 [12][0-9] ([0-9]+) .*line 2 is longer than 16 MiB'
+
 if [ "$(id -u)" = 0 ]; then
 	# The reader is nobody: it may not even see the file's directory.
 	mkdir -m 700 closed && cp ordered.data closed/
