@@ -8,6 +8,7 @@
 #include "cmd/cmd.h"
 #include "collect/control.h"
 #include "config.h"
+#include "report/json.h"
 #include "report/table.h"
 #include "util/text.h"
 
@@ -113,16 +114,19 @@ static void each_value(const json_t *answer,
 	}
 }
 
+/* Whatever listens at the socket may say anything. */
 static void print_text(void *arg, const char *key, const char *event, const char *value)
 {
-	char text[2100];
+	char name[2100], named[2100], text[2100];
 
 	(void)arg;
-	text_escape(text, sizeof(text), event ? event : value, strlen(event ? event : value));
+	text_escape(name, sizeof(name), key, strlen(key));
+	text_escape(text, sizeof(text), value, strlen(value));
+	text_escape(named, sizeof(named), event ? event : "", event ? strlen(event) : 0);
 	if (event)
-		printf("%-18s %s, period %s\n", key, text, value);
+		printf("%-18s %s, period %s\n", name, named, text);
 	else
-		printf("%-18s %s\n", key, text);
+		printf("%-18s %s\n", name, text);
 }
 
 static void add_row(void *arg, const char *key, const char *event, const char *value)
@@ -161,7 +165,10 @@ static int show(const char *text, enum table_format format, bool whole, struct d
 		r = diag_fail(diag, EREMOTEIO, "the daemon says: %s",
 			      json_string_value(json_object_get(answer, "error")) ?: "no");
 	} else if (format == TABLE_JSON) {
-		puts(text);
+		if (report_json_print(json_incref(answer), 0, stdout))
+			r = diag_fail(diag, ENOMEM, "out of memory");
+		else
+			putchar('\n');
 	} else if (whole && format == TABLE_CSV) {
 		if (print_csv(answer))
 			r = diag_fail(diag, ENOMEM, "out of memory");

@@ -114,7 +114,8 @@ static void print_text(const struct check_list *l, const struct doctor *d)
 	static const char lead[] = "                                    ";
 	int width = pager_width();
 	const char *group = "";
-	char value[4 * sizeof(l->rows[0].value)];
+	char value[4 * sizeof(l->rows[0].value)], mend[4 * sizeof(l->rows[0].mend)];
+	char verdict[4 * sizeof(d->verdict)];
 
 	for (size_t i = 0; i < l->count; i++) {
 		const struct check *c = &l->rows[i];
@@ -126,12 +127,14 @@ static void print_text(const struct check_list *l, const struct doctor *d)
 		printf("  %-6s %-26s ", marks[c->state], c->name);
 		wrap_print(stdout, value, sizeof(lead) - 1, lead, width);
 		/* A line to copy stays one. */
-		if (c->mend[0])
-			printf("\n  %-6s %-26s -> %s", "", "", c->mend);
+		text_escape(mend, sizeof(mend), c->mend, strlen(c->mend));
+		if (mend[0])
+			printf("\n  %-6s %-26s -> %s", "", "", mend);
 		putchar('\n');
 	}
 	fputs("\nculprit ", stdout);
-	wrap_print(stdout, d->verdict, strlen("culprit "), "", width);
+	text_escape(verdict, sizeof(verdict), d->verdict, strlen(d->verdict));
+	wrap_print(stdout, verdict, strlen("culprit "), "", width);
 	puts(".");
 }
 
@@ -190,6 +193,7 @@ static int finish_csv(struct table *t, int r)
 
 static int print_csv(const struct check_list *l, const struct doctor *d)
 {
+	char verdict[4 * sizeof(d->verdict)];
 	static const char *const keys[] = {"group", "name", "state", "value", "mend"};
 	struct table *t = table_new("doctor");
 	int r = t ? 0 : -ENOMEM;
@@ -205,7 +209,8 @@ static int print_csv(const struct check_list *l, const struct doctor *d)
 		for (int k = 0; k < 5 && !r; k++)
 			r = set_text(t, k, cells[k]);
 	}
-	fprintf(stderr, "culprit %s.\n", d->verdict);
+	text_escape(verdict, sizeof(verdict), d->verdict, strlen(d->verdict));
+	fprintf(stderr, "culprit %s.\n", verdict);
 	return finish_csv(t, r);
 }
 

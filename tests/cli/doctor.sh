@@ -85,6 +85,8 @@ print([r[sys.argv[2]] for r in json.load(open(sys.argv[1]))["rows"] if r["name"]
 	fi
 	cp "$culprit" "$nobody_dir/"$'cul\xffprit'
 	"${as_nobody[@]}" "$nobody_dir/"$'cul\xffprit' doctor --json >out
+	"${as_nobody[@]}" "$nobody_dir/"$'cul\xffprit' doctor >text
+	check "in text, too" bash -c 'grep -qF "$1" text && ! grep -q $'"'\xff'"' text' - "$nobody_dir/cul\\xffprit"
 	check "a path of any bytes in it is escaped" grep -qF "$nobody_dir/cul\\\\xffprit" out
 else
 	skip "as nobody" "needs root and setpriv"
