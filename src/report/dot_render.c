@@ -153,6 +153,15 @@ static int copy_text(int in, int out, struct diag *diag)
 	return n ? diag_fail(diag, errno, "cannot copy the drawing: %s", strerror(errno)) : 0;
 }
 
+/* As far as a file that is made plainly: the user's mask has its say. */
+static void let_others_read(int fd)
+{
+	mode_t mask = umask(077);
+
+	umask(mask);
+	fchmod(fd, 0666 & ~mask);
+}
+
 int dot_render(const struct buf *b, const char *path, struct diag *diag)
 {
 	const char *format = NULL;
@@ -175,7 +184,7 @@ int dot_render(const struct buf *b, const char *path, struct diag *diag)
 		r = diag_fail(diag, errno, "cannot write %s: %s", path, strerror(errno));
 		goto out;
 	}
-	fchmod(out, 0644);
+	let_others_read(out);
 	r = format ? run_dot(in, out, errors, format, diag) : copy_text(in, out, diag);
 	if (!r && rename(temporary, path))
 		r = diag_fail(diag, errno, "cannot write %s: %s", path, strerror(errno));

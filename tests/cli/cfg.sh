@@ -92,6 +92,7 @@ check_status "cfg by address" 0 "$culprit" cfg -i db "$(at main)" --image nest
 check_match "is the function there" out '^	label="main, '
 check_match "with what was sampled, lost and unknown in the title" out 'one in [0-9]+.*lost [0-9]+, unknown [0-9]+'
 check_status "cfg -o FILE.dot" 0 "$culprit" cfg -i db nest -o n.dot
+check "the file is for whom the mask lets read" test "$(umask 077; "$culprit" cfg -i db nest -o own.dot; stat -c %a own.dot)" = 600
 check "writes the text" grep -q '^digraph cfg' n.dot
 
 if command -v dot >/dev/null; then

@@ -35,15 +35,22 @@ all_of roots.db 0:0 "it stays root's"
 check_status "a caller whose number makes no sense" 0 env SUDO_UID=me SUDO_GID=1 "$culprit" import -q -o odd.db stacks.folded
 all_of odd.db 0:0 "is nobody"
 
-# Symbols that a report of root's keeps in it are its owner's too.
+# What a report reads as root is not left to the database's owner, who has chosen the files.
 . "$root/tests/made_db.sh"
 make_hot_app
-printf 'epoch\t100\t200\nsample\t1\t%s\t%s\tcycles\t1000\t%d\t70\tcomm=p\n' "$id" "$PWD/app" "$hot" |
-	"$mkdb" reports.db 0123456789abcdef0123456789abcdef
-chown -R 64124:64125 reports.db
-check_status "root's report of it" 0 "$culprit" prof -i reports.db
-check "keeps symbols in it" test -n "$(ls reports.db/*/images)"
-all_of reports.db 64124:64125 "which are its owner's"
+chmod 700 app
+made() {
+	printf 'epoch\t100\t200\nsample\t1\t%s\t%s\tcycles\t1000\t%d\t70\tcomm=p\n' "$id" "$PWD/app" "$hot" |
+		"$mkdb" "$1" 0123456789abcdef0123456789abcdef
+}
+made his.db
+chown -R 64124:64125 his.db
+check_status "root's report of another's database" 0 "$culprit" list -i his.db hot
+check_match "has what root may read" out 'hot in '
+check "and leaves nothing of it there" test -z "$(find his.db -name '*.symbols' -o -name '*.code')"
+made roots-own.db
+check_status "of one of root's own" 0 "$culprit" list -i roots-own.db hot
+check "it keeps the symbols" test -n "$(find roots-own.db -name '*.symbols')"
 
 if timeout 20 "$culprit" doctor >/dev/null 2>&1; then
 	check_status "root records by sudo" 0 by_sudo "$culprit" record -q -F 1000 -o deep.db -- sh -c 'i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done'
