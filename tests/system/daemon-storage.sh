@@ -9,11 +9,11 @@ background "$here/burn"
 plain_socket=(--socket "$socket")
 
 mkdir disk
-mount -t tmpfs -o size=4m tmpfs disk || { skip "a full disk" "tmpfs cannot be mounted"; tap_end; }
+mount -t tmpfs -o size=64m tmpfs disk || { skip "a full disk" "tmpfs cannot be mounted"; tap_end; }
 db=$here/disk/db
 start_daemon "$culprit" daemon -o "$db" "${plain_socket[@]}" --flush-every 1s
 wait_until 10 at_least 2 field flushes
-head -c 8M /dev/zero >disk/filler 2>/dev/null
+head -c 128M /dev/zero >disk/filler 2>/dev/null
 check "on a full disk a flush fails" wait_until 20 at_least 1 field failed_flushes
 check_match "and says so" log 'No space left'
 check_status "ctl flush says so too" 1 ctl flush
@@ -33,7 +33,7 @@ check "everything that was sampled is there" test "$(all_samples)" -ge "$all"
 # Full at the end: what cannot be written is lost, which it does not hide.
 start_daemon "$culprit" daemon -o "$db" "${plain_socket[@]}" --flush-every 1h
 wait_until 10 at_least 200 field samples
-head -c 8M /dev/zero >disk/filler 2>/dev/null
+head -c 128M /dev/zero >disk/filler 2>/dev/null
 stop_daemon
 check "when the disk is still full at the end, status 1" test $? = 1
 check_match "and why" log 'No space left'
