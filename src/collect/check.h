@@ -19,7 +19,7 @@ enum check_state {
 struct check {
 	const char *group, *name; /* static; name is the key in JSON */
 	enum check_state state;
-	char value[200]; /* what was found */
+	char value[512]; /* what was found */
 	char mend[240];	 /* the exact line that mends it, "" when none is needed or known */
 };
 

@@ -31,7 +31,7 @@ static bool program_directory(char out[PATH_MAX])
 /* Why there is none: err, a positive errno, and the sentence. */
 struct refusal {
 	int err;
-	char why[256];
+	char why[sizeof(((struct diag *)0)->text)];
 };
 
 static void *open_path(const char *path, struct refusal *no)
@@ -53,7 +53,7 @@ static void *try_open(const char *directory, const char *below, struct refusal *
 	if (fd < 0) {
 		if (fd != -ENOENT) {
 			no->err = EPERM;
-			snprintf(no->why, sizeof(no->why), "%.250s", diag.text);
+			snprintf(no->why, sizeof(no->why), "%s", diag.text);
 		}
 		return NULL;
 	}

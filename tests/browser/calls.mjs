@@ -12,13 +12,13 @@ run(async open => {
 		/^8\d stacks, 9\d\.\d\d% of them complete, machine m1$/);
 	checkEqual('top-down first', await page.isChecked('[name=direction][value=down]'), true);
 	checkMatch('stacks stand for all samples', await numbers(), /Total 100\.0% 160 · 160 ms/);
-	checkMatch('metrics are of the frame, both events together', await numbers(), /ratio 0\.0437 none none/);
+	checkMatch('metrics are of the frame, both events together', await numbers(), /ratio 0\.04375 none none/);
 	await page.check('[name=direction][value=up]', {force: true});
-	checkMatch('the whole is the same from the other side', await numbers(), /ratio 0\.0437 /);
+	checkMatch('the whole is the same from the other side', await numbers(), /ratio 0\.04375 /);
 	await page.focus('#graph');
 	await page.keyboard.press('ArrowUp');
 	checkEqual('leaf took most samples', await page.textContent('#function'), 'small');
-	checkMatch('and has all of the other event', await numbers(), /ratio 0\.0660 /);
+	checkMatch('and has all of the other event', await numbers(), /ratio 0\.06604 /);
 	await page.check('[name=direction][value=down]', {force: true});
 	await page.focus('#graph');
 	await page.keyboard.press('ArrowUp');

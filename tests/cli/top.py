@@ -91,7 +91,7 @@ def case_pause(t):
     assert not t.read(1.5), "the picture moves in a pause"
     t.press("v")
     t.wait_text("PAUSED", "by image", "/spin")
-    t.press("vv")
+    t.press("vvv")
     t.wait_for("what was seen before", lambda s: s == before)
     t.press(" ")
     t.wait_for("going on", lambda s: "PAUSED" not in s and HOT in s)
