@@ -23,7 +23,7 @@ PERL = ('my %h; for my $i (1 .. 1500000) { my $k = "key" . ($i * 7919 % 10007); 
 def record(command, *options):
     db = os.path.join(TMP, "windows.db")
     shutil.rmtree(db, ignore_errors=True)
-    run = subprocess.Popen([os.path.join(BUILD, "culprit"), "record", "--budget", "60", "-F", "2000",
+    run = subprocess.Popen([os.path.join(BUILD, "culprit"), "record", "-v", "--budget", "60", "-F", "2000",
                             *options, "-o", db, "--", *command],
                            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     return run

@@ -76,7 +76,7 @@ record asked -F 1000 --budget 60 -a --edges -- "$branches" 30000000
 edges 'but then too' asked.db /branches "$branches" 'e.check_taken(40)'
 
 # The windows are charged: with little to spend few are taken, and what they cost is within it.
-check_status 'with little to spend' 0 "$culprit" record -o thrifty.db -F 1000 --budget 0.6 -- "$branches" 60000000
+check_status 'with little to spend' 0 "$culprit" record -v -o thrifty.db -F 1000 --budget 0.6 -- "$branches" 60000000
 check 'windows keep to their part of the budget' python3 -c '
 import re
 said = open("err").read()

@@ -25,7 +25,7 @@ event, sums = "", collections.Counter()
 for line in sys.stdin:
     found = re.match(r"# Samples: .* of event .(.*).$", line.rstrip())
     if found:
-        event = found[1]
+        event = re.sub("^((cpu|task)-clock):[pPHD]+$", r"\1", found[1])  # as it is imported
     fields = [f.strip() for f in line.split("|")]
     if line[0] != "#" and len(fields) == 3 and int(fields[0]):
         image = "[jit]" if fields[2].startswith(("[JIT]", "memfd:")) else fields[2]
@@ -34,11 +34,10 @@ for key, count in sums.items():
     print(*key, count, sep="|")' | sort
 }
 by_culprit() { # DB
-	for comm in $("$culprit" prof --idle -i "$1" --by subject --json | python3 -c '
+	for comm in $("$culprit" prof --idle -i "$1" --by thread --json | python3 -c '
 import json, sys
-for row in json.load(sys.stdin)["rows"]:
-    print(row["subject"].removeprefix("comm="))'); do
-		"$culprit" prof --idle -i "$1" --by image --subject "comm=$comm" --json | python3 -c '
+print(*{row["thread"] for row in json.load(sys.stdin)["rows"]}, sep="\n")'); do
+		"$culprit" prof --idle -i "$1" --by image --subject "thread=$comm" --json | python3 -c '
 import collections, json, os, sys
 sums = collections.Counter()  # of several images of one name, as perf does
 for row in json.load(sys.stdin)["rows"]:
