@@ -180,7 +180,7 @@ def run_iterations():
 
 def run_process():
     top = Top("--per-process")
-    top.terminal.press("vvv")
+    top.terminal.press("vvvv")
     top.terminal.wait_text("by process", "spin")
     top.terminal.press("q")
     top.check_end()
