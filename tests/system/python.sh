@@ -11,17 +11,25 @@ if ! [ -x "$build/tests/system/native-stack" ] || ! [ -x $python ]; then
 	tap_end
 fi
 
-# known NAME COMMAND...: a case: the stacks of the command, which runs frames.py with NAME.json.
+# known NAME COMMAND...: a case: the stacks of the command, which runs frames.py with NAME.json. A chain has
+# 32 stacks on average: fewer than 8 by chance once in 10^6 runs. What a busy machine does is more likely:
+# stacks that wait for a table of a library keep the evaluator's frames, so that all of a chain may where that
+# table is late. So it has three tries, of which the later ones find tables that are kept. A chain that is wrong has one.
 known() {
-	local name=$1 output
+	local name=$1 output status
 	shift
-	record "$name" --no-edges -F 100 -- "$@" || return
-	if output=$(python3 "$root/tests/system/python_frames.py" "$culprit" "$name.db" "$name.json" 2>&1); then
-		pass "frames: $name"
-	else
-		fail "frames: $name" "$output" "$(cat "$name.err")"
-	fi
-	echo "# ${output%%$'\n'*}"
+	for _ in 1 2 3; do
+		record "$name" --no-edges -F 100 -- "$@" || return
+		output=$(python3 "$root/tests/system/python_frames.py" "$culprit" "$name.db" "$name.json" 2>&1)
+		status=$?
+		printf '%s\n' "$output" | sed 's/^/# /'
+		case $status in
+		0) pass "frames: $name"; return ;;
+		1) ;;
+		*) break ;;
+		esac
+	done
+	fail "frames: $name" "$output" "$(cat "$name.err")"
 }
 known program $python "$frames" program.json
 if ldconfig -p | grep -q libpython3.11.so.1.0; then

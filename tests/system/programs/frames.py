@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
 """Works for some seconds in Python functions that are called in every way there is, and writes what
 sys._getframe() says of each: frames.py OUT [KIND...]. OUT is a JSON list of chains, each a list of
-[function, file, line] from the outermost to the one that called work() or hashed()."""
+[function, file, line] from the outermost to the one that called work() or hashed(). All is done briefly
+at first: stacks that meet a library before there is a table for it keep the interpreter's frames."""
 import asyncio
 import ctypes
 import functools
@@ -12,7 +13,8 @@ import sys
 import threading
 import time
 
-SECONDS = 0.3
+BRIEF, SECONDS = 0.02, 0.3
+length = BRIEF
 chains = []
 
 
@@ -21,14 +23,15 @@ def note():
     chain = []
     frame = sys._getframe(2)  # pylint: disable=protected-access
     while frame:
-        chain.append([frame.f_code.co_qualname, frame.f_code.co_filename, frame.f_lineno])
+        code = frame.f_code
+        chain.append([getattr(code, "co_qualname", code.co_name), code.co_filename, frame.f_lineno])
         frame = frame.f_back
     chains.append(chain[::-1])
 
 
-def work(seconds=SECONDS):
+def work(seconds=None):
     note()
-    end = time.thread_time() + seconds
+    end = time.thread_time() + (seconds or length)
     total = 0
     while time.thread_time() < end:
         for i in range(500):
@@ -36,10 +39,10 @@ def work(seconds=SECONDS):
     return total
 
 
-def hashed(seconds=SECONDS):
+def hashed():
     """In C code that gives the interpreter's lock to others."""
     note()
-    end = time.thread_time() + seconds
+    end = time.thread_time() + length
     while time.thread_time() < end:
         hashlib.pbkdf2_hmac("sha256", b"password", b"salt", 20000)
 
@@ -180,7 +183,7 @@ def by_memory():
     """Code objects whose memory was others' before."""
     for i in range(100, 160):
         space = {"work": work}
-        exec(compile(f"def made_{i}():\n    work(0.04)\n", f"<made {i}>", "exec"), space)  # pylint: disable=exec-used
+        exec(compile(f"def made_{i}():\n    work({length / 8})\n", f"<made {i}>", "exec"), space)  # pylint: disable=exec-used
         space[f"made_{i}"]()
 
 
@@ -188,8 +191,10 @@ KINDS = {name: f for name, f in list(globals().items()) if name == "nested" or n
 
 
 def main():
-    for name in sys.argv[2:] or KINDS:
-        KINDS[name]()
+    global length
+    for length in (BRIEF, SECONDS):
+        for name in sys.argv[2:] or KINDS:
+            KINDS[name]()
     with open(sys.argv[1], "w", encoding="utf-8") as out:
         json.dump(chains, out)
 
