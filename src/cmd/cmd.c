@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -201,6 +202,8 @@ int cmd_main(int argc, char **argv)
 	struct diag diag;
 
 	hold_standard_descriptors();
+	/* A parent that ignored the ends of its children would have us lose those of ours. */
+	signal(SIGCHLD, SIG_DFL);
 	if (rights_begin(argc > 1 && samples(argv[1]), &diag))
 		return cmd_fail(&diag);
 	return pager_finish(finish_output(run(argc, argv)));

@@ -18,7 +18,7 @@ struct child {
 };
 
 /* What a command would have of our caller, had we not come between: it is to run as it would
- * without us. Noted before any of it is changed. */
+ * without us (but for SIGCHLD, which is ignored no more). Noted before any of it is changed. */
 struct child_heritage {
 	sigset_t blocked;
 	struct rlimit files; /* RLIMIT_NOFILE, which a sampler raises */

@@ -72,19 +72,18 @@ struct image_worker_stats image_worker_stats(const struct image_worker *w)
 	return w->stats;
 }
 
-/* As waitpid without waiting; counts what the child took. */
-static pid_t worker_wait(struct image_worker *w, pid_t pid, int *ret_status)
+/* As waitpid without waiting, for the child there is; notes what it took. */
+static pid_t worker_wait(struct image_worker *w, int *ret_status)
 {
 	struct rusage u;
-	pid_t got = wait4(pid, ret_status, WNOHANG, &u);
+	pid_t got = wait4(w->stats.pid, ret_status, WNOHANG, &u);
 
-	if (got == pid) {
+	if (got == w->stats.pid) {
 		uint64_t ns = (uint64_t)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) * 1000000000u +
 			      (uint64_t)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) * 1000u;
 
-		/* To the microsecond; the sum never falls. */
-		w->ended_ns += ns > w->child_ns ? ns : w->child_ns;
-		w->child_ns = 0;
+		/* To the microsecond only. */
+		w->child_ns = ns > w->child_ns ? ns : w->child_ns;
 	}
 	return got;
 }
@@ -92,7 +91,7 @@ static pid_t worker_wait(struct image_worker *w, pid_t pid, int *ret_status)
 static void worker_reap_left(struct image_worker *w)
 {
 	for (int i = 0; i < LEFT_MAX; i++)
-		if (w->left[i] && worker_wait(w, w->left[i], NULL))
+		if (w->left[i] && waitpid(w->left[i], NULL, WNOHANG))
 			w->left[i] = 0;
 }
 
@@ -101,7 +100,6 @@ uint64_t image_worker_cpu_ns(struct image_worker *w)
 	struct timespec t;
 	clockid_t clock;
 
-	worker_reap_left(w);
 	if (w->stats.pid && !clock_getcpuclockid(w->stats.pid, &clock) && !clock_gettime(clock, &t))
 		w->child_ns = (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 	return w->ended_ns + w->child_ns;
@@ -110,13 +108,11 @@ uint64_t image_worker_cpu_ns(struct image_worker *w)
 /* True and its wait status (-1: somebody else has it) when the child ended within a time. */
 static bool child_ended(struct image_worker *w, uint64_t within_ns, int *ret_status)
 {
-	pid_t pid = w->stats.pid;
-
 	uint64_t deadline = clock_monotonic_ns() + within_ns;
 
 	for (;;) {
-		pid_t got = worker_wait(w, pid, ret_status);
-		if (got == pid)
+		pid_t got = worker_wait(w, ret_status);
+		if (got == w->stats.pid)
 			return true;
 		if (got < 0 && errno != EINTR) {
 			*ret_status = -1;
@@ -155,6 +151,9 @@ out:
 	close(w->socket);
 	w->socket = -1;
 	w->stats.pid = 0;
+	/* However it ended: the sum never falls. */
+	w->ended_ns += w->child_ns;
+	w->child_ns = 0;
 	pthread_mutex_unlock(&w->lock);
 	return status;
 }

@@ -79,6 +79,16 @@ os.execv(sys.argv[1], sys.argv[1:])' "$@")
 as_called /bin/sh tell >alone
 as_called "$culprit" record -q -o as_called.db --repeat 2 -- /bin/sh tell >recorded 2>err
 check 'a command has the limits and signals that it has without us' cmp <(cat alone alone) recorded
+# A parent may have children that nobody waits for, and hand that on.
+deaf() { # COMMAND...
+	python3 -c 'import os, signal, sys
+signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+os.execv(sys.argv[1], sys.argv[1:])' "$@"
+}
+check_status 'the status of a command, though our parent ignores the ends of children' 3 \
+	deaf "$culprit" record -o deaf.db -- sh -c 'exit 3'
+printf 'main;work 5\n' >deaf.folded
+check_status 'an import there' 0 deaf "$culprit" import -o deaf.db deaf.folded
 if unshare -m true 2>/dev/null; then
 	mkdir readonly
 	# shellcheck disable=SC2016

@@ -731,6 +731,31 @@ static void test_parent_dies(void **state)
 	close(pair[1]);
 }
 
+/* What was charged to a budget is not taken back, whoever has reaped the child. */
+static void test_time_never_falls(void **state)
+{
+	(void)state;
+	struct image_worker *w = image_worker_new(NULL);
+	struct image_symbols *s;
+	int fd = open_self();
+	pid_t child;
+	uint64_t before;
+
+	assert_int_equal(image_worker_symbols(w, fd, -1, 256u << 20, &s, NULL), 0);
+	image_symbols_free(s);
+	close(fd);
+	before = image_worker_cpu_ns(w);
+	assert_true(before > 0);
+	child = image_worker_stats(w).pid;
+	kill(child, SIGKILL);
+	assert_int_equal(waitpid(child, NULL, 0), child);
+	image_worker_idle(w);
+	assert_true(image_worker_cpu_ns(w) >= before);
+	assert_works(w);
+	assert_true(image_worker_cpu_ns(w) > before);
+	image_worker_free(w);
+}
+
 /* Without any privilege of its own, culprit uses the worker just so. */
 static void test_not_root(void **state)
 {
@@ -779,6 +804,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_broken_files),
 		cmocka_unit_test(test_hostile_replies),
 		cmocka_unit_test(test_parent_dies),
+		cmocka_unit_test(test_time_never_falls),
 		cmocka_unit_test(test_not_root),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
