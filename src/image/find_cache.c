@@ -148,8 +148,8 @@ int finder_save_code(struct image_finder *f, const struct image_id *id,
 	struct buf b;
 	buf_init(&b, CODE_BLOB_MAX);
 	image_layout_save(l, &b);
-	bool room = leaves_room(f, b.size);
-	int err = room ? finder_save_blob(f, id, "code", &b) : -ENOSPC;
+	bool refused = b.error == -EFBIG || !leaves_room(f, b.size);
+	int err = refused ? -ENOSPC : finder_save_blob(f, id, "code", &b);
 	f->counts.code_kept += err == 0;
 	buf_free(&b);
 	return err;

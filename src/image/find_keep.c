@@ -283,6 +283,7 @@ static int keep_functions(struct image_finder *f, struct found_image *im, const 
 	struct image_range *list = NULL;
 	size_t n = 0;
 	bool loaded = im->symbols != NULL;
+	uint64_t failed = f->counts.keep_failed;
 	int err = image_find_symbols(f, &im->id, im->path, &symbols, diag);
 	if (err < 0)
 		return err;
@@ -295,6 +296,9 @@ static int keep_functions(struct image_finder *f, struct found_image *im, const 
 		err = keep_pieces(f, im, list, n);
 	if ((!err || err == -ENOSPC) && n && !im->without_lines)
 		err = keep_lines(f, im, list, n);
+	/* It could not be written: there may be room when it is asked for again. */
+	if (f->counts.keep_failed > failed)
+		im->asked_count = 0;
 	free(list);
 	return err;
 }

@@ -109,7 +109,7 @@ int finder_load_code(struct image_finder *f, const struct image_id *id, bool own
 /* Without its pieces, whatever their number: cheap. */
 int finder_peek_code(struct image_finder *f, const struct image_id *id, bool own_only,
 		     uint16_t *ret_machine, unsigned *ret_bits, bool *ret_whole);
-/* -ENOSPC: the disk is nearly full. */
+/* -ENOSPC: its lists are too long, or the disk is nearly full. */
 int finder_save_code(struct image_finder *f, const struct image_id *id,
 		     const struct image_layout *l);
 int finder_save_blob(struct image_finder *f, const struct image_id *id, const char *kind,

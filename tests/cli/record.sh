@@ -87,8 +87,6 @@ os.execv(sys.argv[1], sys.argv[1:])' "$@"
 }
 check_status 'the status of a command, though our parent ignores the ends of children' 3 \
 	deaf "$culprit" record -o deaf.db -- sh -c 'exit 3'
-printf 'main;work 5\n' >deaf.folded
-check_status 'an import there' 0 deaf "$culprit" import -o deaf.db deaf.folded
 if unshare -m true 2>/dev/null; then
 	mkdir readonly
 	# shellcheck disable=SC2016

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include "image/facts.h"
 #include "image/find.h"
+#include "image/finder.h"
 #include "image/kernel.h"
 #include "workshop.h"
 
@@ -133,6 +134,48 @@ static void test_not_kept(void **state)
 			 0);
 	assert_int_equal(image_finder_keep(f, &id, path, &diag), 0);
 	assert_int_equal(image_finder_counts(f).symbols_kept, 1);
+	image_finder_free(f);
+}
+
+/* Nor are the lines of functions, which are asked for again too. */
+static void test_functions_not_kept(void **state)
+{
+	(void)state;
+	struct image_id id = identity("p");
+	const struct image_symbols *s;
+	char db2[300], text[IMAGE_ID_TEXT_MAX], line[400];
+	image_id_format(&id, text);
+	snprintf(db2, sizeof(db2), "%s/narrow", workshop_dir);
+	snprintf(line, sizeof(line),
+		 "mkdir -p narrow/0123456789abcdef0123456789abcdef/images/%s.lines/in", text);
+	assert_int_equal(workshop_run(line), 0);
+	struct image_finder *f = finder(db2);
+	assert_int_equal(image_finder_keep(f, &id, path, NULL), 0);
+	assert_int_equal(image_find_symbols(f, &id, path, &s, NULL), 0);
+	uint64_t at = start_of(s, "main");
+	assert_true(image_finder_keep_functions(f, &id, path, &at, 1, NULL) < 0);
+	assert_int_equal(image_finder_counts(f).lines_kept, 0);
+	assert_int_equal(workshop_run("rm -r narrow/*/images/*.lines"), 0);
+	assert_int_equal(image_finder_keep_functions(f, &id, path, &at, 1, NULL), 0);
+	assert_int_equal(image_finder_counts(f).lines_kept, 1);
+	image_finder_free(f);
+}
+
+/* A file's lists may be longer than is kept, as names may share their bytes: that is no failure. */
+static void test_long_lists(void **state)
+{
+	(void)state;
+	static char name[16001];
+	static struct image_layout_external list[5000];
+	struct image_layout l = {.bits = 64, .externals = list, .external_count = 5000};
+	struct image_id id = identity("p");
+	struct image_finder *f = finder(db);
+	memset(name, 'n', sizeof(name) - 1);
+	for (size_t i = 0; i < 5000; i++)
+		list[i] = (struct image_layout_external){8 * i, name};
+	assert_int_equal(finder_save_code(f, &id, &l), -ENOSPC);
+	assert_int_equal(image_finder_counts(f).keep_failed, 0);
+	assert_int_equal(image_finder_counts(f).code_kept, 0);
 	image_finder_free(f);
 }
 
@@ -332,10 +375,11 @@ int main(int argc, char **argv)
 {
 	image_worker_dispatch(argc, argv);
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_plain),	 cmocka_unit_test(test_replaced),
-		cmocka_unit_test(test_not_kept), cmocka_unit_test(test_kept_by_another_name),
-		cmocka_unit_test(test_kept),	 cmocka_unit_test(test_debug_files),
-		cmocka_unit_test(test_others),	 cmocka_unit_test(test_kernel),
+		cmocka_unit_test(test_plain),	   cmocka_unit_test(test_replaced),
+		cmocka_unit_test(test_not_kept),   cmocka_unit_test(test_functions_not_kept),
+		cmocka_unit_test(test_long_lists), cmocka_unit_test(test_kept_by_another_name),
+		cmocka_unit_test(test_kept),	   cmocka_unit_test(test_debug_files),
+		cmocka_unit_test(test_others),	   cmocka_unit_test(test_kernel),
 	};
 	return cmocka_run_group_tests(tests, workshop_setup, workshop_teardown);
 }
