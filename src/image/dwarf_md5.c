@@ -93,9 +93,10 @@ static const uint8_t *read_entry(struct header *h, const struct formats *f)
 {
 	const uint8_t *md5 = NULL;
 	for (size_t i = 0; i < f->count; i++) {
-		if (f->content[i] == DW_LNCT_MD5)
-			md5 = h->c.at;
-		skip_form(h, f->form[i]);
+		if (f->content[i] == DW_LNCT_MD5 && f->form[i] == DW_FORM_data16)
+			md5 = cursor_bytes(&h->c, 16);
+		else
+			skip_form(h, f->form[i]);
 	}
 	return h->c.error ? NULL : md5;
 }

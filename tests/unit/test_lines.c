@@ -348,6 +348,35 @@ static void test_md5(void **state)
 	image_lines_free(l);
 }
 
+/* A line table may say of a file that it has a second MD5, of one byte: that is none. */
+static void test_short_md5(void **state)
+{
+	(void)state;
+	static const char text[] =
+		".text; .globl f; .type f, @function; f: nop; nop; ret; .size f, 3\n"
+		".section .debug_abbrev; A: .uleb128 1, 0x11; .byte 0\n"
+		".uleb128 0x10, 0x17, 0x11, 0x01, 0x12, 0x0f, 0, 0, 0\n"
+		".section .debug_info; .long 2f - 1f; 1: .short 5; .byte 1, 8; .long A\n"
+		".uleb128 1; .long L; .quad f; .uleb128 3; 2:\n"
+		".section .debug_line; L: .long 4f - 1f; 1: .short 5; .byte 8, 0; .long 3f - 2f\n"
+		"2: .byte 1, 1, 1, -5, 14, 13, 0, 1, 1, 1, 1, 0, 0, 0, 1, 0, 0, 1\n"
+		".byte 1; .uleb128 1, 8; .uleb128 1; .asciz \"/d\"\n"
+		".byte 4; .uleb128 1, 8, 2, 0x0f, 5, 0x1e, 5, 0x0b; .uleb128 2; .rept 2\n"
+		".asciz \"a.c\"; .uleb128 0; .ascii \"0123456789abcdef\"; .byte 0xff; .endr; 3:\n"
+		".byte 0, 9, 2; .quad f; .byte 1, 2; .uleb128 3; .byte 0, 1, 1; 4:\n";
+	uint64_t size, at[1];
+	const struct image_frame *frames;
+	assert_int_equal(workshop_write("m.s", text), 0);
+	assert_int_equal(workshop_run("gcc -shared -nostdlib -o m m.s"), 0);
+	at[0] = function_at("m", "f", &size);
+	struct image_lines *l = read_lines("m", NULL, at, 1);
+	assert_int_equal(image_lines_frames(l, 0, &frames), 1);
+	assert_string_equal(frames->file, "/d/a.c");
+	assert_non_null(frames->file_md5);
+	assert_memory_equal(frames->file_md5, "0123456789abcdef", IMAGE_LINES_MD5_BYTES);
+	image_lines_free(l);
+}
+
 static void test_hostile(void **state)
 {
 	(void)state;
@@ -406,7 +435,8 @@ int main(void)
 		cmocka_unit_test(test_separate),  cmocka_unit_test(test_split),
 		cmocka_unit_test(test_cplusplus), cmocka_unit_test(test_save_load),
 		cmocka_unit_test(test_table),	  cmocka_unit_test(test_md5),
-		cmocka_unit_test(test_code),	  cmocka_unit_test(test_hostile),
+		cmocka_unit_test(test_short_md5), cmocka_unit_test(test_code),
+		cmocka_unit_test(test_hostile),
 	};
 	return cmocka_run_group_tests(tests, workshop_setup, workshop_teardown);
 }
