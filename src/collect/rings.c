@@ -19,11 +19,9 @@
 #include "util/clock.h"
 #include "util/thread.h"
 
-/* With its control page just what perf_event_mlock_kb grants by default (516 KiB a CPU). */
-#define RING_BYTES (512u << 10)
 /* Of what one holds that nobody has taken; and when who drains is told. */
 #define SPOOL_MAX  (16u << 20)
-#define SPOOL_FULL (RING_BYTES / 2)
+#define SPOOL_FULL (RINGS_BYTES / 2)
 /* With less room than this a record may have found none. */
 #define ROOM_LEAST 8192
 #ifndef PERF_FORMAT_LOST
@@ -70,7 +68,7 @@ static int ring_open(struct ring *r, int cpu, bool build_ids, struct diag *diag)
 		.use_clockid = 1,
 		.clockid = CLOCK_MONOTONIC,
 		.watermark = 1,
-		.wakeup_watermark = RING_BYTES / 2,
+		.wakeup_watermark = RINGS_BYTES / 2,
 	};
 
 	buf_init(&r->spool, SPOOL_MAX);
@@ -83,7 +81,7 @@ static int ring_open(struct ring *r, int cpu, bool build_ids, struct diag *diag)
 	if (r->fd < 0)
 		return diag_fail(diag, -r->fd, "cannot follow the processes of CPU %d: %s", cpu,
 				 strerror(-r->fd));
-	void *p = mmap(NULL, RING_BYTES + (size_t)sysconf(_SC_PAGESIZE), PROT_READ | PROT_WRITE,
+	void *p = mmap(NULL, RINGS_BYTES + (size_t)sysconf(_SC_PAGESIZE), PROT_READ | PROT_WRITE,
 		       MAP_SHARED, r->fd, 0);
 	if (p == MAP_FAILED)
 		return diag_fail(diag, errno,
@@ -143,7 +141,7 @@ void rings_free(struct rings *s)
 		pthread_join(s->thread, NULL);
 	for (size_t i = 0; i < s->count; i++) {
 		if (s->ring[i].control)
-			munmap(s->ring[i].control, RING_BYTES + (size_t)sysconf(_SC_PAGESIZE));
+			munmap(s->ring[i].control, RINGS_BYTES + (size_t)sysconf(_SC_PAGESIZE));
 		if (s->ring[i].fd > 0)
 			close(s->ring[i].fd);
 		buf_free(&s->ring[i].spool);
@@ -181,22 +179,20 @@ static bool is_wanted(struct rings *s, const struct perf_event_header *h, const 
 	       record_budget_take(s->budget, (pid_t)numbers[0], now_ns);
 }
 
-/* The record at an offset in one piece; NULL: the ring makes no sense there. The kernel wrote it,
- * so that is our own mistake or memory gone bad. */
-static const uint8_t *ring_peek(struct rings *s, const struct ring *r, uint64_t tail, uint64_t left,
-				struct perf_event_header *ret)
+const uint8_t *rings_peek(const uint8_t *ring, uint64_t tail, uint64_t left,
+			  uint8_t scratch[RINGS_RECORD_MAX], struct perf_event_header *ret)
 {
-	uint64_t at = tail % RING_BYTES;
+	uint64_t at = tail % RINGS_BYTES;
 
 	/* Headers are 8 bytes at multiples of 8, so they never wrap. */
-	memcpy(ret, r->data + at, sizeof(*ret));
-	if (left > RING_BYTES || ret->size < sizeof(*ret) + 8 || ret->size > left || ret->size % 8)
+	memcpy(ret, ring + at, sizeof(*ret));
+	if (left > RINGS_BYTES || ret->size < sizeof(*ret) + 8 || ret->size > left || ret->size % 8)
 		return NULL;
-	if (at + ret->size <= RING_BYTES)
-		return r->data + at;
-	memcpy(s->scratch, r->data + at, RING_BYTES - at);
-	memcpy(s->scratch + (RING_BYTES - at), r->data, ret->size - (RING_BYTES - at));
-	return s->scratch;
+	if (at + ret->size <= RINGS_BYTES)
+		return ring + at;
+	memcpy(scratch, ring + at, RINGS_BYTES - at);
+	memcpy(scratch + (RINGS_BYTES - at), ring, ret->size - (RINGS_BYTES - at));
+	return scratch;
 }
 
 /* The kernel writes a LOST record when the next one finds room, which may never come: a ring that
@@ -214,11 +210,11 @@ static void empty(struct rings *s, struct ring *r, uint64_t now_ns)
 {
 	uint64_t head = __atomic_load_n(&r->control->data_head, __ATOMIC_ACQUIRE);
 	uint64_t tail = r->control->data_tail;
-	bool full = head - tail > RING_BYTES - ROOM_LEAST;
+	bool full = head - tail > RINGS_BYTES - ROOM_LEAST;
 
 	while (tail != head) {
 		struct perf_event_header h;
-		const uint8_t *record = ring_peek(s, r, tail, head - tail, &h);
+		const uint8_t *record = rings_peek(r->data, tail, head - tail, s->scratch, &h);
 
 		if (!record) {
 			r->taken.malformed++;

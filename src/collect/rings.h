@@ -18,6 +18,8 @@
 struct rings;
 
 #define RINGS_RECORD_MAX 65536
+/* With its control page just what perf_event_mlock_kb grants by default (516 KiB a CPU). */
+#define RINGS_BYTES (512u << 10)
 
 int rings_new(bool build_ids, struct rings **ret, struct diag *diag);
 void rings_free(struct rings *s);
@@ -34,5 +36,14 @@ struct rings_taken {
 void rings_take(struct rings *s, size_t index, struct buf *bytes, struct rings_taken *ret);
 /* As record_budget_calmed. */
 bool rings_calmed(struct rings *s, pid_t *ret_pid, uint64_t *ret_left_out);
+
+/*
+ * The record at tail of a ring of RINGS_BYTES in one piece, in scratch where it wraps around the
+ * ring's end; left: the bytes from there to the ring's head. NULL: the ring makes no sense there.
+ * The kernel wrote it, so that is our own mistake or memory gone bad.
+ */
+struct perf_event_header;
+const uint8_t *rings_peek(const uint8_t *ring, uint64_t tail, uint64_t left,
+			  uint8_t scratch[RINGS_RECORD_MAX], struct perf_event_header *ret);
 
 #endif

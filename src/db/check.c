@@ -54,27 +54,27 @@ static void row_keep(struct kept_row *k, const struct db_row *row)
 	k->is_set = true;
 }
 
-/* Every row of a chunk, its sums, and that it comes after the last. */
+/* Every row of a chunk and their sum, and that they come after the chunk before; that they rise
+ * within it is the cursor's business. */
 static int check_rows(struct check *c, const struct catalog_entry *e, const struct rows_chunk *t)
 {
 	struct rows_cursor at;
-	struct db_row row, last;
+	struct db_row row, last = {0};
 	uint64_t samples = 0;
-	uint32_t rows = 0;
+	bool any = false;
 	int r;
 
 	rows_cursor_start(&at, t);
 	while ((r = rows_cursor_next(&at, &row)) == 1) {
-		if (rows ? db_row_compare(&last, &row) >= 0
-			 : c->last.is_set && db_row_compare(&c->last.row, &row) >= 0)
+		if (!any && c->last.is_set && db_row_compare(&c->last.row, &row) >= 0)
 			return -EBADMSG;
 		samples = num_add_sat(samples, row.count);
 		last = row;
-		rows++;
+		any = true;
 	}
 	if (r < 0)
 		return r;
-	if (!rows || samples != e->chunk.samples)
+	if (!any || samples != e->chunk.samples)
 		return -EBADMSG;
 	row_keep(&c->last, &last);
 	return 0;

@@ -229,6 +229,23 @@ shapes_code:
 9:	ret
 	END table_one_way_open
 
+	SHAPE table_short /* the comparison bounds more than the table has: another object follows */
+	cmp $3, %edi
+	ja 9f
+	mov %edi, %edi
+	lea table_short(%rip), %rdx
+	movslq (%rdx,%rdi,4), %rax
+	add %rdx, %rax
+	jmp *%rax
+.Lsh0:	mov $1, %eax
+	ret
+.Lsh1:	mov $2, %eax
+.Lshx:	nop
+	ret
+.Lsh2:	lea table_short_next(%rip), %rax
+9:	ret
+	END table_short
+
 	SHAPE table_bytes /* two levels: a byte table gives the index */
 	movsbl %dil, %eax
 	sub $0x20, %eax
@@ -400,6 +417,10 @@ table_open:
 	.long .Lop0 - table_open, .Lop1 - table_open, .Lop2 - table_open
 table_bytes: /* begins where table_open ends: nothing else tells */
 	.long .Lby0 - table_bytes, .Lby1 - table_bytes, .Lby2 - table_bytes
+table_short:
+	.long .Lsh0 - table_short, .Lsh1 - table_short, .Lsh2 - table_short
+table_short_next: /* which looks as if the table went on */
+	.long .Lshx - table_short
 table_index:
 	.byte 0, 1, 1, 2, 0, 2
 	.globl shapes_data_end

@@ -32,6 +32,7 @@ extern const uint8_t shapes_code[], shapes_code_end[], shapes_data[], shapes_dat
 	X(table_hoisted, 7, 2, 0, true, true, 1, 0)      \
 	X(table_two_ways, 9, 3, 0, true, true, 1, 0)     \
 	X(table_one_way_open, 9, 3, 0, true, true, 0, 1) \
+	X(table_short, 6, 3, 0, true, true, 0, 1)        \
 	X(table_bytes, 6, 3, 0, true, true, 1, 0)        \
 	X(table_missing, 3, 0, 0, false, true, 0, 0)     \
 	X(unknown_jump, 1, 0, 0, false, true, 0, 0)      \

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "collect/cpus.h"
+#include "collect/rings.h"
 #include "collect/sideband.h"
 #include "util/buf.h"
 
@@ -144,6 +145,43 @@ static void test_hostile(void **state)
 		}
 }
 
+static uint8_t ring[RINGS_BYTES], scratch[RINGS_RECORD_MAX];
+
+/* A record of that size at tail, its bytes numbered, where left bytes were written. */
+static const uint8_t *peek(uint64_t tail, uint16_t size, uint64_t left)
+{
+	struct perf_event_header h = {.type = PERF_RECORD_COMM, .size = size}, got;
+
+	for (size_t i = sizeof(h); i < size; i++)
+		ring[(tail + i) % sizeof(ring)] = (uint8_t)(i / 8);
+	memcpy(ring + tail % sizeof(ring), &h, sizeof(h));
+	const uint8_t *found = rings_peek(ring, tail, left, scratch, &got);
+
+	if (found) {
+		assert_memory_equal(found, &h, sizeof(h));
+		for (size_t i = sizeof(h); i < size; i++)
+			assert_int_equal(found[i], (uint8_t)(i / 8));
+	}
+	return found;
+}
+
+/* A ring is read up to its head, and no further whatever stands in it. */
+static void test_rings(void **state)
+{
+	const uint64_t size = sizeof(ring), around = 7 * size - 8;
+
+	(void)state;
+	assert_ptr_equal(peek(0, 64, 64), ring);
+	assert_ptr_equal(peek(size - 64, 64, size), ring + size - 64);
+	assert_ptr_equal(peek(around, 16, 16), scratch);
+	assert_ptr_equal(peek(around, 65528, size), scratch);
+	assert_null(peek(64, 72, 64)); /* longer than what was written */
+	assert_null(peek(64, 64, size + 8));
+	assert_null(peek(64, 0, size)); /* no time in it */
+	assert_null(peek(64, 8, size));
+	assert_null(peek(64, 60, size));
+}
+
 static void test_cpu_lists(void **state)
 {
 	static struct cpu_list l;
@@ -181,6 +219,7 @@ int main(void)
 		cmocka_unit_test(test_exec_and_ksymbol),
 		cmocka_unit_test(test_overlong_ksymbol),
 		cmocka_unit_test(test_hostile),
+		cmocka_unit_test(test_rings),
 		cmocka_unit_test(test_cpu_lists),
 	};
 

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 #include "db/blob.h"
+#include "db/pack.h"
 #include "db_place.h"
 
 static void compact(struct db_writer *w, const char *epoch)
@@ -142,6 +143,51 @@ static void damaged_segments_are_set_aside_and_counted(void **state)
 	assert_int_equal(db_verify(p->db, &io_system, NULL, NULL, &totals, NULL), -EBADMSG);
 	assert_int_equal(totals.damaged, 1);
 	assert_true(totals.samples == a.samples);
+	db_writer_free(w);
+}
+
+static int keep_lost(void *arg, const struct db_event *event, const char *name, uint64_t value)
+{
+	(void)event;
+	if (strcmp(name, "lost.damaged") == 0)
+		*(uint64_t *)arg += value;
+	return 0;
+}
+
+/* Of rows that no scan finds any more the head knows how many samples they were. */
+static void what_is_not_found_any_more_is_counted(void **state)
+{
+	struct help_place *p = *state;
+	struct help_digest a = {0}, b = {0};
+	struct db_writer *w = place_open_writer(p);
+	uint64_t lost = 0;
+	struct db_visitor v = {.counter = keep_lost, .arg = &lost};
+	uint8_t header[CHUNK_HEADER_SIZE];
+	struct chunk_header h;
+	struct db_reader *r;
+	char path[400];
+	int fd;
+
+	assert_int_equal(db_writer_begin_epoch(w, TEST_TIME_NS, NULL), 0);
+	place_flush_random(w, &a, 1, 300);
+	place_flush_random(w, &b, 2, 300);
+	snprintf(path, sizeof(path), "%s/" TEST_MACHINE "/%s/seg-00000002", p->db,
+		 db_writer_epoch(w));
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	/* The rows stand behind the head; without their header, and without the trailer, nothing
+	 * leads to them. */
+	assert_int_equal(pread(fd, header, sizeof(header), PACK_HEADER_SIZE), sizeof(header));
+	assert_int_equal(chunk_header_decode(header, &h), 0);
+	assert_int_equal(
+		pwrite(fd, "xxxx", 4, PACK_HEADER_SIZE + CHUNK_HEADER_SIZE + h.payload_size), 4);
+	assert_int_equal(ftruncate(fd, lseek(fd, 0, SEEK_END) - PACK_TRAILER_SIZE - 1), 0);
+	close(fd);
+	compact(w, NULL);
+	assert_int_equal(db_reader_open(p->db, &io_system, &r, NULL), 0);
+	assert_int_equal(db_reader_select(r, "all", NULL), 0);
+	assert_int_equal(db_reader_query(r, &v, NULL), 0);
+	assert_true(lost == b.samples);
+	db_reader_free(r);
 	db_writer_free(w);
 }
 
@@ -294,6 +340,7 @@ int main(void)
 		PLACE_TEST(the_only_segment_of_a_sealed_epoch_becomes_a_base),
 		PLACE_TEST(equal_rows_of_many_segments_are_added_up),
 		PLACE_TEST(damaged_segments_are_set_aside_and_counted),
+		PLACE_TEST(what_is_not_found_any_more_is_counted),
 		PLACE_TEST(a_torn_listing_is_noticed),
 		PLACE_TEST(a_base_may_stand_for_all_segments_there_can_be),
 		PLACE_TEST(blobs_are_bounded_and_checked),

@@ -194,6 +194,55 @@ static void every_byte_of_the_seal_is_checked(void **state)
 	close(fd);
 }
 
+static void flip(const char *path, off_t at)
+{
+	int fd = open(path, O_RDWR | O_CLOEXEC);
+	uint8_t byte;
+
+	assert_true(fd >= 0);
+	assert_int_equal(pread(fd, &byte, 1, at), 1);
+	byte ^= 0x10;
+	assert_int_equal(pwrite(fd, &byte, 1, at), 1);
+	close(fd);
+}
+
+/*
+ * Sealed with a base that was damaged then, and so with the segments that it covers. When the base
+ * can be read again they would be in the way no more; but the seal names them.
+ */
+static void what_a_seal_names_stays(void **state)
+{
+	static const char *const names[] = {"seg-00000001", "seg-00000002", "seg-00000003"};
+	struct help_place *p = *state;
+	struct help_digest parts[3], whole;
+	char path[400], name[64], kept[3][400];
+	struct db_writer *w = make(p, parts, false);
+
+	whole = read_all(p);
+	for (unsigned i = 0; i < 3; i++) {
+		snprintf(name, sizeof(name), EPOCH "/%s", names[i]);
+		in_machine(p, name, path);
+		in_machine(p, names[i], kept[i]);
+		copy(path, kept[i]);
+	}
+	assert_int_equal(db_writer_compact(w, NULL, NULL), 0);
+	db_writer_free(w);
+	for (unsigned i = 0; i < 3; i++) {
+		snprintf(name, sizeof(name), EPOCH "/%s", names[i]);
+		in_machine(p, name, path);
+		assert_int_equal(rename(kept[i], path), 0);
+	}
+	in_machine(p, EPOCH "/base-00000001-00000003", path);
+	flip(path, 700);
+	db_writer_free(place_open_writer(p));
+	flip(path, 700);
+	for (unsigned i = 0; i < 2; i++) {
+		assert_int_equal(verify(p).count, 0);
+		assert_true(read_all(p).weighted == whole.weighted);
+		db_writer_free(place_open_writer(p));
+	}
+}
+
 enum strange { A_FILE, A_FIFO, A_SOCKET, A_LINK, A_LOOP, A_DIRECTORY, STRANGE_KINDS };
 
 static void put_strange(const char *path, enum strange kind)
@@ -294,6 +343,59 @@ static void strange_things_cost_only_themselves(void **state)
 		}
 }
 
+/* Something in the way of what the writer is about to write, a filled directory too. */
+static void nothing_stands_in_the_way(void **state)
+{
+	static const char *const places[] = {
+		EPOCH "/seg-00000004",
+		EPOCH "/seg-00000004.tmp",
+		EPOCH "/base-00000001-00000004.tmp",
+		EPOCH "/SEALED",
+		"removing-" EPOCH,
+	};
+	struct help_place *p = *state;
+	char path[400], inside[420];
+
+	for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++)
+		for (unsigned kind = 0; kind <= STRANGE_KINDS; kind++) {
+			struct help_digest parts[3], more = {0}, got;
+			struct diag diag = {0};
+			struct db_writer *w;
+			unsigned removed;
+
+			help_place_remove(p);
+			help_place_make(p);
+			w = make(p, parts, false);
+			in_machine(p, places[i], path);
+			put_strange(path, kind < STRANGE_KINDS ? kind : A_DIRECTORY);
+			snprintf(inside, sizeof(inside), "%s/x", path);
+			if (kind == STRANGE_KINDS)
+				put_strange(inside, A_DIRECTORY);
+			place_flush_random(w, &more, 9, 50);
+			if (db_writer_compact(w, NULL, &diag) < 0 ||
+			    db_writer_begin_epoch(w, TEST_TIME_NS + 1000000000, &diag) < 0)
+				fail_msg("%s, kind %u: %s", places[i], kind, diag.text);
+			got = read_all(p);
+			if (got.damages)
+				fail_msg("%s, kind %u: %s", places[i], kind, got.last_damage);
+			assert_true(got.samples == parts[0].samples + parts[1].samples +
+							   parts[2].samples + more.samples);
+			assert_int_equal(verify(p).count, 0);
+			for (unsigned epoch = 2; epoch < 6; epoch++) {
+				place_flush_random(w, &more, epoch, 50);
+				assert_int_equal(
+					db_writer_begin_epoch(
+						w, TEST_TIME_NS + epoch * 1000000000ull, NULL),
+					0);
+			}
+			if (db_writer_retain(w, 0, 1, &removed, &diag) < 0)
+				fail_msg("%s, kind %u: %s", places[i], kind, diag.text);
+			in_machine(p, EPOCH, path);
+			assert_int_equal(access(path, F_OK), -1);
+			assert_int_equal(db_writer_close(w, NULL), 0);
+		}
+}
+
 /* A report that would have read it says so; others have nothing to do with it. */
 static void a_strange_epoch_is_noted_where_it_was_meant(void **state)
 {
@@ -334,8 +436,10 @@ int main(void)
 		PLACE_TEST(a_lost_file_is_named),
 		PLACE_TEST(a_base_is_sealed_in_place_of_its_segments),
 		PLACE_TEST(another_file_is_told_from_the_sealed_one),
+		PLACE_TEST(what_a_seal_names_stays),
 		PLACE_TEST(every_byte_of_the_seal_is_checked),
 		PLACE_TEST(strange_things_cost_only_themselves),
+		PLACE_TEST(nothing_stands_in_the_way),
 		PLACE_TEST(a_strange_epoch_is_noted_where_it_was_meant),
 	};
 

@@ -4,7 +4,9 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include "elf_file.h"
 #include "image/demangle.h"
+#include "image/elf_symbols.h"
 #include "image/symbols.h"
 #include "workshop.h"
 
@@ -130,6 +132,28 @@ static void test_stripped(void **state)
 	assert_null(by_name(s, "inner"));
 	image_symbols_free(s);
 	image_symbols_free(whole);
+}
+
+/* A region has its first byte, and not the one behind its last. */
+static void test_regions(void **state)
+{
+	const uint64_t start = ELF_FILE_CODE_ADDRESS, end = start + ELF_FILE_CODE_SIZE;
+	struct elf_file f = elf_file_64(1);
+	struct elf_code code;
+	Elf *elf;
+	(void)state;
+	elf_version(EV_CURRENT);
+	elf = elf_memory((char *)f.bytes, sizeof(f.bytes));
+	assert_non_null(elf);
+	assert_int_equal(elf_code_init(&code, elf), 0);
+	assert_null(elf_code_region(&code, start - 1));
+	assert_non_null(elf_code_region(&code, start));
+	assert_ptr_equal(elf_code_region(&code, end - 1), elf_code_region(&code, start));
+	assert_null(elf_code_region(&code, end));
+	assert_non_null(elf_data_at(elf, end - 1));
+	assert_null(elf_data_at(elf, end));
+	elf_code_free(&code);
+	elf_end(elf);
 }
 
 /* Without a section table the unwinder's segment still leads to the functions. */
@@ -519,6 +543,7 @@ int main(void)
 		cmocka_unit_test(test_symtab),
 		cmocka_unit_test(test_stripped),
 		cmocka_unit_test(test_no_sections),
+		cmocka_unit_test(test_regions),
 		cmocka_unit_test(test_debug_files),
 		cmocka_unit_test(test_gaps),
 		cmocka_unit_test(test_cplusplus),
