@@ -142,6 +142,13 @@ int writer_remove_epoch(struct db_writer *w, const char *name, struct diag *diag
 
 	snprintf(away, sizeof(away), LAYOUT_REMOVING "%s", name);
 	r = w->io->rename(w->io->arg, w->machine_fd, name, away);
+	if (r == -ENOTEMPTY || r == -EEXIST || r == -ENOTDIR) { /* an older one, or somebody's */
+		r = writer_remove_dir(w, away, diag);
+		if (r < 0)
+			return r;
+		r = layout_make_way(w->io, w->machine_fd, away)
+			    ?: w->io->rename(w->io->arg, w->machine_fd, name, away);
+	}
 	if (r == -ENOENT)
 		return 0;
 	if (r < 0)

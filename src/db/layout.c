@@ -171,6 +171,20 @@ int layout_open_file(const struct io *io, int dirfd, const char *path)
 	return io->open(io->arg, dirfd, path, O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC, 0);
 }
 
+int layout_make_way(const struct io *io, int dirfd, const char *name)
+{
+	char aside[4 * LAYOUT_NAME_MAX];
+	int r = io->unlink(io->arg, dirfd, name, 0);
+
+	if (r == -EISDIR)
+		r = io->unlink(io->arg, dirfd, name, AT_REMOVEDIR);
+	if (r == -ENOTEMPTY || r == -EEXIST) {
+		snprintf(aside, sizeof(aside), LAYOUT_STRANGE "%s", name);
+		r = io->rename(io->arg, dirfd, name, aside);
+	}
+	return r == -ENOENT ? 0 : r;
+}
+
 bool layout_is_stray(int error)
 {
 	return error == -ENOTDIR || error == -ELOOP || error == -EISDIR || error == -ENXIO ||

@@ -17,6 +17,7 @@
  *	DB/MACHINE/EPOCH/base-GGGGGGGG-UPTOUPTO	generation G: stands for all segments to UPTO
  *	DB/MACHINE/EPOCH/SEALED		nothing will be added
  *	DB/MACHINE/EPOCH/damaged-NAME	a pack set aside: what could be read of it is in the base
+ *	DB/MACHINE/EPOCH/strange-NAME	somebody's directory that was in the way of NAME
  *	DB/MACHINE/images/ID.KIND	see blob.h
  *	DB/MACHINE/making-EPOCH		not yet there: gets its name when it is whole
  *	DB/MACHINE/removing-EPOCH	on its way out
@@ -27,6 +28,7 @@
 #define LAYOUT_IMAGES	     "images"
 #define LAYOUT_SEALED	     "SEALED"
 #define LAYOUT_DAMAGED	     "damaged-"
+#define LAYOUT_STRANGE	     "strange-"
 #define LAYOUT_MAKING	     "making-"
 #define LAYOUT_REMOVING	     "removing-"
 #define LAYOUT_NAME_MAX	     64 /* of a pack or an epoch, with the terminator */
@@ -61,6 +63,12 @@ int layout_make_dir(const struct io *io, int dirfd, const char *path);
 
 /* A file of a database, to be read: does not wait for the writer of a FIFO, follows no link. */
 int layout_open_file(const struct io *io, int dirfd, const char *path);
+
+/*
+ * Takes away what somebody has put in the place of a file of ours that a rename does not replace: a
+ * directory with something in it gets a name that counts for nothing. 0 when the name is free.
+ */
+int layout_make_way(const struct io *io, int dirfd, const char *name);
 
 /*
  * Whether an error of opening something by its name says that something else stands there, or that

@@ -127,7 +127,7 @@ static int temporary_open(const struct pack_writer *w)
 
 	if (fd != -EEXIST)
 		return fd;
-	io->unlink(io->arg, w->dirfd, w->temporary, 0);
+	layout_make_way(io, w->dirfd, w->temporary);
 	return io->open(io->arg, w->dirfd, w->temporary, flags, 0640);
 }
 
@@ -367,6 +367,17 @@ static int end_put(struct pack_writer *w)
 	return out_write(w);
 }
 
+static int take_name(const struct pack_writer *w)
+{
+	const struct io *io = w->io;
+	int r = io->rename(io->arg, w->dirfd, w->temporary, w->name);
+
+	if (r == -EISDIR)
+		r = layout_make_way(io, w->dirfd, w->name)
+			    ?: io->rename(io->arg, w->dirfd, w->temporary, w->name);
+	return r;
+}
+
 int pack_finish(struct pack_writer *w, uint64_t *ret_bytes, struct diag *diag)
 {
 	const struct io *io = w->io;
@@ -381,7 +392,7 @@ int pack_finish(struct pack_writer *w, uint64_t *ret_bytes, struct diag *diag)
 	if (r == 0)
 		r = closed;
 	if (r == 0)
-		r = io->rename(io->arg, w->dirfd, w->temporary, w->name);
+		r = take_name(w);
 	if (r < 0) {
 		io->unlink(io->arg, w->dirfd, w->temporary, 0);
 	} else {

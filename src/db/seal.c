@@ -86,6 +86,11 @@ int seal_add(struct seal *s, const struct io *io, int epoch_fd, const char *name
 	return file_add(s, &f);
 }
 
+static int put_seal(const struct io *io, int epoch_fd, const struct buf *text)
+{
+	return io_replace_file(io, epoch_fd, LAYOUT_SEALED, text->data, text->size, 0640);
+}
+
 int seal_write(const struct io *io, int epoch_fd, struct seal *s)
 {
 	struct buf text;
@@ -103,8 +108,9 @@ int seal_write(const struct io *io, int epoch_fd, struct seal *s)
 			   s->files[i].sum);
 	if (!text.error)
 		buf_printf(&text, "sum %016" PRIx64 "\n", chunk_sum(text.data, text.size));
-	r = text.error ? text.error
-		       : io_replace_file(io, epoch_fd, LAYOUT_SEALED, text.data, text.size, 0640);
+	r = text.error ? text.error : put_seal(io, epoch_fd, &text);
+	if (r == -EISDIR)
+		r = layout_make_way(io, epoch_fd, LAYOUT_SEALED) ?: put_seal(io, epoch_fd, &text);
 	buf_free(&text);
 	return r;
 }
