@@ -87,13 +87,16 @@ static unsigned choose(const struct budget *b, double rest)
 	return step;
 }
 
+/* What was new is paid for once, while a rate that falls stays low for minutes. What goes on and on
+ * counts in full in the end: then it is the allowance that it takes. */
 static void spread_helpers(struct budget *b)
 {
 	double *now = &b->window.percent[BUDGET_HELPERS], mean = 0;
 
-	b->helpers[b->windows % BUDGET_CALM] = *now;
-	for (unsigned i = 0; i < BUDGET_CALM; i++)
-		mean += b->helpers[i] / BUDGET_CALM;
+	b->helpers[b->windows % BUDGET_SPREAD] = b->windows ? *now : 0;
+	for (unsigned i = 0; i < BUDGET_SPREAD; i++)
+		mean += b->helpers[i] / BUDGET_SPREAD;
+	mean = fmin(mean, BUDGET_HELPERS_SHARE * b->config.percent);
 	b->window.sum += mean - *now;
 	*now = mean;
 }

@@ -21,8 +21,8 @@ enum budget_part {
 	BUDGET_PROGRAMS,  /* of the kernel's side, on forks, ends and moves of processes */
 	BUDGET_RECORDS,	  /* that the kernel writes of processes and mappings */
 	BUDGET_COLLECTOR, /* its threads that drain, resolve and look at files, and their workers */
-	/* Threads and their workers that make unwind tables and keep symbols: work that can wait,
-	 * so a burst counts for the minute that follows. */
+	/* Threads and their workers that make unwind tables and keep symbols: work that is done
+	 * once and can wait. Its allowance bounds it; no sample is given up for a burst of it. */
 	BUDGET_HELPERS,
 	BUDGET_PARTS,
 };
@@ -39,6 +39,8 @@ enum budget_part {
 #define BUDGET_BURST_S	     60.0
 
 #define BUDGET_WINDOW_NS 10000000000ull
+/* Windows over which what the helpers took is spread: ten minutes. */
+#define BUDGET_SPREAD 60
 /* Rates are the planned ones by the square root of 2 for each step: an eighth of them at least, and
  * at least GOVERNOR_MIN_HZ. */
 #define BUDGET_STEPS 7
@@ -58,7 +60,7 @@ struct budget_look {
 
 /* Slowdown in percent: what the kernel does, of the time of CPUs at work, since it is those that it
  * interrupts; the collector's own threads and processes, of all CPUs, which they choose from. In a
- * window the helpers' is the mean of the last minute. */
+ * window the helpers' is the mean of BUDGET_SPREAD windows, and no more than their allowance. */
 struct budget_use {
 	double percent[BUDGET_PARTS], sum;
 };
@@ -71,7 +73,7 @@ struct budget {
 	struct budget_look first, last;
 	struct budget_use window; /* the last whole one */
 	double rest[BUDGET_CALM]; /* what no step lowers, of the last windows */
-	double helpers[BUDGET_CALM];
+	double helpers[BUDGET_SPREAD];
 	uint64_t windows, over; /* of these, what is held against the budget was above it */
 	unsigned step, since;	/* windows since it last changed */
 };
