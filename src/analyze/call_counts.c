@@ -5,6 +5,7 @@
 #include "analyze/call_graph.h"
 #include "analyze/stack_reader.h"
 #include "db/touches.h"
+#include "util/array.h"
 #include "util/num.h"
 
 #define ARCS_MAX   (1u << 22)
@@ -49,25 +50,24 @@ struct counting {
 static int find_image(struct counting *c, const struct image_id *id, const char *path,
 		      size_t path_size, uint32_t *ret)
 {
-	struct counted_image *list;
+	struct counted_image *image;
 	struct diag detail;
 	char *name;
 	int err = intern_add(c->images, id, sizeof(*id), ret);
 
 	if (err || *ret < c->image_count)
 		return err;
-	list = stack_set_grow(c->image_list, &c->image_room, c->image_count, sizeof(*list));
-	if (!list)
+	if (array_grow(&c->image_list, c->image_count, &c->image_room, sizeof(*image), 64))
 		return -ENOMEM;
-	c->image_list = list;
-	list[c->image_count] = (struct counted_image){NULL};
+	image = &c->image_list[c->image_count];
+	*image = (struct counted_image){NULL};
 	name = strndup(path ? path : "", path_size);
 	if (!name)
 		return -ENOMEM;
-	err = c->source->symbols(c->source->arg, id, name, &list[c->image_count].symbols, &detail);
+	err = c->source->symbols(c->source->arg, id, name, &image->symbols, &detail);
 	free(name);
 	if (err)
-		list[c->image_count].symbols = NULL;
+		image->symbols = NULL;
 	c->image_count++;
 	return err == -ENOMEM ? err : 0;
 }
@@ -83,42 +83,37 @@ static int add_place(struct counting *c, uint32_t image, const struct image_func
 		     uint32_t *ret)
 {
 	struct place_key key = {.start = fn->start, .image = image};
-	struct counted_place *list;
+	struct counted_place *place;
 	uint32_t number;
 	int err = intern_add(c->places, &key, sizeof(key), ret);
 
 	if (err || *ret < c->place_count)
 		return err;
-	list = stack_set_grow(c->place_list, &c->place_room, c->place_count, sizeof(*list));
-	if (!list)
+	if (array_grow(&c->place_list, c->place_count, &c->place_room, sizeof(*place), 64))
 		return -ENOMEM;
-	c->place_list = list;
-	list[c->place_count] = (struct counted_place){
+	place = &c->place_list[c->place_count++];
+	*place = (struct counted_place){
 		.function = CALL_NOBODY,
 		.stub = is_stub(fn->name),
 		.name = fn->name,
 		.jumps_to = UINT32_MAX,
 	};
 	if (!intern_find(c->functions, &key, sizeof(key), &number))
-		list[c->place_count].function = c->by_key[number];
-	c->place_count++;
+		place->function = c->by_key[number];
 	return 0;
 }
 
 static int add_arc(struct counting *c, uint32_t from, uint32_t to, uint64_t calls)
 {
 	uint64_t key = (uint64_t)from << 32 | to, index;
-	struct counted_arc *arcs;
 
 	if (!map64_get(c->arc_keys, key, &index)) {
 		c->arcs[index].calls = num_add_sat(c->arcs[index].calls, calls);
 		return 0;
 	}
-	arcs = stack_set_grow(c->arcs, &c->arc_room, c->arc_count, sizeof(*arcs));
-	if (!arcs)
+	if (array_grow(&c->arcs, c->arc_count, &c->arc_room, sizeof(*c->arcs), 64))
 		return -ENOMEM;
-	c->arcs = arcs;
-	arcs[c->arc_count] = (struct counted_arc){from, to, calls};
+	c->arcs[c->arc_count] = (struct counted_arc){from, to, calls};
 	return map64_put(c->arc_keys, key, c->arc_count++);
 }
 

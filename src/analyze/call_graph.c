@@ -6,6 +6,7 @@
 #include <string.h>
 #include "analyze/call_cycles.h"
 #include "analyze/stack_reader.h"
+#include "util/array.h"
 #include "util/num.h"
 
 #define ARCS_MAX (1u << 24)
@@ -33,25 +34,17 @@ static int find_arc(struct maker *m, uint32_t from, uint32_t to, uint32_t *ret)
 {
 	struct call_graph *g = m->graph;
 	uint64_t key = (uint64_t)from << 32 | to, index;
-	struct call_arc *arcs;
-	uint64_t *totals;
+	size_t size = m->tree->event_count * sizeof(*g->arc_totals);
 
 	if (!map64_get(m->arc_keys, key, &index)) {
 		*ret = (uint32_t)index;
 		return 0;
 	}
-	arcs = stack_set_grow(g->arcs, &m->arc_room, g->arc_count, sizeof(*arcs));
-	if (!arcs)
+	if (array_grow(&g->arcs, g->arc_count, &m->arc_room, sizeof(*g->arcs), 64) ||
+	    array_grow(&g->arc_totals, g->arc_count, &m->arc_total_room, size, 64))
 		return -ENOMEM;
-	g->arcs = arcs;
-	totals = stack_set_grow(g->arc_totals, &m->arc_total_room, g->arc_count,
-				m->tree->event_count * sizeof(*totals));
-	if (!totals)
-		return -ENOMEM;
-	g->arc_totals = totals;
-	memset(totals + g->arc_count * m->tree->event_count, 0,
-	       m->tree->event_count * sizeof(*totals));
-	arcs[g->arc_count] = (struct call_arc){.from = from, .to = to};
+	memset(g->arc_totals + g->arc_count * m->tree->event_count, 0, size);
+	g->arcs[g->arc_count] = (struct call_arc){.from = from, .to = to};
 	*ret = (uint32_t)g->arc_count++;
 	return map64_put(m->arc_keys, key, *ret);
 }

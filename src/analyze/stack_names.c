@@ -61,7 +61,6 @@ static int find_function(struct naming *n, const struct stack_function *f, uint3
 				   .name = f->inlined ? name + 1 : 0,
 				   .by_name = f->by_name};
 	struct stack_set *s = n->set;
-	struct stack_function *functions;
 	int err;
 
 	/* What no image explains is one function, whatever process it is from. */
@@ -70,28 +69,7 @@ static int find_function(struct naming *n, const struct stack_function *f, uint3
 	err = intern_add(n->keys, &key, sizeof(key), ret);
 	if (err || *ret < s->function_count)
 		return err;
-	functions = stack_set_grow(s->functions, &s->reader->function_room, s->function_count,
-				   sizeof(*functions));
-	if (!functions)
-		return -ENOMEM;
-	s->functions = functions;
-	functions[s->function_count++] = *f;
-	return 0;
-}
-
-static int add_place(struct naming *n, const struct stack_place *place)
-{
-	struct stack_set *s = n->set;
-	struct stack_place *places;
-
-	if (s->place_count >= UINT32_MAX)
-		return -ENOSPC;
-	places = stack_set_grow(s->places, &s->reader->place_room, s->place_count, sizeof(*places));
-	if (!places)
-		return -ENOMEM;
-	s->places = places;
-	places[s->place_count++] = *place;
-	return 0;
+	return stack_set_add_function(s, f);
 }
 
 /* The function that has the frame's code. */
@@ -145,7 +123,7 @@ static int add_level(struct naming *n, struct stack_function *f, const struct im
 			return -ENOMEM;
 	}
 	err = find_function(n, f, name, &place.function);
-	return err ? err : add_place(n, &place);
+	return err ? err : stack_set_add_place(n->set, &place);
 }
 
 static int name_frame(struct naming *n, struct stack_frame *f, size_t address)

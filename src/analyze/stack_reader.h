@@ -49,7 +49,8 @@ int stack_set_weigh(struct stack_set *s, const struct stack_options *options,
 /* The number of a frame, and of the node of a frame below another: made if need be. */
 int stack_set_frame(struct stack_set *s, const struct db_frame_item *f, uint32_t *ret);
 int stack_set_node(struct stack_set *s, uint32_t parent, uint32_t frame, uint32_t *ret);
-/* The array with room for one more; NULL when out of memory. */
-void *stack_set_grow(void *array, size_t *room, size_t count, size_t size);
+/* One more at the end of the set's list. */
+int stack_set_add_function(struct stack_set *s, const struct stack_function *f);
+int stack_set_add_place(struct stack_set *s, const struct stack_place *place);
 
 #endif

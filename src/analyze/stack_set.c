@@ -5,29 +5,19 @@
 #include <stdlib.h>
 #include <string.h>
 #include "analyze/stack_reader.h"
+#include "util/array.h"
 #include "util/num.h"
 
 #define MEMORY_MAX_BYTES ((size_t)1 << 30)
 #define IMAGES_MAX	 (1u << 20)
 #define FRAMES_MAX	 (1u << 24)
 #define NODES_MAX	 (1u << 24)
+#define ROOM_FIRST	 64
 
 /* A frame as it is interned. */
 struct frame_key {
 	uint64_t offset, image;
 };
-
-void *stack_set_grow(void *array, size_t *room, size_t count, size_t size)
-{
-	size_t more = *room ? 2 * *room : 64;
-
-	if (count < *room)
-		return array;
-	array = reallocarray(array, more, size);
-	if (array)
-		*room = more;
-	return array;
-}
 
 /* The newest path, as query_read does: the likeliest to be there still. */
 static int set_path(struct stack_set *s, struct query_image *image, const struct db_frame_item *f)
@@ -47,27 +37,21 @@ static int set_path(struct stack_set *s, struct query_image *image, const struct
 static int find_image(struct stack_set *s, const struct db_frame_item *f, uint32_t *ret)
 {
 	struct stack_reader *r = s->reader;
-	struct query_image *images;
 	int err = intern_add(r->images, f->image, sizeof(*f->image), ret);
 
 	if (err)
 		return err;
 	if (*ret < s->image_count)
 		return set_path(s, &s->images[*ret], f);
-	images = stack_set_grow(s->images, &r->image_room, s->image_count, sizeof(*images));
-	if (!images)
+	if (array_grow(&s->images, s->image_count, &r->image_room, sizeof(*s->images), ROOM_FIRST))
 		return -ENOMEM;
-	s->images = images;
-	images += s->image_count;
-	*images = (struct query_image){.id = *f->image};
-	s->image_count++;
-	return set_path(s, images, f);
+	s->images[s->image_count++] = (struct query_image){.id = *f->image};
+	return set_path(s, &s->images[*ret], f);
 }
 
 int stack_set_frame(struct stack_set *s, const struct db_frame_item *f, uint32_t *ret)
 {
 	struct stack_reader *r = s->reader;
-	struct stack_frame *frames;
 	struct frame_key key = {.offset = f->offset};
 	uint32_t image;
 	int err = find_image(s, f, &image);
@@ -77,25 +61,19 @@ int stack_set_frame(struct stack_set *s, const struct db_frame_item *f, uint32_t
 		err = intern_add(r->frames, &key, sizeof(key), ret);
 	if (err || *ret < s->frame_count)
 		return err;
-	frames = stack_set_grow(s->frames, &r->frame_room, s->frame_count, sizeof(*frames));
-	if (!frames)
+	if (array_grow(&s->frames, s->frame_count, &r->frame_room, sizeof(*s->frames), ROOM_FIRST))
 		return -ENOMEM;
-	s->frames = frames;
 	s->frames[s->frame_count++] = (struct stack_frame){.image = image, .offset = f->offset};
 	return 0;
 }
 
 static int add_node(struct stack_set *s, const struct stack_node *node, uint32_t *ret)
 {
-	struct stack_node *nodes;
-
 	if (s->node_count == NODES_MAX)
 		return -E2BIG;
-	nodes = stack_set_grow(s->nodes, &s->reader->node_room, s->node_count, sizeof(*nodes));
-	if (!nodes)
+	if (array_grow(&s->nodes, s->node_count, &s->reader->node_room, sizeof(*node), ROOM_FIRST))
 		return -ENOMEM;
-	s->nodes = nodes;
-	nodes[s->node_count] = *node;
+	s->nodes[s->node_count] = *node;
 	*ret = (uint32_t)s->node_count++;
 	return 0;
 }
@@ -128,6 +106,26 @@ static int find_root(struct stack_set *s, uint32_t group, uint32_t *ret)
 
 	*ret = 0;
 	return group == QUERY_NO_GROUP ? 0 : find_child(s, s->reader->roots, group, &node, ret);
+}
+
+int stack_set_add_function(struct stack_set *s, const struct stack_function *f)
+{
+	if (array_grow(&s->functions, s->function_count, &s->reader->function_room, sizeof(*f),
+		       ROOM_FIRST))
+		return -ENOMEM;
+	s->functions[s->function_count++] = *f;
+	return 0;
+}
+
+int stack_set_add_place(struct stack_set *s, const struct stack_place *place)
+{
+	if (s->place_count >= UINT32_MAX)
+		return -ENOSPC;
+	if (array_grow(&s->places, s->place_count, &s->reader->place_room, sizeof(*place),
+		       ROOM_FIRST))
+		return -ENOMEM;
+	s->places[s->place_count++] = *place;
+	return 0;
 }
 
 /* How many frames from the outermost on are those of the stack before. */
@@ -168,17 +166,14 @@ static int add_count(struct stack_set *s, uint32_t node, uint32_t event, uint64_
 {
 	struct stack_reader *r = s->reader;
 	uint64_t key = (uint64_t)node << 32 | event, index;
-	struct stack_count *counts;
 
 	if (!map64_get(r->counts, key, &index)) {
 		s->counts[index].count = num_add_sat(s->counts[index].count, count);
 		return 0;
 	}
-	counts = stack_set_grow(s->counts, &r->count_room, s->count_count, sizeof(*counts));
-	if (!counts)
+	if (array_grow(&s->counts, s->count_count, &r->count_room, sizeof(*s->counts), ROOM_FIRST))
 		return -ENOMEM;
-	s->counts = counts;
-	counts[s->count_count] = (struct stack_count){node, event, s->nodes[node].frame, count};
+	s->counts[s->count_count] = (struct stack_count){node, event, s->nodes[node].frame, count};
 	return map64_put(r->counts, key, s->count_count++);
 }
 
@@ -186,7 +181,6 @@ static int add_other(struct stack_set *s, const struct query_stack *stack)
 {
 	struct stack_reader *r = s->reader;
 	const struct db_stack_item *item = stack->item;
-	struct stack_other *others;
 	uint64_t key, index;
 	uint32_t frame;
 	int err = stack_set_frame(s, &item->frames[item->frame_count - 1], &frame);
@@ -198,11 +192,9 @@ static int add_other(struct stack_set *s, const struct query_stack *stack)
 		r->others[index].count = num_add_sat(r->others[index].count, item->count);
 		return 0;
 	}
-	others = stack_set_grow(r->others, &r->other_room, r->other_count, sizeof(*others));
-	if (!others)
+	if (array_grow(&r->others, r->other_count, &r->other_room, sizeof(*r->others), ROOM_FIRST))
 		return -ENOMEM;
-	r->others = others;
-	others[r->other_count] = (struct stack_other){frame, stack->event, item->count};
+	r->others[r->other_count] = (struct stack_other){frame, stack->event, item->count};
 	return map64_put(r->other_counts, key, r->other_count++);
 }
 

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "util/array.h"
 #include "util/num.h"
 
 /*
@@ -197,15 +198,7 @@ static int make_classes(struct weigh *w)
 /* A function of the flat profile that is on no stack. */
 static int add_function(struct weigh *w, struct weigh_class *c, uint32_t image)
 {
-	struct stack_set *s = w->set;
-	struct stack_function *f = stack_set_grow(s->functions, &s->reader->function_room,
-						  s->function_count, sizeof(*f));
-
-	if (!f)
-		return -ENOMEM;
-	s->functions = f;
-	c->function = (uint32_t)s->function_count;
-	f[s->function_count++] = (struct stack_function){
+	const struct stack_function f = {
 		.image = image,
 		.kind = c->image == WEIGH_NONE ? STACK_UNKNOWN
 			: c->row->size	       ? STACK_CODE
@@ -213,7 +206,18 @@ static int add_function(struct weigh *w, struct weigh_class *c, uint32_t image)
 		.start = c->row->start,
 		.name = c->row->function,
 	};
-	return 0;
+
+	c->function = (uint32_t)w->set->function_count;
+	return stack_set_add_function(w->set, &f);
+}
+
+int weigh_place_frame(struct weigh *w, uint32_t frame, uint32_t function)
+{
+	struct stack_frame *f = &w->set->frames[frame];
+
+	f->first_place = (uint32_t)w->set->place_count;
+	f->place_count = 1;
+	return stack_set_add_place(w->set, &(struct stack_place){.function = function});
 }
 
 int weigh_class_frame(struct weigh *w, struct weigh_class *c, uint32_t *ret)
@@ -223,46 +227,33 @@ int weigh_class_frame(struct weigh *w, struct weigh_class *c, uint32_t *ret)
 		.path = {c->row->image->path, c->row->image->path_size},
 		.offset = c->row->size ? c->row->start : c->row->sampled,
 	};
-	struct stack_set *s = w->set;
-	struct stack_place *places;
-	struct stack_frame *f;
+	const struct stack_frame *f;
 	int err = 0;
 
 	*ret = c->frame;
 	if (c->frame == WEIGH_NONE)
-		err = stack_set_frame(s, &item, ret);
+		err = stack_set_frame(w->set, &item, ret);
 	if (err || c->frame != WEIGH_NONE)
 		return err;
 	c->frame = *ret;
-	f = &s->frames[*ret];
+	f = &w->set->frames[*ret];
 	if (f->place_count) /* a stack has it too */
 		return 0;
 	if (c->function == WEIGH_NONE)
 		err = add_function(w, c, f->image);
-	places = err ? NULL
-		     : stack_set_grow(s->places, &s->reader->place_room, s->place_count,
-				      sizeof(*places));
-	if (!places)
-		return -ENOMEM;
-	s->places = places;
-	f->first_place = (uint32_t)s->place_count;
-	f->place_count = 1;
-	places[s->place_count++] = (struct stack_place){.function = c->function};
-	return 0;
+	return err ? err : weigh_place_frame(w, *ret, c->function);
 }
 
 int weigh_put(struct weigh *w, uint32_t node, uint32_t taken, uint64_t samples)
 {
 	struct stack_set *s = w->set;
-	struct stack_count *counts;
 
 	if (!samples)
 		return 0;
-	counts = stack_set_grow(s->counts, &w->count_room, s->count_count, sizeof(*counts));
-	if (!counts)
+	if (array_grow(&s->counts, s->count_count, &w->count_room, sizeof(*s->counts), 64))
 		return -ENOMEM;
-	s->counts = counts;
-	counts[s->count_count++] = (struct stack_count){node, (uint32_t)w->event, taken, samples};
+	s->counts[s->count_count++] =
+		(struct stack_count){node, (uint32_t)w->event, taken, samples};
 	return 0;
 }
 

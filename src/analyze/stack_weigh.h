@@ -55,6 +55,8 @@ static inline uint64_t weigh_share(uint64_t part, uint64_t samples, uint64_t who
 
 /* Adds samples to the set's counts. */
 int weigh_put(struct weigh *w, uint32_t node, uint32_t taken, uint64_t samples);
+/* The one place of a frame that has none: in a function of the set. */
+int weigh_place_frame(struct weigh *w, uint32_t frame, uint32_t function);
 /* The frame for samples of a class that no stack has. */
 int weigh_class_frame(struct weigh *w, struct weigh_class *c, uint32_t *ret);
 /* The samples of the functions that no stack of the event ends in. */

@@ -72,39 +72,27 @@ static int place_within(struct weigh *w)
 }
 
 /* The frame of the note. */
-static int add_note(struct stack_set *s, uint32_t *ret)
+static int add_note(struct weigh *w, uint32_t *ret)
 {
 	static const char text[] = STACK_CALLERS_UNKNOWN;
 	static const struct image_id id = {IMAGE_NOTE, 7, "callers"};
-	struct db_frame_item item = {.image = &id, .path = {text, sizeof(text) - 1}};
-	struct stack_function *functions;
-	struct stack_place *places;
+	const struct db_frame_item item = {.image = &id, .path = {text, sizeof(text) - 1}};
+	struct stack_set *s = w->set;
 	int err = stack_set_frame(s, &item, ret);
 
 	if (err || s->frames[*ret].place_count)
 		return err;
-	functions = stack_set_grow(s->functions, &s->reader->function_room, s->function_count,
-				   sizeof(*functions));
-	if (!functions)
-		return -ENOMEM;
-	s->functions = functions;
-	places = stack_set_grow(s->places, &s->reader->place_room, s->place_count, sizeof(*places));
-	if (!places)
-		return -ENOMEM;
-	s->places = places;
-	s->frames[*ret].first_place = (uint32_t)s->place_count;
-	s->frames[*ret].place_count = 1;
-	places[s->place_count++] = (struct stack_place){.function = (uint32_t)s->function_count};
-	functions[s->function_count++] = (struct stack_function){
-		.image = s->frames[*ret].image, .kind = STACK_NOTE, .name = text};
-	return 0;
+	err = stack_set_add_function(s, &(struct stack_function){.image = s->frames[*ret].image,
+								 .kind = STACK_NOTE,
+								 .name = text});
+	return err ? err : weigh_place_frame(w, *ret, (uint32_t)s->function_count - 1);
 }
 
 static int put_below(struct sharing *h, uint32_t node, uint32_t class, uint64_t samples)
 {
 	struct weigh *w = h->w;
 	uint32_t frame;
-	int err = h->note == WEIGH_NONE ? add_note(w->set, &h->note) : 0;
+	int err = h->note == WEIGH_NONE ? add_note(w, &h->note) : 0;
 
 	if (!err)
 		err = weigh_class_frame(w, &w->classes[class], &frame);
