@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include "analyze/frequency_web.h"
 #include "util/hash.h"
+#include "util/num.h"
 
 #define WEB_WAYS  16 /* of each jump, and */
 #define WEB_JUMPS 4  /* so many of them: fewer ways are no trouble */
@@ -24,13 +25,6 @@ static uint64_t jump_targets(const struct cfg_function *f, const struct cfg_bloc
 		sum += hash_u64(e->to + 1);
 	}
 	return sum;
-}
-
-static int compare_u64(const void *pa, const void *pb)
-{
-	const uint64_t *a = pa, *b = pb;
-
-	return *a < *b ? -1 : *a > *b;
 }
 
 /* The value that comes most often in a sorted list, if it comes often enough; else 0. */
@@ -63,7 +57,7 @@ int flow_web_find(const struct cfg_function *f, bool *ret_jumps)
 		if (all[b])
 			sorted[count++] = all[b];
 	}
-	qsort(sorted, count, sizeof(*sorted), compare_u64);
+	qsort(sorted, count, sizeof(*sorted), num_compare_u64);
 	web = most_frequent(sorted, count);
 	for (uint32_t b = 0; b < f->block_count; b++)
 		ret_jumps[b] = web && all[b] == web;

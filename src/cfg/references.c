@@ -3,6 +3,7 @@
 #include <string.h>
 #include "cfg/build.h"
 #include "util/array.h"
+#include "util/num.h"
 #include "util/search.h"
 
 /*
@@ -27,12 +28,6 @@ static bool add_references(struct cfg_image *image, const struct cfg_bytes *code
 	return true;
 }
 
-static int compare_u64(const void *pa, const void *pb)
-{
-	const uint64_t *a = pa, *b = pb;
-	return *a < *b ? -1 : *a > *b;
-}
-
 static void make_references(struct cfg_image *image)
 {
 	size_t room = 0;
@@ -43,7 +38,7 @@ static void make_references(struct cfg_image *image)
 				break; /* fewer ends are known */
 	if (image->reference_count)
 		qsort(image->references, image->reference_count, sizeof(*image->references),
-		      compare_u64);
+		      num_compare_u64);
 }
 
 uint64_t cfg_next_reference(struct cfg_image *image, uint64_t address)

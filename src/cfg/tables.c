@@ -6,6 +6,7 @@
 #include <string.h>
 #include "cfg/symbolic.h"
 #include "util/array.h"
+#include "util/num.h"
 
 /* Entries of one table; more are not believed. */
 #define ENTRIES_MAX 65536
@@ -72,12 +73,6 @@ struct target_list {
 	uint64_t *list;
 	size_t count, room;
 };
-
-static int compare_u64(const void *pa, const void *pb)
-{
-	const uint64_t *a = pa, *b = pb;
-	return *a < *b ? -1 : *a > *b;
-}
 
 static bool read_entry(const struct table_search *t, const struct table_shape *s, uint64_t index,
 		       uint64_t *ret)
@@ -199,7 +194,7 @@ static void sort_targets(struct target_list *to)
 {
 	size_t kept = 0;
 	if (to->count)
-		qsort(to->list, to->count, sizeof(*to->list), compare_u64);
+		qsort(to->list, to->count, sizeof(*to->list), num_compare_u64);
 	for (size_t i = 0; i < to->count; i++)
 		if (kept == 0 || to->list[kept - 1] != to->list[i])
 			to->list[kept++] = to->list[i];

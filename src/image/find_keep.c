@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "image/finder.h"
+#include "util/num.h"
 #include "util/search.h"
 
 /* The collector must stay small: a report will load them again. */
@@ -95,12 +96,6 @@ int image_finder_keep(struct image_finder *f, const struct image_id *id, const c
 	return err ? diag_fail(diag, -err, "%s", im->symbols_why.text) : 0;
 }
 
-static int compare_addresses(const void *pa, const void *pb)
-{
-	uint64_t a = *(const uint64_t *)pa, b = *(const uint64_t *)pb;
-	return a < b ? -1 : a > b;
-}
-
 #define RUN_BYTES   65536
 #define PADDING_MAX 64 /* between functions */
 
@@ -186,7 +181,7 @@ static int new_functions(const struct found_image *im, const struct image_symbol
 		return -ENOMEM;
 	}
 	memcpy(sorted, addresses, count * sizeof(*sorted));
-	qsort(sorted, count, sizeof(*sorted), compare_addresses);
+	qsort(sorted, count, sizeof(*sorted), num_compare_u64);
 	for (size_t i = 0; i < count; i++) {
 		const struct image_function *fn = sorted[i] < end || was_asked(im, sorted[i])
 							  ? NULL

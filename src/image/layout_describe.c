@@ -6,6 +6,7 @@
 #include "image/ehframe.h"
 #include "image/elf_symbols.h"
 #include "image/layout_wire.h"
+#include "util/num.h"
 
 /* One list of the description while it is made. */
 struct describe {
@@ -15,14 +16,6 @@ struct describe {
 	struct buf skipped;	 /* ranges */
 	struct elf_region relro; /* words in here are told as relocated */
 };
-
-static int compare_u64(const void *pa, const void *pb)
-{
-	uint64_t a, b;
-	memcpy(&a, pa, sizeof(a));
-	memcpy(&b, pb, sizeof(b));
-	return a < b ? -1 : a > b;
-}
 
 /* What is for the linkers, debuggers and unwinders alone: no code takes a number from there. */
 static bool is_for_tools(const GElf_Shdr *sh, const char *name)
@@ -64,7 +57,7 @@ static int describe_skipped(struct describe *d)
 	}
 	if (d->skipped.size)
 		qsort(d->skipped.data, d->skipped.size / sizeof(struct wire_range),
-		      sizeof(struct wire_range), compare_u64);
+		      sizeof(struct wire_range), num_compare_u64);
 	return err;
 }
 
@@ -231,7 +224,7 @@ static int append_all(struct describe *d, struct buf *out)
 		struct buf *b = lists[i];
 		head.counts[i] = b->size / sizes[i];
 		if (b->size && b != &d->names && b != &d->externals)
-			qsort(b->data, head.counts[i], sizes[i], compare_u64);
+			qsort(b->data, head.counts[i], sizes[i], num_compare_u64);
 	}
 	int err = buf_append(out, &head, sizeof(head));
 	for (size_t i = 0; i < WIRE_LISTS && !err; i++)

@@ -5,6 +5,7 @@
 #include "image/lines_new.h"
 #include "image/lines_reader.h"
 #include "util/array.h"
+#include "util/num.h"
 #include "util/search.h"
 
 /*
@@ -100,17 +101,11 @@ static int add_borders(struct lines_reader *r, struct borders *b, const struct i
 	return err;
 }
 
-static int compare_addresses(const void *pa, const void *pb)
-{
-	uint64_t a = *(const uint64_t *)pa, b = *(const uint64_t *)pb;
-	return a < b ? -1 : a > b;
-}
-
 static void sort_borders(struct borders *b)
 {
 	size_t kept = 0;
 	if (b->count)
-		qsort(b->list, b->count, sizeof(*b->list), compare_addresses);
+		qsort(b->list, b->count, sizeof(*b->list), num_compare_u64);
 	for (size_t i = 0; i < b->count; i++)
 		if (!kept || b->list[kept - 1] != b->list[i])
 			b->list[kept++] = b->list[i];

@@ -25,6 +25,15 @@ uint64_t num_add_sat(uint64_t a, uint64_t b)
 	return __builtin_add_overflow(a, b, &sum) ? UINT64_MAX : sum;
 }
 
+int num_compare_u64(const void *a, const void *b)
+{
+	uint64_t x, y;
+
+	memcpy(&x, a, sizeof(x));
+	memcpy(&y, b, sizeof(y));
+	return (x > y) - (x < y);
+}
+
 uint64_t num_mul_sat(uint64_t a, uint64_t b)
 {
 	uint64_t product;

@@ -18,6 +18,9 @@ int num_parse_percent(const char *text, double *ret);	    /* 0 < x <= 100, with 
 uint64_t num_add_sat(uint64_t a, uint64_t b);
 uint64_t num_mul_sat(uint64_t a, uint64_t b);
 
+/* For qsort: numbers of 64 bits, or what begins with one. */
+int num_compare_u64(const void *a, const void *b);
+
 /* Small distances as small numbers, whatever their sign, modulo 2^64: 0, -1, 1, -2, 2, ... */
 static inline uint64_t num_zigzag(uint64_t distance)
 {
