@@ -192,7 +192,6 @@ static int add_stretch(struct pass *s, const struct stretch *t)
 	return r;
 }
 
-/* One address of a stretch by its line: where it was written, so the innermost of its frames. */
 static int intern_md5(struct rank *k, const uint8_t *md5, const uint8_t **ret)
 {
 	uint32_t index;
@@ -203,6 +202,7 @@ static int intern_md5(struct rank *k, const uint8_t *md5, const uint8_t **ret)
 	return r;
 }
 
+/* One address of a stretch by its line: where it was written, so the innermost of its frames. */
 static int add_line(struct pass *s, const struct stretch *t, const struct image_frame *frame,
 		    const struct query_row *q)
 {

@@ -11,13 +11,12 @@
 
 /*
  * The stacks that a query selects, summed, named, and weighed to the samples that they stand for:
- *the source of calling context trees (analyze/tree.h), of totals with what was called
+ * the source of calling context trees (analyze/tree.h), of totals with what was called
  * (analyze/inclusive.h) and of exports. They stand as a tree of frames, each an (image, offset).
  *
  * Stacks are taken with a part of the samples only. So that all that is made of them agrees with
- *the flat profile, in each function as much is taken as was sampled there: doc/stacks.md, "From
- *stacks to samples". An event that has stacks and no samples (of some imports) keeps its stacks as
- *they are.
+ * the flat profile, each function has as much as was sampled there: doc/stacks.md, "From stacks to
+ * samples". An event that has stacks and no samples (of some imports) keeps its stacks as they are.
  *
  *	query_new(&selection, group, &q, diag);
  *	stack_set_new(q, &set, diag);

@@ -64,10 +64,10 @@ int report_find_db(const char *named, const char **ret_path, struct diag *diag);
 int report_open(const struct report_options *o, const char **ret_path, struct db_reader **ret,
 		struct diag *diag);
 
-/* Symbols and lines through the finder, as a ranking wants them. */
 /* When the last samples of the selected epochs were taken, ns since 1970; 0: not known. */
 uint64_t report_sampled_ns(const struct db_reader *reader);
 
+/* Symbols and lines through the finder, as a ranking wants them. */
 struct rank_source report_source(struct image_finder *finder);
 
 /* Fills the header with what a query, its reader and its finder say: events, losses, epochs,

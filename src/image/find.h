@@ -105,9 +105,9 @@ int image_finder_set_debug_root(struct image_finder *f, const char *path);
  * such code that were given out are gone then.
  */
 void image_finder_refresh(struct image_finder *f);
-/* Ends the worker process and closes files, to give memory back; everything else is kept. */
 /* As image_worker_cpu_ns. */
 uint64_t image_finder_cpu_ns(struct image_finder *f);
+/* Ends the worker process, to give memory back; everything else is kept. */
 void image_finder_idle(struct image_finder *f);
 
 #endif
