@@ -129,6 +129,7 @@ static int draw(struct cfg *c, const struct cfg_view *v, struct diag *diag)
 	if (!r)
 		r = cfg_view_draw(v, &h, &c->session.bound, &c->choice, &b, &hidden);
 	report_tell_damage(&h);
+	report_tell_finder(c->session.finder);
 	report_header_free(&h);
 	if (r == -EFBIG)
 		diag_fail(diag, EFBIG, "the drawing would be larger than %u MiB",

@@ -215,6 +215,10 @@ static void draw_title(const struct drawing *d, const struct report_header *h)
 		   "\narea and colour: time; type and lines: executions%s; double frame: "
 		   "head of a loop; dashed: after a call; dotted: indirect\n",
 		   v->estimate ? "" : ", a rough guess from samples");
+	if (v->without_edges)
+		buf_printf(&title,
+			   "executions are from samples alone: culprit record --edges narrows "
+			   "their intervals\n");
 	if (!v->function->complete)
 		buf_printf(&title, "jumps whose targets are not known are missing\n");
 	put_header(h, &title);

@@ -133,13 +133,15 @@ static int find_function(struct cfg_view *v, const struct cfg_view_request *q, s
 	return r ? diag_fail(diag, -r, "out of memory") : 0;
 }
 
-static int count_executions(struct cfg_view *v, const struct frequency_function *estimate)
+static int count_executions(struct cfg_view *v, const struct insights *all,
+			    const struct frequency_function *estimate)
 {
 	const struct cfg_function *f = v->function;
 
 	if (!estimate)
 		return rough_counts(f, v->block_samples, v->blocks, v->edges);
 	v->estimate = estimate;
+	v->without_edges = !insights_basis(all)->edges;
 	for (uint32_t i = 0; i < f->block_count; i++)
 		v->blocks[i] = estimate->block_count[i].value;
 	for (uint32_t i = 0; i < f->edge_count; i++)
@@ -166,7 +168,7 @@ static int fill(struct cfg_view *v, const struct cfg_view_request *q, struct dia
 	if (!r)
 		r = cfg_loops_of_function(v->function, &v->loops);
 	if (!r)
-		r = count_executions(v, estimate);
+		r = count_executions(v, q->insights, estimate);
 	if (!r)
 		r = read_all_texts(v, q);
 	return r ? diag_fail(diag, ENOMEM, "out of memory") : 0;

@@ -22,6 +22,7 @@ struct cfg_view {
 	uint64_t total;				   /* of the function */
 	double *blocks, *edges;			   /* how often each ran */
 	const struct frequency_function *estimate; /* NULL: they are a guess from samples alone */
+	bool without_edges;			   /* the estimate is from samples alone, too */
 	char **texts;				   /* of each instruction; NULL: not at hand */
 	const struct query_part *part;		   /* samples of all events; NULL: none */
 

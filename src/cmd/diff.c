@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <string.h>
 #include "cmd/diff_table.h"
+#include "cmd/insights.h"
 #include "cmd/values.h"
 
 /* culprit diff: what changed from one set of samples to another. */
@@ -143,6 +144,18 @@ static int estimate(struct diff *d, struct diag *diag)
 	return r;
 }
 
+/* Whose intervals could be narrower. */
+static void describe_edges(const struct diff *d, struct report_header *h)
+{
+	for (size_t s = 0; s < 2; s++)
+		if (d->table.insights[s] && !insights_basis(d->table.insights[s])->edges)
+			report_header_note(
+				h,
+				"set %zu: CPI and calls are from samples alone, %s: `culprit "
+				"record --edges` narrows their intervals",
+				s + 1, insights_without_edges(d->sets.list[s]->reader));
+}
+
 static int show(struct diff *d, struct diag *diag)
 {
 	struct report_header h = {0};
@@ -152,6 +165,8 @@ static int show(struct diff *d, struct diag *diag)
 
 	if (!r)
 		r = sets_describe(&d->sets, d->rank.idle, &h);
+	if (!r)
+		describe_edges(d, &h);
 	if (r)
 		diag_fail(diag, -r, "out of memory");
 	else

@@ -109,11 +109,7 @@ int export_open(struct export_source *s, struct report_options *report, enum que
 
 void export_close(struct export_source *s)
 {
-	uint64_t damaged = s->finder ? image_finder_counts(s->finder).damaged : 0;
-
-	/* No form that is exported has a place for it. */
-	if (damaged)
-		fprintf(stderr, "culprit: " REPORT_KEPT_DAMAGED "\n", (unsigned long long)damaged);
+	report_tell_finder(s->finder);
 	query_free(s->query);
 	image_finder_free(s->finder);
 	report_close(s->reader);

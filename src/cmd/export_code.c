@@ -196,6 +196,7 @@ int export_code(struct insights_session *session, const char *const files[EXPORT
 		r = write_all(&e, diag);
 	if (!r)
 		describe(&e);
+	report_tell_finder(session->finder);
 	counted_free(e.counts);
 	cfg_image_free(e.graphs);
 	return r;

@@ -180,6 +180,12 @@ static bool selects_nothing(const struct query *q)
 	return true;
 }
 
+const char *insights_without_edges(const struct db_reader *reader)
+{
+	return db_reader_damages(reader) ? "no edges were recorded, or what is damaged had them"
+					 : "no edges were recorded";
+}
+
 /* What the costs lack, so that best cases are those of other instructions. */
 static void describe_model(const struct insights_session *s, struct report_header *h)
 {
@@ -228,9 +234,7 @@ static void describe_basis(const struct insights_session *s, struct report_heade
 				   "frequencies: from samples alone, %s: "
 				   "their confidence is low, and `culprit record --edges` "
 				   "narrows their intervals",
-				   db_reader_damages(s->reader)
-					   ? "no edges were recorded, or what is damaged had them"
-					   : "no edges were recorded");
+				   insights_without_edges(s->reader));
 	if (b->instructions.value > 0) {
 		char text[ESTIMATE_TEXT_MAX];
 

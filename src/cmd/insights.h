@@ -54,6 +54,9 @@ int insights_open_picked(struct insights_session *s, struct pick *p, struct diag
 /* The header: what all reports have, and what the estimates rest on. 0 or -ENOMEM. */
 int insights_describe(struct insights_session *s, struct report_header *h);
 
+/* Why a profile has no edges, which would narrow the estimates. */
+const char *insights_without_edges(const struct db_reader *reader);
+
 /* Prints the table under its header, or says that err, if any, was lack of memory. Frees both. */
 int insights_print(struct insights_session *s, struct table *t, struct report_header *h, int err,
 		   struct diag *diag);

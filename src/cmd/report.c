@@ -406,6 +406,14 @@ void report_describe_finder(struct report_header *h, const struct image_finder *
 		report_header_note(h, REPORT_KEPT_DAMAGED, (unsigned long long)c.damaged);
 }
 
+void report_tell_finder(const struct image_finder *f)
+{
+	uint64_t damaged = f ? image_finder_counts(f).damaged : 0;
+
+	if (damaged)
+		fprintf(stderr, "culprit: " REPORT_KEPT_DAMAGED "\n", (unsigned long long)damaged);
+}
+
 static void describe_missing(struct report_header *h, const struct query *q)
 {
 	for (size_t i = 0; i < q->event_count; i++)

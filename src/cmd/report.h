@@ -92,6 +92,8 @@ void report_close(struct db_reader *reader);
 	"%llu times kept symbols, lines or code of an image could not be read, and were made " \
 	"anew or left out (see: culprit db verify)"
 void report_describe_finder(struct report_header *h, const struct image_finder *f);
+/* The same on stderr, for a form that has no place for notes. */
+void report_tell_finder(const struct image_finder *f);
 /* Says so, and where to look. */
 void report_nothing_matches(struct report_header *h);
 /* Idle time, and what the ranking could not find. idle: as in its options. */

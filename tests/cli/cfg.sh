@@ -74,6 +74,7 @@ check_status "cfg" 0 "$culprit" cfg -i db nest
 check_match "prints a graph" out '^digraph cfg \{'
 check_match "with the instructions of hot blocks" out '60  [0-9a-f]+  addl? .0x1, %eax'
 check_match "and loops marked" out 'peripheries=2'
+check_match "and what would narrow the intervals" out 'label=.*executions are from samples alone: culprit record --edges'
 check "to the end" test "$(tail -n 1 out)" = '}'
 check_status "cfg --intel" 0 "$culprit" cfg -i db nest --intel
 check_match "has Intel's syntax" out 'add eax, 0x0?1'

@@ -17,6 +17,7 @@ image=$(printf '1\t%s\t%s' "$id" "$PWD/app")
 	printf 'frame\tmain\t%s\t%d\nframe\thot\t%s\t%d\n' "$image" $((main + 8)) "$image" "$hot"
 	printf 'stack\tcpu-clock\t1000000\t50\tcomm=app\tmain\thot\n'
 	printf 'counter\tcpu-clock\t1000000\tsamples\t1000\n'
+	printf 'keep\t%s\t%d\n' "$image" "$hot"
 } >input
 "$mkdb" whole.db m <input || fail "mkdb"
 check_status "the whole database" 0 "$culprit" db verify whole.db
@@ -89,6 +90,10 @@ damage edges
 "$culprit" calc hot -i d.db >out 2>&1
 check "no edges that can be read are not no edges that were recorded" \
 	grep -q 'no edges were recorded, or what is damaged had them' out
+"$culprit" diff --cpi last last -i d.db >out 2>&1
+check "nor for a difference" grep -q '^note: set 2: .*or what is damaged had them: .*record --edges' out
+{ "$culprit" diff --cpi last last -i whole.db && "$culprit" cfg hot -i whole.db; } >out 2>&1
+check "where edges were recorded nobody asks for them" test "$(grep -c -e --edges out)" = 0
 "$culprit" calls --gprof -i d.db >out 2>&1
 check "nor are calls" grep -q 'no calls were followed, or what is damaged had them' out
 "$culprit" export -i d.db --autofdo - >out 2>err
@@ -109,6 +114,55 @@ check "raws: an export of them names it" grep -q '^culprit: damaged: .*samples w
 "$culprit" prof -i d.db >out 2>err
 check "raws: prof does not" test "$(cat out err | grep -c damaged)" = 0
 rm -rf whole.db && mv kept.db whole.db
+
+# damage_blob KIND: in whole.db's copy d.db, the middle of what is kept of that kind.
+damage_blob() {
+	rm -rf d.db && cp -r whole.db d.db
+	python3 - d.db/m/images/*."$1" <<'P'
+import sys
+for path in sys.argv[1:]:
+    data = bytearray(open(path, "rb").read())
+    data[len(data) // 2] ^= 0x55
+    open(path, "wb").write(data)
+P
+}
+# names_blob REPORT...: in how many of the three forms it says that what is kept is damaged.
+names_blob() {
+	"$culprit" "$@" -i d.db >text 2>&1
+	"$culprit" "$@" -i d.db --json >json 2>&1
+	"$culprit" "$@" -i d.db --csv >csv 2>&1
+	grep -lE 'kept symbols, lines or code of an image could not be read|the kept .* damaged' text json csv | wc -l
+}
+reports+=("prof --by line" "prof --by loop" "diff --cpi last last")
+exports=(folded pprof callgrind xml counts autofdo bolt-preaggregated)
+what_reads_blob() {
+	case $1 in
+	code) printf '%s\n' "prof --by loop" "list hot" "calc hot" "stalls" "summary" "cfg hot" "diff --cpi last last" \
+		xml counts autofdo bolt-preaggregated ;;
+	lines) printf '%s\n' "prof --by line" "prof --by loop" "list hot" "stalls" "calls" folded pprof callgrind xml \
+		autofdo ;;
+	esac
+}
+for file in there gone; do
+	[ $file = there ] || rm app
+	for kind in code lines; do
+		damage_blob $kind
+		what_reads_blob $kind >readers
+		for report in "${reports[@]}"; do
+			grep -qx -- "$report" readers && wanted=3 || wanted=0
+			# shellcheck disable=SC2086
+			check_same "kept $kind, the file is $file: forms of $report that name it" $wanted "$(names_blob $report)"
+		done
+		for export in "${exports[@]}"; do
+			grep -qx -- "$export" readers && wanted=yes || wanted=no
+			"$culprit" export -i d.db "--$export" - >out 2>err
+			grep -qE 'kept symbols, lines or code|the kept .* damaged' err && named=yes || named=no
+			check_same "kept $kind, the file is $file: --$export names it" $wanted $named
+		done
+		"$culprit" db verify d.db >out
+		check "kept $kind: verify names it" grep -q "^damaged: images/.*\.$kind: damaged" out
+	done
+done
 
 # A file that is lost, of an epoch that is sealed.
 rm -rf d.db && cp -r whole.db d.db

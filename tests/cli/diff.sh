@@ -150,6 +150,8 @@ check "images of one name are one row" python 'assert [(r["samples_a"], r["sampl
 check_status "with CPI" 0 "$culprit" diff a.db b.db --cpi --json
 check "has cycles of both" python 'r = by["stays"]
 assert r["cpi_a"] > 0 and r["cpi_b"] > 0 and "cause" in r, r'
+check "and says what would narrow their intervals" python 'n = [n for n in j["notes"] if "record --edges" in n]
+assert len(n) == 2 and n[0].startswith("set 1: ") and n[1].startswith("set 2: "), j["notes"]'
 
 check_status "the same twice" 0 "$culprit" diff a.db a.db --by instruction --json
 check "has no change" python 'assert all(r["delta"] == 0 and r["changed"] == 0 and r["match"] == "same" for r in rows), rows'

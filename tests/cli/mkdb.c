@@ -10,6 +10,7 @@
  *	fact NAME VALUE
  *	many IMAGES ROWS			(ROWS samples in each of IMAGES images)
  *	symbol KIND ID START SIZE NAME		(those of an image together)
+ *	keep KIND ID PATH ADDRESS...	(the file's symbols, code, and lines of the functions there)
  *	frame NAME KIND ID PATH OFFSET		(names a frame for the stacks of this epoch)
  *	python NAME PATH FUNCTION FIRST LINE	(one of Python, by its function's first line)
  *	stack EVENT PERIOD COUNT KEY=VALUE NAME...	(the outermost frame first)
@@ -21,6 +22,7 @@
 #include "db/writer.h"
 #include "image/find.h"
 #include "image/script.h"
+#include "image/worker.h"
 
 #define FIELDS_MAX 640
 #define NAMED_MAX  256
@@ -36,6 +38,7 @@ struct symbol {
 };
 
 struct maker {
+	const char *db, *machine;
 	struct db_writer *writer;
 	struct db_batch *batch;
 	struct diag diag;
@@ -245,6 +248,23 @@ static void take_symbol(struct maker *m, char **field)
 	add_symbol(m, &id, number(field[3]), number(field[4]), field[5]);
 }
 
+/* As a recording does. */
+static void keep_image(struct maker *m, char **field, size_t count)
+{
+	struct image_id id = read_id(field + 1);
+	uint64_t addresses[FIELDS_MAX];
+	struct image_finder *finder;
+
+	for (size_t i = 4; i < count; i++)
+		addresses[i - 4] = number(field[i]);
+	if (image_finder_new(m->db, m->machine, &finder))
+		stop("finder", NULL);
+	if (image_finder_keep(finder, &id, field[3], &m->diag) ||
+	    image_finder_keep_functions(finder, &id, field[3], addresses, count - 4, &m->diag))
+		stop("keep", &m->diag);
+	image_finder_free(finder);
+}
+
 static void name_python(struct maker *m, char **field)
 {
 	const char *name = field[3];
@@ -264,14 +284,14 @@ static void name_python(struct maker *m, char **field)
 }
 
 /* Names are kept as a recording keeps them, an image at a time. */
-static void keep_symbols(struct maker *m, const char *db, const char *machine)
+static void keep_symbols(struct maker *m)
 {
 	struct image_finder *finder;
 	size_t end;
 
 	if (!m->symbol_count)
 		return;
-	if (image_finder_new(db, machine, &finder))
+	if (image_finder_new(m->db, m->machine, &finder))
 		stop("finder", NULL);
 	for (size_t i = 0; i < m->symbol_count; i = end) {
 		struct image_symbol list[NAMED_MAX];
@@ -339,6 +359,8 @@ static void take_line(struct maker *m, char *line)
 		name_frame(m, field);
 	else if (!strcmp(field[0], "symbol") && count == 6)
 		take_symbol(m, field);
+	else if (!strcmp(field[0], "keep") && count >= 5)
+		keep_image(m, field, count);
 	else if (!strcmp(field[0], "python") && count == 6)
 		name_python(m, field);
 	else if (!strcmp(field[0], "stack") && count >= 6)
@@ -358,8 +380,11 @@ int main(int argc, char **argv)
 	char *line = NULL;
 	size_t room = 0;
 
+	image_worker_dispatch(argc, argv);
 	if (argc != 3 || !m.batch)
 		return 2;
+	m.db = argv[1];
+	m.machine = argv[2];
 	if (db_writer_open(argv[1], argv[2], &io_system, &m.writer, &m.diag))
 		stop("open", &m.diag);
 	while (getline(&line, &room, stdin) > 0)
@@ -368,7 +393,7 @@ int main(int argc, char **argv)
 	if ((db_writer_epoch(m.writer) && db_writer_compact(m.writer, NULL, &m.diag)) ||
 	    db_writer_close(m.writer, &m.diag))
 		stop("close", &m.diag);
-	keep_symbols(&m, argv[1], argv[2]);
+	keep_symbols(&m);
 	db_batch_free(m.batch);
 	free(line);
 	return 0;
