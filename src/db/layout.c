@@ -185,6 +185,23 @@ int layout_make_way(const struct io *io, int dirfd, const char *name)
 	return r == -ENOENT ? 0 : r;
 }
 
+uint64_t layout_file_bytes(const struct io *io, int dirfd, const char *name)
+{
+	int fd = layout_open_file(io, dirfd, name);
+	uint64_t bytes = 0, blocks;
+	struct stat st;
+
+	if (fd < 0)
+		return 0;
+	if (io->stat(io->arg, fd, &st) == 0 && S_ISREG(st.st_mode)) {
+		bytes = (uint64_t)st.st_size;
+		blocks = (uint64_t)st.st_blocks * 512;
+		bytes = blocks < bytes ? blocks : bytes;
+	}
+	io->close(io->arg, fd);
+	return bytes;
+}
+
 bool layout_is_stray(int error)
 {
 	return error == -ENOTDIR || error == -ELOOP || error == -EISDIR || error == -ENXIO ||

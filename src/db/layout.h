@@ -63,6 +63,8 @@ int layout_make_dir(const struct io *io, int dirfd, const char *path);
 
 /* A file of a database, to be read: does not wait for the writer of a FIFO, follows no link. */
 int layout_open_file(const struct io *io, int dirfd, const char *path);
+/* What a file takes on the disk: one with holes less than its size says. 0: it is none. */
+uint64_t layout_file_bytes(const struct io *io, int dirfd, const char *name);
 
 /*
  * Takes away what somebody has put in the place of a file of ours that a rename does not replace: a

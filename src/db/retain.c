@@ -12,6 +12,7 @@
  */
 
 #define KEPT_ALWAYS 3
+#define BLOBS_SHARE 2 /* of the size the half is for samples */
 
 struct held {
 	const char *name;
@@ -80,24 +81,6 @@ static int find_epochs(struct retention *t, char **names, size_t count)
 	return r < 0 ? r : 0;
 }
 
-/* What a file takes on the disk: one with holes less than its size says. */
-static uint64_t file_bytes(const struct io *io, int dirfd, const char *name)
-{
-	int fd = layout_open_file(io, dirfd, name);
-	uint64_t bytes = 0, blocks;
-	struct stat st;
-
-	if (fd < 0)
-		return 0;
-	if (io->stat(io->arg, fd, &st) == 0 && S_ISREG(st.st_mode)) {
-		bytes = (uint64_t)st.st_size;
-		blocks = (uint64_t)st.st_blocks * 512;
-		bytes = blocks < bytes ? blocks : bytes;
-	}
-	io->close(io->arg, fd);
-	return bytes;
-}
-
 /* All files of a directory, whatever they are. Those that vanish meanwhile take nothing. */
 static int dir_bytes(const struct io *io, int fd, uint64_t *bytes)
 {
@@ -108,7 +91,7 @@ static int dir_bytes(const struct io *io, int fd, uint64_t *bytes)
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < count; i++)
-		*bytes = num_add_sat(*bytes, file_bytes(io, fd, names[i]));
+		*bytes = num_add_sat(*bytes, layout_file_bytes(io, fd, names[i]));
 	free(names);
 	return 0;
 }
@@ -130,7 +113,7 @@ static int machine_bytes(const struct db_writer *w, uint64_t *ret)
 			r = dir_bytes(io, fd, &bytes);
 			io->close(io->arg, fd);
 		} else {
-			bytes = num_add_sat(bytes, file_bytes(io, w->machine_fd, names[i]));
+			bytes = num_add_sat(bytes, layout_file_bytes(io, w->machine_fd, names[i]));
 		}
 		if (r != -ENOMEM) /* gone since, or not to be read: nothing can be said */
 			r = 0;
@@ -164,28 +147,47 @@ static bool is_aged(const struct retention *t, uint64_t max_age_ns)
 	return max_age_ns && num_add_sat(t->epochs->sealed_ns, max_age_ns) < t->now_ns;
 }
 
+static int measure(const struct retention *t, uint64_t *ret_bytes, struct diag *diag)
+{
+	int r = machine_bytes(t->w, ret_bytes);
+
+	return r < 0 ? diag_fail(diag, -r, "cannot measure the database %s: %s", t->w->path,
+				 strerror(-r))
+		     : 0;
+}
+
+static int make_room(struct retention *t, uint64_t max_bytes, unsigned *removed, struct diag *diag)
+{
+	uint64_t bytes = 0;
+	int r = measure(t, &bytes, diag);
+
+	if (r == 0 && bytes > max_bytes) {
+		r = writer_trim_blobs(t->w, max_bytes / BLOBS_SHARE, diag);
+		if (r == 0)
+			r = measure(t, &bytes, diag);
+	}
+	/* What an epoch's symbols take is known when they are gone. */
+	while (r == 0 && bytes > max_bytes && has_old(t)) {
+		r = remove_oldest(t, removed, diag);
+		if (r == 0)
+			r = writer_remove_orphans(t->w, diag);
+		if (r == 0)
+			r = measure(t, &bytes, diag);
+	}
+	return r;
+}
+
 static int retain(struct retention *t, uint64_t max_age_ns, uint64_t max_bytes, unsigned *removed,
 		  struct diag *diag)
 {
-	uint64_t bytes = 0;
 	int r = 0;
 
 	while (r == 0 && has_old(t) && is_aged(t, max_age_ns))
 		r = remove_oldest(t, removed, diag);
 	if (r == 0 && *removed)
 		r = writer_remove_orphans(t->w, diag);
-	/* What an epoch's symbols take is known when they are gone. */
-	while (r == 0 && max_bytes && has_old(t)) {
-		r = machine_bytes(t->w, &bytes);
-		if (r < 0)
-			return diag_fail(diag, -r, "cannot measure the database %s: %s", t->w->path,
-					 strerror(-r));
-		if (bytes <= max_bytes)
-			break;
-		r = remove_oldest(t, removed, diag);
-		if (r == 0)
-			r = writer_remove_orphans(t->w, diag);
-	}
+	if (r == 0 && max_bytes)
+		r = make_room(t, max_bytes, removed, diag);
 	return r;
 }
 

@@ -7,7 +7,7 @@
 #include "db/layout.h"
 #include "db/writer.h"
 
-/* The inside of the writer, for writer.c, clean.c, compact.c, retain.c and orphans.c only. */
+/* The inside of the writer, for writer.c, clean.c, compact.c, retain.c, orphans.c and trim.c only. */
 struct db_writer {
 	const struct io *io;
 	char *path, *machine;
@@ -38,5 +38,7 @@ int writer_remove_dir(struct db_writer *w, const char *name, struct diag *diag);
 int writer_remove_epoch(struct db_writer *w, const char *name, struct diag *diag);
 /* Removes blobs (see blob.h) of images that no epoch has any more. */
 int writer_remove_orphans(struct db_writer *w, struct diag *diag);
+/* Removes blobs until all take no more than that: code and lines first, the largest first. */
+int writer_trim_blobs(struct db_writer *w, uint64_t max_bytes, struct diag *diag);
 
 #endif

@@ -274,8 +274,7 @@ static void all_of_the_database_counts_for_its_size(void **state)
 	assert_int_equal(mkdir(path, 0700), 0);
 	put_file(s, "images/holes.symbols", (off_t)20 << 30, 0);
 	assert_int_equal(retain(s, 0, 1 << 20), 0);
-	put_file(s, "images/large.symbols", 0, 2 << 20);
-	date_blobs(s, 6 * HOUR_NS);
+	put_file(s, "large", 0, 2 << 20);
 	assert_int_equal(retain(s, 0, 1 << 20), 3);
 	assert_int_equal(look(s).count, 3);
 }
@@ -297,6 +296,41 @@ static void only_the_oldest_go_for_size(void **state)
 		bytes += epochs[i].bytes;
 	db_reader_free(r);
 	assert_int_equal(retain(s, 0, bytes - 1), 1);
+}
+
+static bool has_file(const struct scene *s, const char *name)
+{
+	char path[512];
+
+	snprintf(path, sizeof(path), "%s/" TEST_MACHINE "/%s", s->place.db, name);
+	return access(path, F_OK) == 0;
+}
+
+/* Somebody ran many large programs: what is kept of them takes the half, and no history. */
+static void blobs_do_not_drive_history_out(void **state)
+{
+	struct scene *s = *state;
+	char path[512];
+
+	for (unsigned i = 0; i < 6; i++)
+		record(s, HOUR_NS);
+	snprintf(path, sizeof(path), "%s/" TEST_MACHINE "/images", s->place.db);
+	assert_int_equal(mkdir(path, 0700), 0);
+	put_file(s, "images/aa.symbols", 0, 384 << 10);
+	put_file(s, "images/aa.code", 0, 64 << 10);
+	put_file(s, "images/bb.code", 0, 768 << 10);
+	put_file(s, "images/cc.lines", 0, 512 << 10);
+	date_blobs(s, 6 * HOUR_NS);
+	assert_int_equal(retain(s, 0, 2 << 20), 0);
+	assert_true(has_file(s, "images/bb.code")); /* as long as there is room */
+	assert_int_equal(retain(s, 0, 1 << 20), 0);
+	assert_false(has_file(s, "images/bb.code"));
+	assert_false(has_file(s, "images/cc.lines"));
+	assert_true(has_file(s, "images/aa.code"));
+	assert_int_equal(retain(s, 0, 420 << 10), 0);
+	assert_false(has_file(s, "images/aa.code"));
+	assert_false(has_file(s, "images/aa.symbols"));
+	assert_int_equal(look(s).count, 6);
 }
 
 static int read_blob(const struct scene *s, const struct image_id *id)
@@ -396,6 +430,7 @@ int main(void)
 		SCENE(a_clock_set_back_deletes_nothing),
 		SCENE(all_of_the_database_counts_for_its_size),
 		SCENE(only_the_oldest_go_for_size),
+		SCENE(blobs_do_not_drive_history_out),
 		SCENE(blobs_go_with_the_last_epoch_of_their_image),
 		SCENE(young_blobs_stay_whatever_the_clock),
 		SCENE(strange_things_do_not_keep_others),
