@@ -31,7 +31,8 @@ int image_line_table_add_run(struct image_line_table *t, uint64_t start,
 	bool first = start == t->ranges[t->range_count - 1].start;
 	if (!first && image_lines_same(t->lines, t->run_count - 1, from, k))
 		return 0;
-	if (t->run_count == LINE_TABLE_MAX_RUNS)
+	if (t->run_count == LINE_TABLE_MAX_RUNS ||
+	    image_lines_all_frames(t->lines) >= LINE_TABLE_MAX_FRAMES)
 		return -EFBIG;
 	if (array_grow(&t->starts, t->run_count, &t->run_room, sizeof(*t->starts), 64))
 		return -ENOMEM;
@@ -39,10 +40,9 @@ int image_line_table_add_run(struct image_line_table *t, uint64_t start,
 	return image_lines_copy(t->lines, t->run_count++, from, k);
 }
 
-int image_line_table_finish(struct image_line_table *t)
+void image_line_table_finish(struct image_line_table *t)
 {
 	image_lines_cut(t->lines, t->run_count);
-	return image_lines_finish(t->lines);
 }
 
 static size_t first_run(const struct image_line_table *t, uint64_t address)
@@ -83,12 +83,11 @@ int image_line_table_merge(const struct image_line_table *a, const struct image_
 		else
 			err = copy_range(&t, b, k++);
 	}
-	if (!err)
-		err = image_line_table_finish(&t);
 	if (err < 0) {
 		image_line_table_free(&t);
 		return err;
 	}
+	image_line_table_finish(&t);
 	*ret = t;
 	return 0;
 }
@@ -185,7 +184,7 @@ int image_line_table_load(const void *data, size_t size, struct image_line_table
 	struct image_line_table t = {0};
 	int err = cursor_u32(&c) == TABLE_MAGIC ? load_ranges(&t, &c) : -EBADMSG;
 	if (!err)
-		err = image_lines_load(c.at, cursor_left(&c), &t.lines, NULL);
+		err = image_lines_load_unfinished(c.at, cursor_left(&c), &t.lines);
 	if (!err && image_lines_count(t.lines) != t.run_count)
 		err = -EBADMSG;
 	if (err < 0) {

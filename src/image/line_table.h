@@ -15,11 +15,13 @@ struct image_line_table {
 	size_t range_count, range_room;
 	uint64_t *starts; /* of runs, rising; each range begins with one */
 	size_t run_count, run_room;
-	struct image_lines *lines; /* of the runs */
+	struct image_lines *lines; /* of the runs; not finished: only to be copied from */
 };
 
 #define LINE_TABLE_MAX_BYTES (32u << 20) /* of the saved form */
 #define LINE_TABLE_MAX_RUNS  (2u << 20)
+/* So that the collector can merge two: a program of many inlined calls has 64 at each address. */
+#define LINE_TABLE_MAX_FRAMES (2u << 20)
 
 void image_line_table_free(struct image_line_table *t); /* what it owns; may be {0} */
 
@@ -30,7 +32,7 @@ void image_line_table_free(struct image_line_table *t); /* what it owns; may be 
  */
 int image_line_table_read(int fd, int debug_fd, const struct image_range *ranges, size_t count,
 			  struct image_line_table *ret, struct diag *diag);
-/* Both; where ranges overlap, a's. -EFBIG as above. */
+/* Both; where ranges overlap, a's. -EFBIG as above: too many runs, or frames of them. */
 int image_line_table_merge(const struct image_line_table *a, const struct image_line_table *b,
 			   struct image_line_table *ret);
 /* A table of single addresses, rising. lines is taken over if it returns 0. */
@@ -49,6 +51,6 @@ int image_line_table_load(const void *data, size_t size, struct image_line_table
 int image_line_table_add_range(struct image_line_table *t, struct image_range range);
 int image_line_table_add_run(struct image_line_table *t, uint64_t start,
 			     const struct image_lines *from, size_t k);
-int image_line_table_finish(struct image_line_table *t);
+void image_line_table_finish(struct image_line_table *t);
 
 #endif

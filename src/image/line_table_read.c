@@ -114,9 +114,8 @@ static void sort_borders(struct borders *b)
 
 static bool knows_any(const struct image_lines *lines, size_t first, size_t end)
 {
-	const struct image_frame *frames;
 	for (size_t i = first; i < end; i++)
-		if (image_lines_frames(lines, i, &frames))
+		if (image_lines_knows(lines, i))
 			return true;
 	return false;
 }
@@ -137,13 +136,13 @@ static int make_table(const struct borders *b, const struct image_lines *lines,
 			if (known && !err)
 				err = image_line_table_add_run(&t, b->list[k], lines, k);
 	}
-	if (!err)
-		err = image_line_table_finish(&t);
-	if (err < 0)
+	if (err < 0) {
 		image_line_table_free(&t);
-	else
-		*ret = t;
-	return err;
+		return err;
+	}
+	image_line_table_finish(&t);
+	*ret = t;
+	return 0;
 }
 
 static int read_table(struct lines_reader *r, struct borders *b, const struct image_range *ranges,
@@ -157,8 +156,6 @@ static int read_table(struct lines_reader *r, struct borders *b, const struct im
 		err = image_lines_new(b->count, &r->lines);
 	if (!err)
 		err = lines_serve(r, b->list, b->count);
-	if (!err)
-		err = image_lines_finish(r->lines);
 	return err ? err : make_table(b, r->lines, ranges, count, ret);
 }
 

@@ -114,6 +114,16 @@ size_t image_lines_count(const struct image_lines *l)
 	return l->count;
 }
 
+bool image_lines_knows(const struct image_lines *l, size_t i)
+{
+	return l->spans[i].count != 0;
+}
+
+size_t image_lines_all_frames(const struct image_lines *l)
+{
+	return l->frame_count;
+}
+
 void image_lines_cut(struct image_lines *l, size_t count)
 {
 	l->count = count;
@@ -340,7 +350,7 @@ static int load_frames(struct image_lines *l, struct cursor *c, const uint32_t *
 	return err;
 }
 
-int image_lines_load(const void *data, size_t size, struct image_lines **ret, struct diag *diag)
+int image_lines_load_unfinished(const void *data, size_t size, struct image_lines **ret)
 {
 	struct cursor c = cursor_over(data, size);
 	struct image_lines *l = NULL;
@@ -362,10 +372,22 @@ int image_lines_load(const void *data, size_t size, struct image_lines **ret, st
 		err = load_frames(l, &c, map, strings);
 	if (!err)
 		l->built_ns = built_ns;
-	if (!err)
-		err = image_lines_finish(l);
 out:
 	free(map);
+	if (!err) {
+		*ret = l;
+		return 0;
+	}
+	image_lines_free(l);
+	return err == -ENOMEM ? err : -EBADMSG;
+}
+
+int image_lines_load(const void *data, size_t size, struct image_lines **ret, struct diag *diag)
+{
+	struct image_lines *l = NULL;
+	int err = image_lines_load_unfinished(data, size, &l);
+	if (!err)
+		err = image_lines_finish(l);
 	if (!err) {
 		*ret = l;
 		return 0;

@@ -37,9 +37,15 @@ bool image_lines_same(const struct image_lines *l, size_t i, const struct image_
 void image_lines_set_built(struct image_lines *l, uint64_t built_ns);
 uint64_t image_lines_built(const struct image_lines *l);
 size_t image_lines_count(const struct image_lines *l);
+/* Whether anything is known of address i. */
+bool image_lines_knows(const struct image_lines *l, size_t i);
+size_t image_lines_all_frames(const struct image_lines *l);
 /* Of the addresses only the first count remain. */
 void image_lines_cut(struct image_lines *l, size_t count);
-/* To be called once, after the last image_lines_set. */
+/* To be called once, after the last image_lines_set, for image_lines_frames: it takes twice as much
+ * memory as all before. */
 int image_lines_finish(struct image_lines *l);
+/* image_lines_load without that. */
+int image_lines_load_unfinished(const void *data, size_t size, struct image_lines **ret);
 
 #endif

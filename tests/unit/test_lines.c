@@ -9,6 +9,7 @@
 #include <string.h>
 #include "image/code.h"
 #include "image/line_table.h"
+#include "image/lines_new.h"
 #include "image/symbols.h"
 #include "workshop.h"
 
@@ -278,6 +279,7 @@ static void check_table(const char *image)
 	buf_init(&b, 1 << 20);
 	assert_int_equal(image_line_table_save(&both, &b), 0);
 	assert_int_equal(image_line_table_load(b.data, b.size, &t), 0);
+	assert_int_equal(image_lines_finish(t.lines), 0);
 	for (size_t i = 0; i < count; i++)
 		for (uint64_t at = ranges[i].start; at <= ranges[i].end; at++) {
 			struct image_lines *l = read_lines(image, NULL, &at, 1);
@@ -315,6 +317,91 @@ static void test_table(void **state)
 	check_table("p4");
 	assert_int_equal(workshop_run("gcc -O2 -g -ffunction-sections p.c -o ps"), 0);
 	check_table("ps");
+}
+
+/* A table of ranges that begin every 10 addresses, from start on, each of as many addresses as it
+ * is told; all with two runs, of so many frames. */
+static void make_table(struct image_line_table *t, uint64_t start, size_t count, uint64_t size,
+		       size_t frame_count)
+{
+	struct lines_frame frames[LINES_FRAMES_MAX] = {0};
+	struct image_lines *from;
+	*t = (struct image_line_table){0};
+	assert_int_equal(image_lines_new(2 * count, &t->lines), 0);
+	assert_int_equal(image_lines_new(1, &from), 0);
+	for (size_t i = 0; i < 2 * count; i++) {
+		uint64_t at = start + i / 2 * 10;
+		frames[0].line = (uint32_t)i + 1;
+		assert_int_equal(image_lines_set(from, 0, frames, frame_count), 0);
+		if (i % 2 == 0)
+			assert_int_equal(
+				image_line_table_add_range(t, (struct image_range){at, at + size}),
+				0);
+		assert_int_equal(image_line_table_add_run(t, at + i % 2 * (size - 1), from, 0), 0);
+		if (image_lines_all_frames(from) > 1u << 20) {
+			image_lines_free(from);
+			assert_int_equal(image_lines_new(1, &from), 0);
+		}
+	}
+	image_lines_free(from);
+	image_line_table_finish(t);
+}
+
+static void test_tables_overlap(void **state)
+{
+	struct image_line_table a, b, both;
+	(void)state;
+	make_table(&a, 100, 1, 8, 1);
+	make_table(&b, 97, 2, 5, 1);
+	assert_int_equal(image_line_table_merge(&a, &b, &both), 0);
+	assert_int_equal(both.range_count, 1);
+	image_line_table_free(&both);
+	assert_int_equal(image_line_table_merge(&b, &a, &both), 0);
+	assert_int_equal(both.range_count, 2);
+	assert_int_equal(image_line_table_find(&both, 101), 1);
+	assert_int_equal(image_line_table_find(&both, 102), SIZE_MAX);
+	image_line_table_free(&both);
+	image_line_table_free(&a);
+	image_line_table_free(&b);
+}
+
+/* A program of deeply inlined calls has many frames at each address: they do not fill the memory of
+ * who merges tables, however few bytes they are on the disk. */
+static void test_table_of_many_frames(void **state)
+{
+	struct image_line_table half, other, both;
+	const size_t count = LINE_TABLE_MAX_FRAMES / LINES_FRAMES_MAX / 4;
+	(void)state;
+	make_table(&half, 1000, count + 1, 8, LINES_FRAMES_MAX);
+	make_table(&other, 10000000, count, 8, LINES_FRAMES_MAX);
+	assert_int_equal(image_lines_all_frames(other.lines), LINE_TABLE_MAX_FRAMES / 2);
+	assert_int_equal(image_line_table_merge(&half, &other, &both), -EFBIG);
+	image_line_table_free(&half);
+	image_line_table_free(&other);
+}
+
+static void test_broken_table(void **state)
+{
+	struct image_line_table t, two, loaded;
+	struct buf b;
+	(void)state;
+	make_table(&t, 5, 1, 3, 1);
+	make_table(&two, 5, 2, 3, 1);
+	buf_init(&b, 1 << 20);
+	assert_int_equal(image_line_table_save(&t, &b), 0);
+	/* Magic; ranges; gap, size, runs, gap of the second run. */
+	assert_memory_equal((char *)b.data + 4, "\1\5\3\2\2", 5);
+	b.data[8] = 3; /* a run past its range */
+	assert_int_equal(image_line_table_load(b.data, b.size, &loaded), -EBADMSG);
+	b.data[8] = 2;
+	assert_int_equal(image_line_table_load(b.data, b.size, &loaded), 0);
+	image_line_table_free(&loaded);
+	b.size = 9;
+	assert_int_equal(image_lines_save(two.lines, &b), 0); /* of other runs than the ranges */
+	assert_int_equal(image_line_table_load(b.data, b.size, &loaded), -EBADMSG);
+	buf_free(&b);
+	image_line_table_free(&t);
+	image_line_table_free(&two);
 }
 
 /* Clang writes the MD5 of each source into DWARF 5; other files have none. */
@@ -431,12 +518,13 @@ static void test_code(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_inlines),	  cmocka_unit_test(test_no_aranges),
-		cmocka_unit_test(test_separate),  cmocka_unit_test(test_split),
-		cmocka_unit_test(test_cplusplus), cmocka_unit_test(test_save_load),
-		cmocka_unit_test(test_table),	  cmocka_unit_test(test_md5),
-		cmocka_unit_test(test_short_md5), cmocka_unit_test(test_code),
-		cmocka_unit_test(test_hostile),
+		cmocka_unit_test(test_inlines),	       cmocka_unit_test(test_no_aranges),
+		cmocka_unit_test(test_separate),       cmocka_unit_test(test_split),
+		cmocka_unit_test(test_cplusplus),      cmocka_unit_test(test_save_load),
+		cmocka_unit_test(test_table),	       cmocka_unit_test(test_md5),
+		cmocka_unit_test(test_tables_overlap), cmocka_unit_test(test_table_of_many_frames),
+		cmocka_unit_test(test_broken_table),   cmocka_unit_test(test_code),
+		cmocka_unit_test(test_short_md5),      cmocka_unit_test(test_hostile),
 	};
 	return cmocka_run_group_tests(tests, workshop_setup, workshop_teardown);
 }
