@@ -7,7 +7,8 @@
 #include "db/layout.h"
 #include "db/writer.h"
 
-/* The inside of the writer, for writer.c, clean.c, compact.c, retain.c, orphans.c and trim.c only. */
+/* The inside of the writer, for writer.c, clean.c, compact.c, retain.c, orphans.c and trim.c only.
+ */
 struct db_writer {
 	const struct io *io;
 	char *path, *machine;

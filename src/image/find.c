@@ -183,11 +183,9 @@ static int symbols_from_files(struct image_finder *f, struct found_image *im,
 	int debug_fd = finder_open_debug(f, im, fd, NULL);
 	int err = fd;
 	if (fd >= 0)
-		err = image_worker_symbols(f->worker, fd, debug_fd, FINDER_SYMBOLS_BYTES, ret,
-					   diag);
+		err = image_worker_symbols(f->worker, fd, debug_fd, FINDER_READ_BYTES, ret, diag);
 	else if (debug_fd >= 0)
-		err = image_worker_symbols(f->worker, debug_fd, -1, FINDER_SYMBOLS_BYTES, ret,
-					   diag);
+		err = image_worker_symbols(f->worker, debug_fd, -1, FINDER_READ_BYTES, ret, diag);
 	if (fd >= 0)
 		close(fd);
 	if (debug_fd >= 0)

@@ -98,7 +98,7 @@ void finder_save_symbols(struct image_finder *f, const struct image_id *id,
 		return;
 	buf_init(&b, FINDER_SYMBOLS_BYTES);
 	image_symbols_save(s, &b);
-	if (finder_save_blob(f, id, "symbols", &b) == 0)
+	if (b.error != -EFBIG && finder_save_blob(f, id, "symbols", &b) == 0)
 		f->counts.symbols_kept++;
 	buf_free(&b);
 }

@@ -34,8 +34,15 @@ static bool has_file(const struct image_id *id)
 	return id->kind == IMAGE_BUILD_ID || id->kind == IMAGE_CONTENT || id->kind == IMAGE_VDSO;
 }
 
+/* Whether who reads the database could read the file too, or it is our own. */
+static bool is_for_all(const struct stat *st)
+{
+	return st->st_mode & S_IROTH || st->st_uid == geteuid();
+}
+
 /* All of a file's code and constants if it is not large, else what can be said of it without its
- * bytes: functions that are wanted come later. */
+ * bytes: functions that are wanted come later. So it is with a file that not everybody may read:
+ * its constants may be a secret. */
 static int keep_code(struct image_finder *f, struct found_image *im, struct diag *diag)
 {
 	struct image_layout *l;
@@ -51,7 +58,8 @@ static int keep_code(struct image_finder *f, struct found_image *im, struct diag
 	if (fd < 0)
 		return 0;
 	/* What makes no sense is no loss: no report could do anything with it. */
-	err = image_worker_layout(f->worker, fd, IMAGE_LAYOUT_KEPT_MAX_BYTES, &l, NULL);
+	uint64_t most = is_for_all(&im->file.stat) ? IMAGE_LAYOUT_KEPT_MAX_BYTES : 0;
+	err = image_worker_layout(f->worker, fd, most, &l, NULL);
 	close(fd);
 	if (err < 0)
 		return 0;

@@ -11,8 +11,10 @@
 
 /* What is behind struct image_finder; for the find*.c files only. */
 
-#define FINDER_IMAGES_MAX    65536
+#define FINDER_IMAGES_MAX 65536
+/* Of a blob, and of a file: what was read of one has room in the other. */
 #define FINDER_SYMBOLS_BYTES (256u << 20)
+#define FINDER_READ_BYTES    (FINDER_SYMBOLS_BYTES / 2)
 
 /* A file whose identity was checked; opened anew for each use, as there may be thousands. */
 struct found_file {

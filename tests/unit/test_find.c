@@ -4,6 +4,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include <errno.h>
 #include <sys/stat.h>
 #include "image/facts.h"
 #include "image/find.h"
@@ -176,6 +177,35 @@ static void test_long_lists(void **state)
 	assert_int_equal(finder_save_code(f, &id, &l), -ENOSPC);
 	assert_int_equal(image_finder_counts(f).keep_failed, 0);
 	assert_int_equal(image_finder_counts(f).code_kept, 0);
+	image_finder_free(f);
+}
+
+/* A program that others may execute, but not read: what was sampled of it is kept, and no more. */
+static void test_not_for_all(void **state)
+{
+	(void)state;
+	struct image_layout *l;
+	char db3[300];
+	if (geteuid() != 0)
+		skip();
+	assert_int_equal(workshop_run("mkdir -p some/0123456789abcdef0123456789abcdef; "
+				      "cp p closed; chown 64124 closed; chmod 711 closed"),
+			 0);
+	struct image_id id = identity("closed");
+	snprintf(db3, sizeof(db3), "%s/some", workshop_dir);
+	struct image_finder *f = finder(db3);
+	assert_int_equal(image_finder_keep(f, &id, path, NULL), 0);
+	assert_int_equal(finder_load_code(f, &id, true, &l), 0);
+	assert_false(l->whole);
+	assert_int_equal(l->part_count, 0);
+	image_layout_free(l);
+	image_finder_free(f);
+	assert_int_equal(workshop_run("chmod 755 closed; rm -r some/*/images"), 0);
+	f = finder(db3);
+	assert_int_equal(image_finder_keep(f, &id, path, NULL), 0);
+	assert_int_equal(finder_load_code(f, &id, true, &l), 0);
+	assert_true(l->whole);
+	image_layout_free(l);
 	image_finder_free(f);
 }
 
@@ -375,11 +405,12 @@ int main(int argc, char **argv)
 {
 	image_worker_dispatch(argc, argv);
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_plain),	   cmocka_unit_test(test_replaced),
-		cmocka_unit_test(test_not_kept),   cmocka_unit_test(test_functions_not_kept),
-		cmocka_unit_test(test_long_lists), cmocka_unit_test(test_kept_by_another_name),
-		cmocka_unit_test(test_kept),	   cmocka_unit_test(test_debug_files),
-		cmocka_unit_test(test_others),	   cmocka_unit_test(test_kernel),
+		cmocka_unit_test(test_plain),	    cmocka_unit_test(test_replaced),
+		cmocka_unit_test(test_not_kept),    cmocka_unit_test(test_functions_not_kept),
+		cmocka_unit_test(test_long_lists),  cmocka_unit_test(test_kept_by_another_name),
+		cmocka_unit_test(test_kept),	    cmocka_unit_test(test_debug_files),
+		cmocka_unit_test(test_others),	    cmocka_unit_test(test_kernel),
+		cmocka_unit_test(test_not_for_all),
 	};
 	return cmocka_run_group_tests(tests, workshop_setup, workshop_teardown);
 }
