@@ -14,6 +14,9 @@
 
 #define PROCESSES_MAX  262144
 #define SCAN_SHARE     50   /* of the time is for looks at one process's mappings: one in so many */
+#define DUE_MAX	       1024 /* processes whose mappings are to be looked at */
+#define DUE_NS	       50000000
+#define DUE_SHARE      10   /* ... which may take one in so many of the time */
 #define LIVES_MAX_EACH 8192 /* of one PID between two collections: execs and reuses */
 
 struct processes {
@@ -21,6 +24,9 @@ struct processes {
 	struct map64 *by_pid; /* pid -> newest life, a struct process pointer */
 	struct processes_counters counters;
 	bool must_rescan;
+	pid_t due[DUE_MAX];
+	size_t due_count;
+	uint64_t due_next_ns; /* none is looked at before */
 };
 
 static void free_life(struct process *life)
@@ -260,6 +266,17 @@ static void take_exit(struct processes *p, const struct sideband_record *r)
 		life->leader_gone = true;
 }
 
+static void scan_later(struct processes *p, pid_t pid)
+{
+	for (size_t i = 0; i < p->due_count; i++)
+		if (p->due[i] == pid)
+			return;
+	if (p->due_count < DUE_MAX)
+		p->due[p->due_count++] = pid;
+	else
+		p->must_rescan = true;
+}
+
 void processes_take(struct processes *p, const struct sideband_record *r)
 {
 	switch (r->type) {
@@ -281,7 +298,7 @@ void processes_take(struct processes *p, const struct sideband_record *r)
 		break;
 	case SIDEBAND_LEFT_OUT:
 		p->counters.records_left_out += r->lost;
-		processes_scan_one(p, r->pid, r->time_ns);
+		scan_later(p, r->pid);
 		break;
 	case SIDEBAND_KSYMBOL:
 		break; /* the kernel's images are not ours */
@@ -343,9 +360,34 @@ int processes_scan_one(struct processes *p, pid_t pid, uint64_t time_ns)
 static void scan_pid(void *arg, pid_t pid)
 {
 	struct scan *scan = arg;
+	const struct process *life = processes_newest(scan->p, pid);
 
-	/* A process may end while it is read: what was read of it stays. */
-	processes_scan_one(scan->p, pid, scan->time_ns);
+	if (life && scan->time_ns && scan->time_ns < life->scan_next_ns)
+		scan_later(scan->p, pid);
+	else
+		/* A process may end while it is read: what was read of it stays. */
+		processes_scan_one(scan->p, pid, scan->time_ns);
+}
+
+void processes_scan_due(struct processes *p, uint64_t now_ns)
+{
+	uint64_t begun_ns = clock_monotonic_ns(), spent_ns = 0;
+	size_t kept = 0;
+
+	if (!p->due_count || now_ns < p->due_next_ns)
+		return;
+	for (size_t i = 0; i < p->due_count; i++) {
+		const struct process *life = processes_newest(p, p->due[i]);
+
+		if (spent_ns > DUE_NS || (life && now_ns < life->scan_next_ns)) {
+			p->due[kept++] = p->due[i];
+			continue;
+		}
+		processes_scan_one(p, p->due[i], now_ns);
+		spent_ns = clock_monotonic_ns() - begun_ns;
+	}
+	p->due_count = kept;
+	p->due_next_ns = now_ns + spent_ns * DUE_SHARE;
 }
 
 /* Whether it has ended is to be looked at: the record of that may be among those that were lost. */

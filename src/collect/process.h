@@ -59,11 +59,16 @@ struct processes *processes_new(struct files *files);
 void processes_free(struct processes *p);
 
 /*
- * Reads /proc: all processes, or one. What is already known of a process is kept. time_ns: what the
- * mappings count as born at (0 at the start: they were there before).
+ * Reads /proc: all processes, or one. What is already known of a process is kept. time_ns: now,
+ * which the mappings count as born at (0 at the start: they were there before).
  */
 int processes_scan(struct processes *p, uint64_t time_ns, struct diag *diag);
 int processes_scan_one(struct processes *p, pid_t pid, uint64_t time_ns);
+/*
+ * Looks at processes of which records were left out, or which a scan passed over because the last
+ * look at them took long: as many as it may now (CLOCK_MONOTONIC), the others another time.
+ */
+void processes_scan_due(struct processes *p, uint64_t now_ns);
 
 /* A record of the kernel, in order of time. */
 void processes_take(struct processes *p, const struct sideband_record *r);

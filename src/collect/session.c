@@ -74,6 +74,7 @@ void session_follow_processes(void *arg)
 	take_moves(s, UINT64_MAX);
 	if (processes_must_rescan(s->processes))
 		processes_scan(s->processes, clock_monotonic_ns(), NULL);
+	processes_scan_due(s->processes, clock_monotonic_ns());
 }
 
 static int drain(struct session *s, unsigned first, unsigned count, struct diag *diag)

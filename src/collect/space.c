@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
 /*
  * Live mappings are kept in falling order of address, not overlapping: the kernel hands out
- * addresses from the top down, so a new mapping is nearly always appended.
+ * addresses from the top down, so a new mapping is nearly always appended. They are in blocks, so
+ * that a process with very many, in any order, costs no more for each of them than others do.
  */
 #include "collect/space.h"
+#include "util/array.h"
 #include "util/search.h"
 
 #include <errno.h>
@@ -15,9 +17,19 @@ struct list {
 	size_t count, room;
 };
 
+#define BLOCK_MAPPINGS 128
+
 struct space {
 	uint32_t refs;
-	struct list live, dead;
+	struct list *blocks; /* of live mappings; none is empty */
+	size_t block_count, block_room;
+	size_t live; /* mappings in all of them */
+	struct list dead;
+};
+
+/* Of a live mapping; block_count, 0: behind the last. */
+struct place {
+	size_t block, i;
 };
 
 struct space *space_new(void)
@@ -46,7 +58,9 @@ void space_unref(struct space *s)
 {
 	if (!s || --s->refs)
 		return;
-	list_free(&s->live);
+	for (size_t i = 0; i < s->block_count; i++)
+		list_free(&s->blocks[i]);
+	free(s->blocks);
 	list_free(&s->dead);
 	free(s);
 }
@@ -81,6 +95,19 @@ static int list_copy(struct list *to, const struct list *from)
 	return 0;
 }
 
+static int copy_live(struct space *to, const struct space *from)
+{
+	to->blocks = calloc(from->block_count + 1, sizeof(*to->blocks));
+	if (!to->blocks)
+		return -ENOMEM;
+	to->block_room = from->block_count + 1;
+	to->live = from->live;
+	for (; to->block_count < from->block_count; to->block_count++)
+		if (list_copy(&to->blocks[to->block_count], &from->blocks[to->block_count]))
+			return -ENOMEM;
+	return 0;
+}
+
 /* A shared space is about to change: gives *s a copy of its own. */
 static int make_private(struct space **s)
 {
@@ -89,7 +116,7 @@ static int make_private(struct space **s)
 	if ((*s)->refs == 1)
 		return 0;
 	copy = space_new();
-	if (!copy || list_copy(&copy->live, &(*s)->live) || list_copy(&copy->dead, &(*s)->dead)) {
+	if (!copy || copy_live(copy, *s) || list_copy(&copy->dead, &(*s)->dead)) {
 		space_unref(copy);
 		return -ENOMEM;
 	}
@@ -98,66 +125,150 @@ static int make_private(struct space **s)
 	return 0;
 }
 
-/* Index of the first live mapping that starts below the address. */
-static size_t first_below(const struct space *s, uint64_t address)
+/* The first live mapping that starts below the address. */
+static struct place first_below(const struct space *s, uint64_t address)
 {
-	return SEARCH_FIRST(s->live.count, i, s->live.at[i].start < address);
+	struct place p = {0};
+	const struct list *l;
+
+	p.block = SEARCH_FIRST(s->block_count, i,
+			       s->blocks[i].at[s->blocks[i].count - 1].start < address);
+	if (p.block < s->block_count) {
+		l = &s->blocks[p.block];
+		p.i = SEARCH_FIRST(l->count, i, l->at[i].start < address);
+	}
+	return p;
 }
 
-static int insert_at(struct list *l, size_t i, struct mapping m)
+/* NULL: there is none. */
+static struct mapping *mapping_at(const struct space *s, struct place p)
 {
-	if (list_grow(l, l->count + 1))
+	return p.block < s->block_count ? &s->blocks[p.block].at[p.i] : NULL;
+}
+
+/* A new block before that number, with what the one before has from the i-th on. */
+static int add_block(struct space *s, size_t block, size_t i)
+{
+	struct list fresh = {0}, *before = block ? &s->blocks[block - 1] : NULL;
+	size_t moved = before ? before->count - i : 0;
+
+	if (list_grow(&fresh, moved + 1))
 		return -ENOMEM;
-	memmove(&l->at[i + 1], &l->at[i], (l->count - i) * sizeof(m));
-	l->at[i] = m;
-	l->count++;
+	if (array_grow(&s->blocks, s->block_count, &s->block_room, sizeof(fresh), 1)) {
+		free(fresh.at);
+		return -ENOMEM;
+	}
+	if (moved) {
+		before = &s->blocks[block - 1];
+		memcpy(fresh.at, &before->at[i], moved * sizeof(*fresh.at));
+		fresh.count = moved;
+		before->count = i;
+	}
+	memmove(&s->blocks[block + 1], &s->blocks[block], (s->block_count - block) * sizeof(fresh));
+	s->blocks[block] = fresh;
+	s->block_count++;
 	return 0;
 }
 
-/* Cuts [start, end) out of the live mapping at i: it goes to the dead, and what is left of it on
- * either side lives on. */
-static int cut(struct space *s, size_t i, uint64_t start, uint64_t end, uint64_t time_ns)
+/* A place where one more can stand: there, if its block has room. What is behind the last goes to
+ * the last block, or to a new one, so that blocks are full where mappings come in order. */
+static int find_room(struct space *s, struct place *p)
 {
-	struct mapping old = s->live.at[i], low = old, high = old, dead = old;
+	const size_t half = BLOCK_MAPPINGS / 2;
+
+	if (p->block == s->block_count && p->block)
+		*p = (struct place){p->block - 1, s->blocks[p->block - 1].count};
+	if (p->block < s->block_count && s->blocks[p->block].count < BLOCK_MAPPINGS)
+		return 0;
+	if (p->block == s->block_count || p->i == BLOCK_MAPPINGS) {
+		size_t next = s->block_count ? p->block + 1 : 0;
+
+		*p = (struct place){next, 0};
+		return add_block(s, next, BLOCK_MAPPINGS);
+	}
+	if (add_block(s, p->block + 1, half))
+		return -ENOMEM;
+	if (p->i > half)
+		*p = (struct place){p->block + 1, p->i - half};
+	return 0;
+}
+
+static int insert(struct space *s, struct place p, const struct mapping *m)
+{
+	struct list *l;
+
+	if (find_room(s, &p))
+		return -ENOMEM;
+	l = &s->blocks[p.block];
+	if (list_grow(l, l->count + 1))
+		return -ENOMEM;
+	memmove(&l->at[p.i + 1], &l->at[p.i], (l->count - p.i) * sizeof(*m));
+	l->at[p.i] = *m;
+	l->count++;
+	s->live++;
+	return 0;
+}
+
+static void remove_at(struct space *s, struct place p)
+{
+	struct list *l = &s->blocks[p.block];
+
+	s->live--;
+	l->count--;
+	memmove(&l->at[p.i], &l->at[p.i + 1], (l->count - p.i) * sizeof(*l->at));
+	if (l->count)
+		return;
+	free(l->at);
+	s->block_count--;
+	memmove(l, l + 1, (s->block_count - p.block) * sizeof(*l));
+}
+
+/* Cuts [start, end) out of the live mapping there: it goes to the dead, and what is left of it on
+ * either side lives on. */
+static int cut(struct space *s, struct place p, uint64_t start, uint64_t end, uint64_t time_ns)
+{
+	struct mapping old = *mapping_at(s, p), low = old, *m;
 	bool has_low = old.start<start, has_high = old.end> end;
 
-	if (list_grow(&s->live, s->live.count + 1) || list_grow(&s->dead, s->dead.count + 1))
+	if (list_grow(&s->dead, s->dead.count + 1))
 		return -ENOMEM;
+	if (has_low && has_high) {
+		low.end = start;
+		if (insert(s, (struct place){p.block, p.i + 1}, &low))
+			return -ENOMEM;
+		file_ref(low.file);
+		p = first_below(s, end);
+	}
 	/* A process that remaps without end costs only its own history. */
 	if (s->dead.count < SPACE_MAPPINGS_MAX) {
-		dead.died_ns = time_ns;
-		file_ref(dead.file);
-		s->dead.at[s->dead.count++] = dead;
+		file_ref(old.file);
+		s->dead.at[s->dead.count] = old;
+		s->dead.at[s->dead.count++].died_ns = time_ns;
 	}
-
-	low.end = start;
-	high.start = end;
-	high.file_offset += end - old.start;
-	if (has_low && has_high) {
-		s->live.at[i] = high;
-		file_ref(low.file);
-		return insert_at(&s->live, i + 1, low);
+	m = mapping_at(s, p);
+	if (has_high) {
+		m->start = end;
+		m->file_offset += end - old.start;
+	} else if (has_low) {
+		m->end = start;
+	} else {
+		file_unref(old.file);
+		remove_at(s, p);
 	}
-	if (has_low || has_high) {
-		s->live.at[i] = has_low ? low : high;
-		return 0;
-	}
-	file_unref(old.file);
-	memmove(&s->live.at[i], &s->live.at[i + 1], (s->live.count - i - 1) * sizeof(old));
-	s->live.count--;
 	return 0;
 }
 
 static int make_room(struct space *s, uint64_t start, uint64_t end, uint64_t time_ns)
 {
 	for (;;) {
-		size_t i = first_below(s, end);
+		struct place p = first_below(s, end);
+		const struct mapping *m = mapping_at(s, p);
 
-		if (i == s->live.count || s->live.at[i].end <= start)
+		if (!m || m->end <= start)
 			return 0;
-		if (s->live.count >= SPACE_MAPPINGS_MAX)
+		if (s->live >= SPACE_MAPPINGS_MAX)
 			return -ENOSPC;
-		int r = cut(s, i, start, end, time_ns);
+		int r = cut(s, p, start, end, time_ns);
 
 		if (r)
 			return r;
@@ -179,10 +290,10 @@ int space_add(struct space **s, uint64_t start, uint64_t end, uint64_t file_offs
 
 	if (!r)
 		r = make_room(*s, start, end, born_ns);
-	if (!r && (*s)->live.count >= SPACE_MAPPINGS_MAX)
+	if (!r && (*s)->live >= SPACE_MAPPINGS_MAX)
 		r = -ENOSPC;
 	if (!r)
-		r = insert_at(&(*s)->live, first_below(*s, start), m);
+		r = insert(*s, first_below(*s, start), &m);
 	if (r)
 		file_unref(file);
 	return r;
@@ -197,16 +308,15 @@ struct mapping *space_find(struct space *s, uint64_t pc, uint64_t time_ns)
 		if (pc >= m->start && pc < m->end && m->born_ns <= time_ns && time_ns < m->died_ns)
 			return m;
 	}
-	size_t i = pc == UINT64_MAX ? s->live.count : first_below(s, pc + 1);
+	struct mapping *m = pc == UINT64_MAX ? NULL : mapping_at(s, first_below(s, pc + 1));
 
-	return i < s->live.count && pc < s->live.at[i].end ? &s->live.at[i] : NULL;
+	return m && pc < m->end ? m : NULL;
 }
 
 bool space_has(const struct space *s, uint64_t start, uint64_t end, uint64_t file_offset,
 	       const char *path, size_t path_size)
 {
-	size_t i = first_below(s, start + 1);
-	const struct mapping *m = i < s->live.count ? &s->live.at[i] : NULL;
+	const struct mapping *m = mapping_at(s, first_below(s, start + 1));
 
 	return m && m->start == start && m->end == end && m->file_offset == file_offset &&
 	       m->file->path_size == path_size && !memcmp(m->file->path, path, path_size);
@@ -231,5 +341,5 @@ void space_collect(struct space *s, uint64_t before_ns)
 
 size_t space_mappings(const struct space *s)
 {
-	return s->live.count;
+	return s->live;
 }

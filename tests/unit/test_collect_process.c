@@ -8,6 +8,8 @@
 #include <string.h>
 #include <cmocka.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "collect/descendants.h"
@@ -194,6 +196,38 @@ static void test_scan_of_this_process(void **state)
 	assert_non_null(strstr(path_at(getpid(), pc, 1), "test-collect-process"));
 	assert_int_equal(processes_newest(processes, getpid())->parent, getppid());
 	assert_true(processes_scan_one(processes, PID, 0) < 0);
+}
+
+/* Whoever has records left out, or lost, again and again is looked at now and then. */
+static void test_looks_are_rationed(void **state)
+{
+	const uint64_t now = 1ull << 60, later = now + (1ull << 50);
+	uint64_t pc = (uint64_t)(uintptr_t)&test_looks_are_rationed;
+	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	struct processes_counters c;
+	void *at;
+
+	(void)state;
+	record((struct sideband_record){
+		.type = SIDEBAND_LEFT_OUT, .time_ns = now, .pid = getpid(), .lost = 7});
+	processes_read_counters(processes, &c);
+	assert_int_equal(c.records_left_out, 7);
+	assert_null(processes_newest(processes, getpid()));
+	processes_scan_due(processes, now);
+	assert_non_null(strstr(path_at(getpid(), pc, now), "test-collect-process"));
+	/* What came since is not looked at until as much time has passed as a look may take. */
+	processes_newest(processes, getpid())->scan_next_ns = later;
+	at = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0);
+	assert_ptr_not_equal(at, MAP_FAILED);
+	record((struct sideband_record){
+		.type = SIDEBAND_LEFT_OUT, .time_ns = now, .pid = getpid(), .lost = 1});
+	processes_scan_due(processes, later - 1);
+	assert_int_equal(processes_scan(processes, later - 1, NULL), 0);
+	assert_null(path_at(getpid(), (uint64_t)(uintptr_t)at, later - 1));
+	processes_scan_due(processes, later);
+	assert_non_null(path_at(getpid(), (uint64_t)(uintptr_t)at, later));
+	munmap(at, 4096);
+	close(fd);
 }
 
 static void test_maps_lines(void **state)
@@ -423,6 +457,7 @@ int main(void)
 						teardown),
 		cmocka_unit_test_setup_teardown(test_lost_records_ask_for_a_scan, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_scan_of_this_process, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_looks_are_rationed, setup, teardown),
 		cmocka_unit_test(test_maps_lines),
 		cmocka_unit_test(test_cgroups),
 		cmocka_unit_test_setup_teardown(test_subjects, setup, teardown),

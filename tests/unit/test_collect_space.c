@@ -125,30 +125,66 @@ static void test_limit(void **state)
 }
 
 /* Against a plain model: an array of owners by page, rewritten at each step. */
-static void test_random_against_a_model(void **state)
+static void check_against_model(unsigned pages, unsigned most, unsigned steps)
 {
-	enum { PAGES = 64, STEPS = 400 };
-	char owner[STEPS + 1][PAGES] = {{0}}, path[3] = "/?";
+	char *owner = calloc(steps + 1, pages), path[3] = "/?";
 	struct space *s = space_new();
 
-	(void)state;
-	srand(7);
-	for (int step = 1; step <= STEPS; step++) {
-		int from = rand() % PAGES, to = from + 1 + rand() % (PAGES - from);
+	assert_non_null(owner);
+	for (unsigned step = 1; step <= steps; step++) {
+		unsigned from = (unsigned)rand() % pages, left = pages - from;
+		unsigned size = 1 + (unsigned)rand() % (left < most ? left : most);
 
 		path[1] = (char)('a' + rand() % 26);
-		memcpy(owner[step], owner[step - 1], PAGES);
-		memset(owner[step] + from, path[1], (size_t)(to - from));
-		add(&s, 0x1000u * (unsigned)from, 0x1000u * (unsigned)to, path, (uint64_t)step);
+		memcpy(owner + step * pages, owner + (step - 1) * pages, pages);
+		memset(owner + step * pages + from, path[1], size);
+		add(&s, 0x1000u * from, 0x1000u * (from + size), path, step);
 	}
-	for (int step = 1; step <= STEPS; step++)
-		for (int page = 0; page < PAGES; page++) {
-			struct mapping *m = space_find(s, 0x1000u * (unsigned)page, (uint64_t)step);
+	for (unsigned step = 1; step <= steps; step += 1 + steps / 400)
+		for (unsigned page = 0; page < pages; page++) {
+			struct mapping *m = space_find(s, 0x1000u * page, step);
 
-			if (owner[step][page])
-				assert_int_equal(m->file->path[1], owner[step][page]);
+			if (owner[step * pages + page])
+				assert_int_equal(m->file->path[1], owner[step * pages + page]);
 		}
 	space_unref(s);
+	free(owner);
+}
+
+static void test_random_against_a_model(void **state)
+{
+	(void)state;
+	srand(7);
+	check_against_model(64, 64, 400);
+	check_against_model(1000, 8, 3000);
+}
+
+/* Whatever their order. If each cost a look at all others this would take minutes, and end at the
+ * test's limit of time: /proc tells mappings from the lowest up, and whoever maps chooses freely.
+ */
+static void test_many_in_any_order(void **state)
+{
+	enum { MANY = 65521 }; /* a prime number below SPACE_MAPPINGS_MAX */
+
+	(void)state;
+	for (uint64_t factor = 1; factor <= 60; factor++) {
+		struct space *s = space_new(), *other;
+
+		for (uint64_t i = 0; i < MANY; i++) {
+			uint64_t at = (1 + i * factor % MANY) << 12;
+
+			assert_int_equal(space_add(&s, at, at + 0x1000, at, file("/a"), 0), 0);
+		}
+		assert_int_equal(space_mappings(s), MANY);
+		other = space_ref(s);
+		add(&s, 0x1000, 101 << 12, "/b", 1);
+		assert_int_equal(space_mappings(s), MANY - 99);
+		check(s, 0x1800, 2, "/b", 0x900);
+		for (uint64_t i = 1; i <= MANY; i += 1000)
+			check(other, (i << 12) + 1, 2, "/a", (i << 12) + 1);
+		space_unref(other);
+		space_unref(s);
+	}
 }
 
 static int setup(void **state)
@@ -174,6 +210,7 @@ int main(void)
 		cmocka_unit_test(test_fork_shares_until_a_change),
 		cmocka_unit_test(test_limit),
 		cmocka_unit_test(test_random_against_a_model),
+		cmocka_unit_test(test_many_in_any_order),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);
