@@ -12,8 +12,7 @@
 
 #include "util/clock.h"
 #include "util/foreign.h"
-
-#define DELETED " (deleted)"
+#include "util/text.h"
 
 bool file_name_begins(const struct file_name *n, const char *prefix)
 {
@@ -22,16 +21,11 @@ bool file_name_begins(const struct file_name *n, const char *prefix)
 	return n->path_size >= size && !memcmp(n->path, prefix, size);
 }
 
-static bool is_marked_deleted(const struct file_name *n)
+void file_name_set(struct file_name *n, const char *path, size_t size)
 {
-	size_t cut = strlen(DELETED);
-
-	return n->path_size > cut && !memcmp(n->path + n->path_size - cut, DELETED, cut);
-}
-
-size_t file_name_size(const struct file_name *n)
-{
-	return n->path_size - (is_marked_deleted(n) ? strlen(DELETED) : 0);
+	n->path = path;
+	n->path_size = text_undeleted_size(path, size);
+	n->deleted = n->path_size != size;
 }
 
 /* The ways to a file, the surest first. */
@@ -51,12 +45,10 @@ static int name_way(const struct file_look *l, enum way way, char *ret, size_t r
 			 (unsigned long long)l->mapping.start, (unsigned long long)l->mapping.end);
 		return 0;
 	}
-	size_t size = file_name_size(&l->name);
-
-	if (size >= room)
+	if (l->name.path_size >= room)
 		return -ENAMETOOLONG;
-	memcpy(ret, l->name.path, size);
-	ret[size] = 0;
+	memcpy(ret, l->name.path, l->name.path_size);
+	ret[l->name.path_size] = 0;
 	return 0;
 }
 
@@ -144,7 +136,7 @@ static bool may_be_renumbered(const struct file_look *l, enum way way, int fd,
 	uint64_t born_ns = l->mapping.born_ns;
 	struct statfs fs;
 
-	return way == WAY_ROOT && !is_marked_deleted(&l->name) && fstatfs(fd, &fs) == 0 &&
+	return way == WAY_ROOT && !l->name.deleted && fstatfs(fd, &fs) == 0 &&
 	       fs.f_type == OVERLAYFS_SUPER_MAGIC &&
 	       !(born_ns && is_after(st->st_ctim.tv_sec, st->st_ctim.tv_nsec, born_ns));
 }

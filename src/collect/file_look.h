@@ -18,8 +18,10 @@
 
 /* How a mapping names its file: from a kernel record or from /proc/PID/maps. */
 struct file_name {
-	const char *path; /* not terminated, any bytes */
+	const char
+		*path; /* not terminated, any bytes; without the kernel's mark of a deleted file */
 	size_t path_size;
+	bool deleted; /* it had that mark */
 	uint8_t build_id_size, build_id[IMAGE_ID_MAX];
 	uint32_t device_major, device_minor;
 	uint64_t inode, inode_generation;
@@ -74,8 +76,8 @@ int file_look_open(const struct file_look *l);
 
 /* Whether a name begins so. */
 bool file_name_begins(const struct file_name *name, const char *prefix);
-/* The size of its path without the kernel's mark of a deleted file. */
-size_t file_name_size(const struct file_name *name);
+/* Takes a path as the kernel tells it, which marks that of a deleted file. */
+void file_name_set(struct file_name *name, const char *path, size_t size);
 /* Whether the file was written to after a mapping was made of it, so that what ran is not there. */
 bool file_version_is_after(const struct file_version *v, uint64_t born_ns);
 /* Whether a path leads to it, from here. */

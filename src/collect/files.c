@@ -77,7 +77,7 @@ void files_free(struct files *f)
  * inode's generation, and the mark of a file that was deleted in between. */
 static uint64_t key_of(const struct file_name *n)
 {
-	uint64_t numbers[4] = {hash_bytes(n->path, file_name_size(n)),
+	uint64_t numbers[4] = {hash_bytes(n->path, n->path_size),
 			       hash_bytes(n->build_id, n->build_id_size),
 			       (uint64_t)n->device_major << 32 | n->device_minor, n->inode};
 
@@ -92,9 +92,7 @@ static bool same_generation(const struct file_name *a, const struct file_name *b
 
 static bool same_name(const struct file_name *a, const struct file_name *b)
 {
-	size_t size = file_name_size(a);
-
-	return size == file_name_size(b) && !memcmp(a->path, b->path, size) &&
+	return a->path_size == b->path_size && !memcmp(a->path, b->path, a->path_size) &&
 	       a->build_id_size == b->build_id_size &&
 	       !memcmp(a->build_id, b->build_id, a->build_id_size) &&
 	       a->device_major == b->device_major && a->device_minor == b->device_minor &&

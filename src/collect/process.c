@@ -197,7 +197,7 @@ static void add_mapping(struct processes *p, struct process *life, const struct 
 	struct mapped_file *file;
 	bool new_here = born_ns > 0; /* not there already when collection began */
 
-	if (!life->jitdump && is_jitdump(name->path, name->path_size)) {
+	if (!life->jitdump && !name->deleted && is_jitdump(name->path, name->path_size)) {
 		life->jitdump = strndup(name->path, name->path_size);
 		life->jit_next_ns = life->jit_wait_ns = 0;
 	}
@@ -238,8 +238,6 @@ static void take_mmap(struct processes *p, const struct sideband_record *r)
 {
 	struct process *life = processes_newest(p, r->pid);
 	struct file_name name = {
-		.path = r->name,
-		.path_size = r->name_size,
 		.build_id_size = r->build_id_size,
 		.device_major = r->device_major,
 		.device_minor = r->device_minor,
@@ -254,6 +252,7 @@ static void take_mmap(struct processes *p, const struct sideband_record *r)
 	if (!life)
 		return;
 	memcpy(name.build_id, r->build_id, sizeof(name.build_id));
+	file_name_set(&name, r->name, r->name_size);
 	add_mapping(p, life, &name, r->address, r->address + r->size, r->file_offset, r->time_ns);
 }
 

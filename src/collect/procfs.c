@@ -81,6 +81,7 @@ int procfs_parse_mapping(char *line, struct procfs_mapping *ret)
 	unsigned long long start, end, offset, inode;
 	unsigned major, minor;
 	char rights[5];
+	size_t size;
 	int at = 0;
 
 	line[strcspn(line, "\n")] = 0;
@@ -94,17 +95,11 @@ int procfs_parse_mapping(char *line, struct procfs_mapping *ret)
 		.start = start,
 		.end = end,
 		.file_offset = offset,
-		.name = {.path = at ? line + at : "",
-			 .device_major = major,
-			 .device_minor = minor,
-			 .inode = inode},
+		.name = {.device_major = major, .device_minor = minor, .inode = inode},
 	};
-	ret->name.path_size = at ? undo_escapes(line + at) : 0;
-	if (ret->name.path_size == 0) {
-		/* The kernel's records name it so. */
-		ret->name.path = "//anon";
-		ret->name.path_size = 6;
-	}
+	size = at ? undo_escapes(line + at) : 0;
+	/* The kernel's records name it so. */
+	file_name_set(&ret->name, size ? line + at : "//anon", size ? size : 6);
 	return 0;
 }
 

@@ -7,6 +7,7 @@
 #include "analyze/event_mode.h"
 #include "exchange/tuples.h"
 #include "util/hash.h"
+#include "util/text.h"
 
 #define EVENTS_MAX     4096
 #define IMAGES_MAX     (1u << 18)
@@ -104,8 +105,9 @@ void harvest_free(struct harvest *h)
 int harvest_image(struct harvest *h, const struct harvest_image *image, uint32_t *ret)
 {
 	struct image_key key;
+	size_t path_size = text_undeleted_size(image->path, image->path_size);
 
-	if (image->path_size > sizeof(key.path) || image->build_id_size > IMAGE_ID_MAX)
+	if (path_size > sizeof(key.path) || image->build_id_size > IMAGE_ID_MAX)
 		return -EINVAL;
 	memset(&key, 0, offsetof(struct image_key, path));
 	key.inode = image->inode;
@@ -114,10 +116,9 @@ int harvest_image(struct harvest *h, const struct harvest_image *image, uint32_t
 	key.build_id_size = image->build_id_size;
 	if (image->build_id_size)
 		memcpy(key.build_id, image->build_id, image->build_id_size);
-	if (image->path_size)
-		memcpy(key.path, image->path, image->path_size);
-	return intern_add(h->images, &key, offsetof(struct image_key, path) + image->path_size,
-			  ret);
+	if (path_size)
+		memcpy(key.path, image->path, path_size);
+	return intern_add(h->images, &key, offsetof(struct image_key, path) + path_size, ret);
 }
 
 void harvest_image_get(const struct harvest *h, uint32_t number, struct harvest_image *ret)

@@ -142,19 +142,18 @@ static int try_vmlinux(void *arg, const char *path)
 	return fd < 0 ? -ENOENT : fd;
 }
 
-/* The path as it was recorded, and as it was before the file was deleted. */
+/* The path as it was recorded, and, as old databases have it, as it was before the file was
+ * deleted. */
 static int try_recorded(struct image_finder *f, struct found_image *im)
 {
-	static const char deleted[] = " (deleted)";
 	char path[PATH_MAX];
-	size_t size = strlen(im->path);
+	size_t size = strlen(im->path), plain = text_undeleted_size(im->path, size);
 	if (im->path[0] != '/' || size >= sizeof(path))
 		return diag_fail(&im->file.why, ENOENT, "%s is not a file", im->path);
 	int fd = try_path(f, &im->id, &im->file, im->path);
-	if (fd >= 0 || size < sizeof(deleted) ||
-	    strcmp(im->path + size - (sizeof(deleted) - 1), deleted) != 0)
+	if (fd >= 0 || plain == size)
 		return fd;
-	snprintf(path, sizeof(path), "%.*s", (int)(size - (sizeof(deleted) - 1)), im->path);
+	snprintf(path, sizeof(path), "%.*s", (int)plain, im->path);
 	return try_path(f, &im->id, &im->file, path);
 }
 

@@ -171,6 +171,14 @@ bool text_match_glob(const char *pattern, const char *s)
 	return !fnmatch(pattern, s, 0);
 }
 
+size_t text_undeleted_size(const char *path, size_t size)
+{
+	static const char mark[] = " (deleted)";
+	const size_t cut = sizeof(mark) - 1;
+
+	return size > cut && !memcmp(path + size - cut, mark, cut) ? size - cut : size;
+}
+
 const char *text_base_name(const char *path)
 {
 	const char *slash = strrchr(path, '/');

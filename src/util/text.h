@@ -22,6 +22,10 @@ bool text_is_utf8(const char *s, size_t size);
 /* Shell pattern (fnmatch without special leading dot). */
 bool text_match_glob(const char *pattern, const char *s);
 
+/* The size of a path without the " (deleted)" that the kernel puts behind that of a file which has
+ * no name any more: one program has one name, whether it was replaced while it ran or not. */
+size_t text_undeleted_size(const char *path, size_t size);
+
 /* Last component of a path; "" for an empty one. */
 const char *text_base_name(const char *path);
 

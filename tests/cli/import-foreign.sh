@@ -114,7 +114,7 @@ E2
 check_status "perf script's text, with chains" 0 import chains.txt
 check_match "the mean period" err 'cycles:u: 2 samples, one in 2000'
 check_same "functions, in the files that it names" "[no symbol] /none/lib.so 1 0
-inner /none/a b (deleted) 1 0
+inner /none/a b 1 0
 run [module]/some_module 0 1" "$(rows function cycles:u instructions)"
 check_same "commands with blanks" "comm=idle 0 1
 comm=my app 2 0" "$(rows subject cycles:u instructions)"

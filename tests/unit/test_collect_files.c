@@ -163,14 +163,15 @@ static void a_file_has_one_entry_whoever_names_it(void **state)
 	same = files_take(b.files, &name);
 	assert_ptr_equal(file, same);
 	file_unref(same);
-	name.path = "/tmp/x (deleted)";
-	name.path_size = strlen(name.path);
+	file_name_set(&name, "/tmp/x (deleted)", strlen("/tmp/x (deleted)"));
 	same = files_take(b.files, &name);
 	assert_ptr_equal(file, same);
 	file_unref(same);
 	name.inode = 8;
 	same = files_take(b.files, &name);
 	assert_ptr_not_equal(file, same);
+	assert_int_equal(same->path_size, strlen("/tmp/x"));
+	assert_string_equal(same->path, "/tmp/x");
 	file_unref(same);
 	file_unref(file);
 	tear_down(&b);

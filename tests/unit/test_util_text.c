@@ -117,6 +117,10 @@ static void globs_and_paths(void **state)
 	assert_false(text_match_glob("lib?", "libcc"));
 	assert_true(text_match_glob("[ab]*", "b\xff"));
 	assert_false(text_match_glob("[", "x"));
+	assert_int_equal(text_undeleted_size("/a (deleted)", 12), 2);
+	assert_int_equal(text_undeleted_size("/a (deleted)", 11), 11);
+	assert_int_equal(text_undeleted_size(" (deleted)", 10), 10);
+	assert_int_equal(text_undeleted_size("/a", 2), 2);
 	assert_string_equal(text_base_name("/a/b"), "b");
 	assert_string_equal(text_base_name("b"), "b");
 	assert_string_equal(text_base_name(""), "");
