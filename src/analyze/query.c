@@ -203,10 +203,21 @@ static int find_part(struct query *q, uint32_t image, uint32_t group, bool selec
 	return 0;
 }
 
+/* A name in brackets is one of ours, such as [kernel.kallsyms]: no set of letters, which an image
+ * that is called by one of them would match and the one that is meant would not. */
+static bool is_bracketed(const char *glob)
+{
+	size_t size = strlen(glob);
+
+	return size > 2 && glob[0] == '[' && strcspn(glob, "]*?") == size - 1;
+}
+
 bool query_match_image(const char *glob, const struct image_id *id, const char *path)
 {
 	char text[IMAGE_ID_TEXT_MAX];
 
+	if (glob && is_bracketed(glob))
+		return !strcmp(glob, path);
 	if (!glob || text_match_glob(glob, path) || text_match_glob(glob, text_base_name(path)))
 		return true;
 	image_id_format(id, text);

@@ -70,6 +70,10 @@ by "by process, the balance of a selection" process 'assert [r["program"]["max"]
 by "by subject" subject 'assert rows[0]["subject"] == "comm=app label.team=a pid=7", rows'
 by "one function" function 'assert [r["function"] for r in rows] == ["hot"] and rows[0]["percent"] == 70' --function '^h.t$'
 by "one image" function 'assert [r["function"] for r in rows] == ["hot", "main"]' --image app
+# As the tables name it. As a set of letters it would pick /bin/r.
+printf 'epoch\t1\t2\nsample\t4\tabcd\t[kernel.kallsyms]\tcpu-clock\t1000\t0x10\t5\tcomm=swapper\nsample\t1\tef01\t/bin/r\tcpu-clock\t1000\t0x10\t3\tcomm=r\n' | "$mkdb" brackets.db m1
+check_same "an image in brackets is selected by its name" '5,[kernel.kallsyms]' \
+	"$("$culprit" prof -i brackets.db --by image --image '[kernel.kallsyms]' --csv 2>/dev/null | sed 1d | cut -d, -f1,5)"
 by "one event" function 'assert rows[0]["events"] == {"cache-misses": 5} and len(rows) == 1' --event 'cache*'
 by "one of two processes" function 'assert sum(r["samples"] for r in rows) == 100, rows' --subject pid=8 --subject pid=7 --subject comm=app
 by "one process" function 'assert [r["samples"] for r in rows] == [10, 10], rows' --subject pid=8
