@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "util/array.h"
 #include "util/hash.h"
 
 #define GRAM	    3
@@ -76,18 +77,12 @@ static int decode(struct code_shape *s, const struct isa_decoder *decoder, const
 {
 	struct isa_instruction in;
 	char text[ISA_TEXT_MAX];
-	size_t room = 0;
+	size_t room = 0, address_room = 0;
 
 	for (size_t at = 0; at < size; at += in.size) {
-		if (s->count == room) {
-			room = room ? 2 * room : 64;
-			uint32_t *tokens = reallocarray(s->tokens, room, sizeof(*tokens));
-			s->tokens = tokens ? tokens : s->tokens;
-			uint64_t *addresses = reallocarray(s->addresses, room, sizeof(*addresses));
-			s->addresses = addresses ? addresses : s->addresses;
-			if (!tokens || !addresses)
-				return -ENOMEM;
-		}
+		if (array_grow(&s->tokens, s->count, &room, sizeof(*s->tokens), 64) ||
+		    array_grow(&s->addresses, s->count, &address_room, sizeof(*s->addresses), 64))
+			return -ENOMEM;
 		isa_decode(decoder, code + at, size - at, address + at, &in);
 		isa_format(decoder, code + at, &in, text);
 		s->tokens[s->count] = in.valid ? token_of(text) : 0;

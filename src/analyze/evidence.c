@@ -34,18 +34,10 @@ void evidence_free(struct evidence *e)
 
 int evidence_add_image(struct evidence *e, const struct evidence_image *image, struct diag *diag)
 {
-	if (e->image_count == e->image_room) {
-		size_t room = e->image_room ? e->image_room * 2 : 16;
-		struct evidence_image *grown = room > EVIDENCE_IMAGES_MAX
-						       ? NULL
-						       : realloc(e->images, room * sizeof(*grown));
-
-		if (!grown)
-			return diag_fail(diag, ENOMEM, "no memory for the evidence of %zu images",
-					 e->image_count + 1);
-		e->images = grown;
-		e->image_room = room;
-	}
+	if (e->image_count == EVIDENCE_IMAGES_MAX ||
+	    array_grow(&e->images, e->image_count, &e->image_room, sizeof(*e->images), 16))
+		return diag_fail(diag, ENOMEM, "no memory for the evidence of %zu images",
+				 e->image_count + 1);
 	e->images[e->image_count++] = *image;
 	return 0;
 }

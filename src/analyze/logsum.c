@@ -6,6 +6,7 @@
 #include <string.h>
 #include "analyze/logsum.h"
 #include "analyze/sparse.h"
+#include "util/array.h"
 
 #define LOGSUM_TERMS_MAX 8     /* of one equation: longer sums get unknowns for parts of them */
 #define LOGSUM_EXACT	 0.002 /* sigma of a part, and the least of all */
@@ -50,33 +51,19 @@ void logsum_free(struct logsum *m)
 	free(m);
 }
 
-static bool logsum_grow(struct logsum *m, void **array, size_t *room, size_t need, size_t size)
+static bool logsum_grow(struct logsum *m, void *array, size_t *room, size_t need, size_t size)
 {
-	size_t wanted = *room ? *room : 1024;
-	void *grown;
-
-	if (need <= *room)
-		return true;
-	while (wanted < need)
-		wanted *= 2;
-	grown = wanted > LOGSUM_SIZE_MAX ? NULL : realloc(*array, wanted * size);
-	if (!grown) {
+	if (need > LOGSUM_SIZE_MAX || array_reserve(array, need, room, size, 1024))
 		m->failed = true;
-		return false;
-	}
-	*array = grown;
-	*room = wanted;
-	return true;
+	return !m->failed;
 }
 
 uint32_t logsum_variable(struct logsum *m, double start)
 {
 	size_t room = m->room, start_room = m->room;
 
-	if (m->failed ||
-	    !logsum_grow(m, (void **)&m->y, &room, (size_t)m->count + 1, sizeof(*m->y)) ||
-	    !logsum_grow(m, (void **)&m->start, &start_room, (size_t)m->count + 1,
-			 sizeof(*m->start))) {
+	if (m->failed || !logsum_grow(m, &m->y, &room, (size_t)m->count + 1, sizeof(*m->y)) ||
+	    !logsum_grow(m, &m->start, &start_room, (size_t)m->count + 1, sizeof(*m->start))) {
 		m->failed = true;
 		return 0;
 	}
@@ -109,10 +96,9 @@ static void logsum_append(struct logsum *m, uint32_t left, const struct logsum_t
 			  size_t count, double offset, double sigma)
 {
 	if (m->failed ||
-	    !logsum_grow(m, (void **)&m->equations, &m->equation_room, m->equation_count + 1,
+	    !logsum_grow(m, &m->equations, &m->equation_room, m->equation_count + 1,
 			 sizeof(*m->equations)) ||
-	    !logsum_grow(m, (void **)&m->terms, &m->term_room, m->term_count + count,
-			 sizeof(*m->terms)))
+	    !logsum_grow(m, &m->terms, &m->term_room, m->term_count + count, sizeof(*m->terms)))
 		return;
 	sigma = fmax(sigma, LOGSUM_EXACT);
 	m->equations[m->equation_count++] = (struct logsum_equation){

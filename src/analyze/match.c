@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "util/array.h"
 #include "util/buf.h"
 #include "util/text.h"
 
@@ -363,7 +364,7 @@ static bool may_be_same(const struct rank_row *a, const struct rank_row *b)
 static int list_candidates(struct list *lists, const uint32_t *a, size_t a_count, const uint32_t *b,
 			   size_t b_count, struct candidate **ret, size_t *ret_count)
 {
-	struct candidate *list = NULL, *more;
+	struct candidate *list = NULL;
 	size_t n = 0, room = 0;
 	int error = 0;
 
@@ -380,14 +381,7 @@ static int list_candidates(struct list *lists, const uint32_t *a, size_t a_count
 			if (error || similarity < SIMILAR_MIN || !is_long_enough(x) ||
 			    !is_long_enough(y))
 				continue;
-			if (n == room) {
-				room = room ? 2 * room : 64;
-				more = reallocarray(list, room, sizeof(*list));
-				if (!more)
-					error = -ENOMEM;
-				else
-					list = more;
-			}
+			error = array_grow(&list, n, &room, sizeof(*list), 64);
 			if (!error)
 				list[n++] = (struct candidate){a[i], b[j], similarity};
 		}

@@ -7,6 +7,7 @@
 #include <string.h>
 #include "analyze/query_periods.h"
 #include "analyze/query_rows.h"
+#include "util/array.h"
 #include "util/num.h"
 #include "util/text.h"
 
@@ -98,23 +99,16 @@ static int find_event(struct query *q, const struct db_event *event, uint32_t *r
 
 static int find_image(struct query *q, const struct db_profile *p, uint32_t *ret)
 {
-	struct query_image *images, *image;
+	struct query_image *image;
 	uint32_t index, path;
-	size_t room;
 	int r;
 
 	r = intern_add(q->image_keys, p->image, sizeof(*p->image), &index);
 	if (r)
 		return r;
-	if (index >= q->image_room) {
-		room = q->image_room ? 2 * q->image_room : 64;
-		images = reallocarray(q->images, room, sizeof(*images));
-		if (!images)
-			return -ENOMEM;
-		memset(images + q->image_room, 0, (room - q->image_room) * sizeof(*images));
-		q->images = images;
-		q->image_room = room;
-	}
+	if (array_reserve_zeroed(&q->images, (size_t)index + 1, &q->image_room, sizeof(*q->images),
+				 64))
+		return -ENOMEM;
 	/* The newest path: the likeliest to be there still. Interned, as it may go to and fro. */
 	r = intern_add(q->paths, p->image_path, p->image_path_size, &path);
 	if (r)
@@ -179,23 +173,15 @@ static int find_group(struct query *q, const void *subject, size_t subject_size,
 static int find_part(struct query *q, uint32_t image, uint32_t group, bool selected, size_t *ret)
 {
 	uint64_t key = (uint64_t)image << 32 | (uint64_t)selected << 31 | group, index;
-	struct query_part *parts;
-	size_t room;
 	int r;
 
 	if (!map64_get(q->part_keys, key, &index)) {
 		*ret = (size_t)index;
 		return 0;
 	}
-	if (q->part_count == q->part_room) {
-		room = q->part_room ? 2 * q->part_room : 64;
-		parts = reallocarray(q->parts, room, sizeof(*parts));
-		if (!parts)
-			return -ENOMEM;
-		q->parts = parts;
-		q->part_room = room;
-	}
-	r = map64_put(q->part_keys, key, q->part_count);
+	r = array_grow(&q->parts, q->part_count, &q->part_room, sizeof(*q->parts), 64);
+	if (!r)
+		r = map64_put(q->part_keys, key, q->part_count);
 	if (r)
 		return r;
 	*ret = q->part_count;

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "util/array.h"
 #include "util/num.h"
 
 /*
@@ -103,23 +104,15 @@ int query_rows_merge(struct query_part *p)
 
 int query_rows_add(struct query_part *p, uint64_t offset, uint32_t event, uint64_t count)
 {
-	struct query_row *rows;
-	size_t room;
 	int r;
 
 	if (p->row_count == p->row_room) {
 		r = query_rows_merge(p);
+		/* Merging half away is enough; otherwise they really are that many. */
+		if (!r && (p->row_count * 2 > p->row_room || !p->row_room))
+			r = array_grow(&p->rows, p->row_room, &p->row_room, sizeof(*p->rows), 64);
 		if (r)
 			return r;
-		/* Merging half away is enough; otherwise they really are that many. */
-		if (p->row_count * 2 > p->row_room || !p->row_room) {
-			room = p->row_room ? 2 * p->row_room : 64;
-			rows = reallocarray(p->rows, room, sizeof(*rows));
-			if (!rows)
-				return -ENOMEM;
-			p->rows = rows;
-			p->row_room = room;
-		}
 	}
 	p->rows[p->row_count++] = (struct query_row){offset, count, event};
 	return 0;

@@ -8,6 +8,7 @@
 #include "analyze/loop_tally.h"
 #include "analyze/pattern.h"
 #include "analyze/rank_row.h"
+#include "util/array.h"
 #include "util/num.h"
 
 #define MEMORY_MAX_BYTES ((size_t)1 << 30)
@@ -82,19 +83,10 @@ static bool needs_symbols(const struct pass *s)
 int rank_add_row(struct rank *k, const struct query *q, const struct rank_row *shown,
 		 struct rank_row **ret)
 {
-	struct rank_row *rows;
-	size_t room;
-
 	if (k->row_count == ROWS_MAX)
 		return -ENOSPC;
-	if (k->row_count == k->row_room) {
-		room = k->row_room ? 2 * k->row_room : 256;
-		rows = reallocarray(k->rows, room, sizeof(*rows));
-		if (!rows)
-			return -ENOMEM;
-		k->rows = rows;
-		k->row_room = room;
-	}
+	if (array_grow(&k->rows, k->row_count, &k->row_room, sizeof(*k->rows), 256))
+		return -ENOMEM;
 	*ret = &k->rows[k->row_count];
 	**ret = *shown;
 	(*ret)->counts = arena_alloc(k->memory, q->event_count * sizeof(uint64_t));

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include "analyze/chance.h"
+#include "util/array.h"
 #include "util/num.h"
 
 struct stats {
@@ -55,20 +56,11 @@ void stats_set(struct stats *s, size_t set, const struct stats_set *value)
 
 long stats_add_row(struct stats *s)
 {
-	if (s->row_count == s->row_room) {
-		size_t room = s->row_room ? 2 * s->row_room : 256;
-		struct stats_row *rows = reallocarray(s->rows, room, sizeof(*rows));
-		uint64_t *counts = NULL;
+	size_t room = s->row_room, row_bytes = s->set_count * sizeof(*s->counts);
 
-		if (rows)
-			s->rows = rows;
-		if (rows && room <= SIZE_MAX / s->set_count)
-			counts = reallocarray(s->counts, room * s->set_count, sizeof(*counts));
-		if (!counts)
-			return -ENOMEM;
-		s->counts = counts;
-		s->row_room = room;
-	}
+	if (array_grow(&s->counts, s->row_count, &room, row_bytes, 256) ||
+	    array_grow(&s->rows, s->row_count, &s->row_room, sizeof(*s->rows), 256))
+		return -ENOMEM;
 	s->rows[s->row_count] = (struct stats_row){0};
 	for (size_t i = 0; i < s->set_count; i++)
 		s->counts[s->row_count * s->set_count + i] = 0;

@@ -6,6 +6,7 @@
 #include <string.h>
 #include "analyze/pattern.h"
 #include "analyze/tree_order.h"
+#include "util/array.h"
 #include "util/num.h"
 
 struct builder {
@@ -37,19 +38,12 @@ enum { MATCH_FUNCTION = 1, MATCH_IMAGE = 2, MATCH_ALL = 3 };
 
 static int add_node(struct builder *b, const struct tree_node *node, uint32_t *ret)
 {
-	size_t room = b->node_room ? 2 * b->node_room : 1024;
 	struct tree *t = b->tree;
-	struct tree_node *nodes;
 
 	if (t->node_count == TREE_NODES_MAX)
 		return -E2BIG;
-	if (t->node_count == b->node_room) {
-		nodes = reallocarray(t->nodes, room, sizeof(*nodes));
-		if (!nodes)
-			return -ENOMEM;
-		t->nodes = nodes;
-		b->node_room = room;
-	}
+	if (array_grow(&t->nodes, t->node_count, &b->node_room, sizeof(*t->nodes), 1024))
+		return -ENOMEM;
 	t->nodes[t->node_count] = *node;
 	*ret = (uint32_t)t->node_count++;
 	return 0;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "analyze/tree_order.h"
+#include "util/array.h"
 #include "util/num.h"
 
 /* A node of the tree that samples are of, and the one on the way out from it. */
@@ -52,27 +53,16 @@ static bool same_caller(const struct entry *a, const struct entry *b)
 static int reserve(struct turner *u)
 {
 	struct tree *t = u->to;
-	size_t room = u->node_room ? 2 * u->node_room : 1024;
-	struct tree_node *nodes;
-	struct work *works;
-	uint64_t *self, *total;
+	size_t count = t->node_count, bytes = t->event_count * sizeof(uint64_t);
+	size_t nodes = u->node_room, works = u->node_room, self = u->node_room;
 
-	if (t->node_count == TREE_NODES_MAX)
+	if (count == TREE_NODES_MAX)
 		return -E2BIG;
-	if (t->node_count < u->node_room)
-		return 0;
-	nodes = reallocarray(t->nodes, room, sizeof(*nodes));
-	t->nodes = nodes ? nodes : t->nodes;
-	works = reallocarray(u->works, room, sizeof(*works));
-	u->works = works ? works : u->works;
-	self = reallocarray(t->self, room * t->event_count + 1, sizeof(*self));
-	t->self = self ? self : t->self;
-	total = reallocarray(t->total, room * t->event_count + 1, sizeof(*total));
-	t->total = total ? total : t->total;
-	if (!nodes || !works || !self || !total)
+	if (array_grow(&t->nodes, count, &nodes, sizeof(*t->nodes), 1024) ||
+	    array_grow(&u->works, count, &works, sizeof(*u->works), 1024) ||
+	    array_grow(&t->self, count, &self, bytes, 1024))
 		return -ENOMEM;
-	u->node_room = room;
-	return 0;
+	return array_grow(&t->total, count, &u->node_room, bytes, 1024);
 }
 
 static void sum_entries(struct turner *u, uint32_t node, const struct entry *e, size_t count)

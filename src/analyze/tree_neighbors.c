@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "analyze/tree_callers.h"
+#include "util/array.h"
 #include "util/num.h"
 
 #define MEMORY_MAX_BYTES (512u << 20)
@@ -27,9 +28,9 @@ struct neighbor_key {
 static int find_neighbor(struct finder *f, uint32_t function, const struct tree_node *call,
 			 struct tree_neighbor **ret)
 {
-	size_t events = f->tree->event_count, room = f->room ? 2 * f->room : 64;
+	size_t events = f->tree->event_count;
 	struct neighbor_key key = {TREE_NO_SITE, 0, function, 0};
-	struct tree_neighbor *list, *n;
+	struct tree_neighbor *n;
 	uint32_t index;
 	int err;
 
@@ -41,13 +42,8 @@ static int find_neighbor(struct finder *f, uint32_t function, const struct tree_
 	if (err)
 		return err;
 	if (index == f->count) {
-		if (f->count == f->room) {
-			list = reallocarray(f->list, room, sizeof(*list));
-			if (!list)
-				return -ENOMEM;
-			f->list = list;
-			f->room = room;
-		}
+		if (array_grow(&f->list, f->count, &f->room, sizeof(*f->list), 64))
+			return -ENOMEM;
 		f->list[f->count] = (struct tree_neighbor){
 			.function = function,
 			.site = call->site,

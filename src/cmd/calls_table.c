@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "cmd/calls_view.h"
+#include "util/array.h"
 #include "util/buf.h"
 #include "util/text.h"
 
@@ -217,17 +218,10 @@ static int set_names(struct drawing *d, uint32_t node, struct buf *line)
 
 static int open_level(struct drawing *d, uint32_t node, uint64_t depth)
 {
-	size_t room = d->lead_room ? 2 * d->lead_room : 64;
 	struct calls_rest rest;
-	struct lead *leads;
 
-	if (depth >= d->lead_room) {
-		leads = reallocarray(d->leads, room, sizeof(*leads));
-		if (!leads)
-			return -ENOMEM;
-		d->leads = leads;
-		d->lead_room = room;
-	}
+	if (array_grow(&d->leads, depth, &d->lead_room, sizeof(*d->leads), 64))
+		return -ENOMEM;
 	d->leads[depth] = (struct lead){.size = d->lead.size};
 	d->leads[depth].lines = calls_count_shown(d->view, node, depth, &rest) + (rest.nodes > 0);
 	d->leads[depth].single = d->leads[depth].lines == 1;

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include "analyze/event_mode.h"
+#include "util/array.h"
 #include "util/num.h"
 
 #define NAMES_MAX_BYTES ((size_t)64 << 20)
@@ -60,16 +61,14 @@ void sets_free(struct sets *s)
 static int new_set(struct sets *s, const struct report_options *options, const char *name,
 		   struct set **ret, struct diag *diag)
 {
-	struct set **list, *one;
+	struct set *one = NULL;
 
 	if (s->count == SETS_MAX)
 		return diag_fail(diag, E2BIG, "more than %d sets", SETS_MAX);
 	if (!s->memory)
 		s->memory = arena_new(NAMES_MAX_BYTES);
-	list = reallocarray(s->list, s->count + 1, sizeof(struct set *));
-	if (list)
-		s->list = list;
-	one = list && s->memory ? calloc(1, sizeof(*one)) : NULL;
+	if (s->memory && !array_grow_short(&s->list, s->count, sizeof(struct set *)))
+		one = calloc(1, sizeof(*one));
 	if (!one)
 		return diag_fail(diag, ENOMEM, "out of memory");
 	one->name = name;

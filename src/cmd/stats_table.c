@@ -7,6 +7,7 @@
 #include <string.h>
 #include "analyze/stats.h"
 #include "cmd/stats_metrics.h"
+#include "util/array.h"
 #include "util/buf.h"
 
 #define ROWS_MAX (1u << 22)
@@ -78,15 +79,8 @@ static int new_row(struct join *j, const struct rank_row *row, uint32_t number)
 
 	if (added < 0)
 		return (int)added;
-	if (number >= j->room) {
-		size_t room = j->room ? 2 * j->room : 256;
-		const struct rank_row **shown = reallocarray(j->shown, room, sizeof(*shown));
-
-		if (!shown)
-			return -ENOMEM;
-		j->shown = shown;
-		j->room = room;
-	}
+	if (array_grow(&j->shown, number, &j->room, sizeof(struct rank_row *), 256))
+		return -ENOMEM;
 	j->shown[number] = row;
 	return 0;
 }

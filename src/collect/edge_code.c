@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "util/array.h"
 #include "util/hash.h"
 #include "util/search.h"
 
@@ -233,14 +234,8 @@ static void see_start(struct edge_file *f, uint32_t offset)
 
 	if ((at < f->seen_count && f->seen[at] == offset) || f->seen_count == SEEN_MAX)
 		return;
-	if (!(f->seen_count & (f->seen_count - 1))) {
-		size_t room = f->seen_count ? 2 * f->seen_count : 16;
-		uint32_t *grown = realloc(f->seen, room * sizeof(*grown));
-
-		if (!grown)
-			return;
-		f->seen = grown;
-	}
+	if (array_grow_short(&f->seen, f->seen_count, sizeof(*f->seen)))
+		return;
 	memmove(f->seen + at + 1, f->seen + at, (f->seen_count - at) * sizeof(*f->seen));
 	f->seen[at] = offset;
 	f->seen_count++;

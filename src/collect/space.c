@@ -67,19 +67,7 @@ void space_unref(struct space *s)
 
 static int list_grow(struct list *l, size_t count)
 {
-	size_t room = l->room ?: 4;
-
-	while (room < count)
-		room *= 2;
-	if (room == l->room)
-		return 0;
-	struct mapping *at = reallocarray(l->at, room, sizeof(*at));
-
-	if (!at)
-		return -ENOMEM;
-	l->at = at;
-	l->room = room;
-	return 0;
+	return array_reserve(&l->at, count, &l->room, sizeof(*l->at), 4);
 }
 
 static int list_copy(struct list *to, const struct list *from)

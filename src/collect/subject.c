@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "collect/procfs.h"
+#include "util/array.h"
 #include "util/identity.h"
 
 #define LABEL_MAX     256
@@ -167,7 +168,6 @@ int subject_of(struct process *life, bool with_pid, const struct subject_labels 
 long subject_thread(struct process *life, const struct wire_name *name)
 {
 	char text[WIRE_NAME_BYTES + 1] = "";
-	struct thread_subject *grown;
 	size_t size;
 
 	size = strnlen((const char *)name->half, WIRE_NAME_BYTES);
@@ -179,12 +179,10 @@ long subject_thread(struct process *life, const struct wire_name *name)
 			return i + 1;
 	if (life->thread_count == SUBJECT_THREADS_MAX)
 		return -ENOSPC;
-	grown = reallocarray(life->threads, life->thread_count + 1, sizeof(*grown));
-	if (!grown)
+	if (array_grow_short(&life->threads, life->thread_count, sizeof(*life->threads)))
 		return -ENOMEM;
-	life->threads = grown;
-	grown[life->thread_count] = (struct thread_subject){.batch_number = 0};
-	memcpy(grown[life->thread_count].name, text, sizeof(text));
+	life->threads[life->thread_count] = (struct thread_subject){.batch_number = 0};
+	memcpy(life->threads[life->thread_count].name, text, sizeof(text));
 	return ++life->thread_count;
 }
 

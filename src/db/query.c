@@ -6,6 +6,7 @@
 #include "db/epoch.h"
 #include "db/layout.h"
 #include "db/reader_state.h"
+#include "util/array.h"
 
 /* Showing what packs hold to a visitor. */
 
@@ -189,20 +190,6 @@ static bool edges_wanted(const struct query *q, const struct edges_chunk *t, uin
 	return !q->v->want_edges || q->v->want_edges(q->v->arg, &p);
 }
 
-static int edges_reserve(struct query *q, size_t count)
-{
-	struct db_edge_row *grown;
-
-	if (count <= q->edge_room)
-		return 0;
-	grown = realloc(q->edges, count * sizeof(*grown));
-	if (!grown)
-		return -ENOMEM;
-	q->edges = grown;
-	q->edge_room = count;
-	return 0;
-}
-
 /* Shows the cursor's next group. 0, what the visitor said, or an error of decoding in *ret_error.
  */
 static int show_edge_group(struct query *q, const struct edges_chunk *t, uint32_t group,
@@ -211,7 +198,7 @@ static int show_edge_group(struct query *q, const struct edges_chunk *t, uint32_
 	struct db_profile p = edges_profile(q, t, group);
 	uint32_t count = t->groups[group].row_count;
 	struct db_edge_item e;
-	int r = edges_reserve(q, count);
+	int r = array_reserve(&q->edges, count, &q->edge_room, sizeof(*q->edges), 256);
 
 	for (uint32_t i = 0; i < count && r >= 0; i++) {
 		r = edges_cursor_next(at, &e);

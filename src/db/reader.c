@@ -9,6 +9,7 @@
 #include "db/epoch.h"
 #include "db/layout.h"
 #include "db/reader_state.h"
+#include "util/array.h"
 #include "util/num.h"
 
 /* How far the clocks of machines that share a database may be apart. */
@@ -96,12 +97,11 @@ size_t db_reader_damages(const struct db_reader *r)
 
 static int ref_add(struct db_reader *r, const char *machine, const char *name)
 {
-	struct epoch_ref *grown = realloc(r->refs, (r->ref_count + 1) * sizeof(*grown)), *to;
+	struct epoch_ref *to;
 
-	if (!grown)
+	if (array_grow_short(&r->refs, r->ref_count, sizeof(*r->refs)))
 		return -ENOMEM;
-	r->refs = grown;
-	to = &grown[r->ref_count];
+	to = &r->refs[r->ref_count];
 	*to = (struct epoch_ref){
 		.machine = strdup(machine),
 		.name = strdup(name),

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "db/chunk.h"
+#include "util/array.h"
 
 /*
  *	culprit seal, version 1
@@ -51,17 +52,10 @@ bool seal_fits(const struct seal_file *f, const struct pack *p)
 
 static int file_add(struct seal *s, const struct seal_file *f)
 {
-	struct seal_file *grown;
-
 	if (s->count >= SEAL_FILES_MAX)
 		return -EFBIG;
-	/* Room for a power of two. */
-	if (!(s->count & (s->count - 1))) {
-		grown = reallocarray(s->files, s->count ? 2 * s->count : 1, sizeof(*grown));
-		if (!grown)
-			return -ENOMEM;
-		s->files = grown;
-	}
+	if (array_grow_short(&s->files, s->count, sizeof(*s->files)))
+		return -ENOMEM;
 	s->files[s->count++] = *f;
 	return 0;
 }

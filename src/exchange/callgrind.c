@@ -6,6 +6,7 @@
 #include <string.h>
 #include "config.h"
 #include "exchange/stacks.h"
+#include "util/array.h"
 #include "util/hash.h"
 #include "util/num.h"
 #include "util/quote.h"
@@ -40,28 +41,13 @@ struct entries {
 
 static int make_room(struct entries *e, uint32_t number)
 {
-	size_t events = e->set->query->event_count, room = e->room ? 2 * e->room : 1024;
-	uint64_t *costs, *counts;
-	uint32_t *stamps;
+	size_t events = e->set->query->event_count, room = e->room, others = e->room;
+	size_t needed = (size_t)number + 1;
 
-	if (number < e->room)
-		return 0;
-	costs = reallocarray(e->costs, room * events, sizeof(*costs));
-	if (costs)
-		e->costs = costs;
-	counts = reallocarray(e->counts, room, sizeof(*counts));
-	if (counts)
-		e->counts = counts;
-	stamps = reallocarray(e->stamps, room, sizeof(*stamps));
-	if (stamps)
-		e->stamps = stamps;
-	if (!costs || !counts || !stamps)
+	if (array_reserve_zeroed(&e->costs, needed, &room, events * sizeof(*e->costs), 1024) ||
+	    array_reserve_zeroed(&e->counts, needed, &others, sizeof(*e->counts), 1024))
 		return -ENOMEM;
-	memset(costs + e->room * events, 0, (room - e->room) * events * sizeof(*costs));
-	memset(counts + e->room, 0, (room - e->room) * sizeof(*counts));
-	memset(stamps + e->room, 0, (room - e->room) * sizeof(*stamps));
-	e->room = room;
-	return 0;
+	return array_reserve_zeroed(&e->stamps, needed, &e->room, sizeof(*e->stamps), 1024);
 }
 
 /* Adds a stack's cost to what a place costs by itself, or by calling; stamp: the stack's number. */

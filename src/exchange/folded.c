@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "exchange/stacks.h"
+#include "util/array.h"
 #include "util/hash.h"
 #include "util/identity.h"
 #include "util/num.h"
@@ -45,17 +46,8 @@ static void put_command(struct buf *b, const struct stack_set *s, uint32_t group
 
 static int add_count(struct folder *f, uint32_t line, uint64_t count)
 {
-	size_t room = f->room ? 2 * f->room : 1024;
-	uint64_t *counts;
-
-	if (line >= f->room) {
-		counts = reallocarray(f->counts, room, sizeof(*counts));
-		if (!counts)
-			return -ENOMEM;
-		memset(counts + f->room, 0, (room - f->room) * sizeof(*counts));
-		f->counts = counts;
-		f->room = room;
-	}
+	if (array_reserve_zeroed(&f->counts, (size_t)line + 1, &f->room, sizeof(*f->counts), 1024))
+		return -ENOMEM;
 	f->counts[line] = num_add_sat(f->counts[line], count);
 	return 0;
 }

@@ -84,17 +84,15 @@ static void lay_out(struct perf_attr *a)
 static struct perf_attr *add_attr(struct perf *p, const uint8_t *data, size_t size)
 {
 	struct perf_event_attr raw = {0};
-	struct perf_attr *list, *a;
+	struct perf_attr *a;
 
 	if (p->attr_count == PERF_ATTRS_MAX || size < ATTR_LEAST_BYTES)
 		return NULL;
-	list = reallocarray(p->attrs, p->attr_count + 1, sizeof(*list));
-	if (!list) {
+	if (array_grow_short(&p->attrs, p->attr_count, sizeof(*p->attrs))) {
 		p->error = -ENOMEM;
 		return NULL;
 	}
-	p->attrs = list;
-	a = &list[p->attr_count++];
+	a = &p->attrs[p->attr_count++];
 	memcpy(&raw, data, size < sizeof(raw) ? size : sizeof(raw));
 	*a = (struct perf_attr){
 		.type = raw.type,

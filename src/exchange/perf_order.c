@@ -5,6 +5,7 @@
  * and delivered.
  */
 #include "exchange/perf.h"
+#include "util/array.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -151,8 +152,6 @@ void perf_order_flush(struct perf *p)
 static int make_room(struct perf *p)
 {
 	struct perf_order *o = &p->order;
-	size_t room = o->room ? 2 * o->room : 4096;
-	struct perf_entry *list;
 
 	if (o->count == ENTRIES_MAX || o->block_bytes > BLOCK_BYTES_MAX) {
 		p->counters.unordered += o->count;
@@ -160,14 +159,9 @@ static int make_room(struct perf *p)
 	}
 	if (o->count < o->room)
 		return 0;
-	list = reallocarray(o->list, room, sizeof(*list));
-	if (!list)
-		return -ENOMEM;
 	free(o->spare);
 	o->spare = NULL;
-	o->list = list;
-	o->room = room;
-	return 0;
+	return array_grow(&o->list, o->count, &o->room, sizeof(*o->list), 4096);
 }
 
 void perf_order_add(struct perf *p, uint64_t time, const uint8_t *record, struct perf_block *block)

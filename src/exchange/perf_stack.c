@@ -14,6 +14,7 @@
 #include "bpf/unwind.h"
 #include "exchange/places.h"
 #include "image/unwind_walk.h"
+#include "util/array.h"
 
 #define REGISTERS_ALL ((UINT64_C(1) << 24) - 1) /* of x86-64 */
 #define END_COPY      WIRE_STACK_ENDS		/* it goes on past the copy */
@@ -62,16 +63,9 @@ static const struct reading_code *find_code(struct perf *p, uint32_t image)
 	struct harvest_image wanted;
 	struct perf_code *c;
 
-	if (image >= p->code_count) {
-		size_t count = image < 64 ? 128 : 2 * (size_t)image;
-		struct perf_code *list = reallocarray(p->code, count, sizeof(*list));
-
-		if (!list)
-			return NULL;
-		memset(list + p->code_count, 0, (count - p->code_count) * sizeof(*list));
-		p->code = list;
-		p->code_count = count;
-	}
+	if (array_reserve_zeroed(&p->code, (size_t)image + 1, &p->code_count, sizeof(*p->code),
+				 128))
+		return NULL;
 	c = &p->code[image];
 	if (c->state == CODE_NEW) {
 		harvest_image_get(p->harvest, image, &wanted);

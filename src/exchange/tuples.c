@@ -3,12 +3,14 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include "util/array.h"
 #include "util/hash.h"
 #include "util/num.h"
 
 struct tuples {
 	struct tuple *list;
-	uint32_t count, room, max;
+	uint32_t count, max;
+	size_t room;
 	uint32_t *slots; /* number + 1; 0: free */
 	uint32_t mask;
 };
@@ -65,18 +67,10 @@ static int grow_slots(struct tuples *t)
 
 static int make_room(struct tuples *t)
 {
-	uint32_t room = t->room ? t->room + t->room / 2 : 256;
-
 	if (t->count >= t->max)
 		return -ENOSPC;
-	if (t->count == t->room) {
-		struct tuple *list = reallocarray(t->list, room, sizeof(*list));
-
-		if (!list)
-			return -ENOMEM;
-		t->list = list;
-		t->room = room;
-	}
+	if (array_grow(&t->list, t->count, &t->room, sizeof(*t->list), 256))
+		return -ENOMEM;
 	return t->count >= t->mask / 2 ? grow_slots(t) : 0;
 }
 

@@ -198,14 +198,8 @@ int code_sweep_read(struct code_sweep *s, const struct isa_decoder *d,
 	int r;
 
 	s->step_count = s->join_count = 0;
-	if (begin_bytes > s->begin_room) {
-		uint8_t *begins = realloc(s->begins, begin_bytes);
-
-		if (!begins)
-			return -ENOMEM;
-		s->begins = begins;
-		s->begin_room = begin_bytes;
-	}
+	if (array_reserve(&s->begins, begin_bytes, &s->begin_room, 1, 4096))
+		return -ENOMEM;
 	memset(s->begins, 0, begin_bytes);
 	w.start = find_first(piece->starts, piece->start_count, piece->address);
 	r = add_places(s, piece, piece->starts, piece->start_count, CODE_START);

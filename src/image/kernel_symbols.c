@@ -10,6 +10,7 @@
 #include "image/kernel_scan.h"
 #include "image/kernel_state.h"
 #include "util/arena.h"
+#include "util/array.h"
 
 #define SYMBOLS_MAX	(4u << 20)
 #define NAMES_BYTES_MAX (256u << 20)
@@ -51,15 +52,9 @@ static int collect_line(void *arg, const struct kallsyms_line *line)
 	if ((region && (line->address < region->start || line->address >= region->end)) ||
 	    !strchr("tTwW", line->type) || line_is_mark(line))
 		return 0;
-	if (c->count == c->room) {
-		size_t room = c->room ? c->room * 2 : 1024;
-		struct image_symbol *list =
-			room > SYMBOLS_MAX ? NULL : realloc(c->list, room * sizeof(*list));
-		if (!list)
-			return -ENOMEM;
-		c->list = list;
-		c->room = room;
-	}
+	if (c->count == SYMBOLS_MAX ||
+	    array_grow(&c->list, c->count, &c->room, sizeof(*c->list), 1024))
+		return -ENOMEM;
 	char *name = arena_strndup(c->names, line->name, line->name_size);
 	if (!name)
 		return -ENOMEM;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
 #include "image/unwind_code.h"
+#include "util/array.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -22,15 +23,8 @@ static int add_start(struct starts *s, uint64_t address)
 {
 	if (s->count == STARTS_MAX || !elf_code_region(s->code, address))
 		return 0;
-	if (s->count == s->room) {
-		size_t room = s->room ? 2 * s->room : 1024;
-		uint64_t *more = reallocarray(s->list, room, sizeof(*more));
-
-		if (!more)
-			return -ENOMEM;
-		s->list = more;
-		s->room = room;
-	}
+	if (array_grow(&s->list, s->count, &s->room, sizeof(*s->list), 1024))
+		return -ENOMEM;
 	s->list[s->count++] = address;
 	return 0;
 }

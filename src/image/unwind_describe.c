@@ -11,6 +11,7 @@
 #include "image/unwind_code.h"
 #include "image/unwind_rule.h"
 #include "image/unwind_wire.h"
+#include "util/array.h"
 #include "util/hash.h"
 #include "util/search.h"
 
@@ -34,18 +35,10 @@ struct describe {
 
 static int add_piece(struct describe *d, struct piece piece)
 {
-	if (d->count == d->room) {
-		size_t room = d->room ? 2 * d->room : 1024;
-		struct piece *pieces;
-
-		if (room > 2 * (size_t)IMAGE_UNWIND_ROWS_MAX)
-			return -EFBIG;
-		pieces = reallocarray(d->pieces, room, sizeof(*pieces));
-		if (!pieces)
-			return -ENOMEM;
-		d->pieces = pieces;
-		d->room = room;
-	}
+	if (d->count == 2 * (size_t)IMAGE_UNWIND_ROWS_MAX)
+		return -EFBIG;
+	if (array_grow(&d->pieces, d->count, &d->room, sizeof(*d->pieces), 1024))
+		return -ENOMEM;
 	d->pieces[d->count++] = piece;
 	return 0;
 }

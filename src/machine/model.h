@@ -34,7 +34,8 @@ struct machine_model {
 	struct isa_memo *prepared; /* struct machine_instruction, by their bytes */
 	struct map64 *forms;	   /* hash of a form -> number of its cost */
 	struct machine_cost *costs;
-	uint32_t cost_count, cost_room;
+	uint32_t cost_count;
+	size_t cost_room;
 	struct machine_counters counters;
 };
 

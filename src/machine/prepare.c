@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "machine/model.h"
+#include "util/array.h"
 
 /*
  * A form is what costs depend on: the mnemonic, kinds and widths of operands, whether two registers
@@ -219,21 +220,12 @@ static uint32_t find_cost(struct machine_model *m, const struct machine_form *f)
 	uint64_t key = hash_form(f), number;
 	if (map64_get(m->forms, key, &number) == 0)
 		return (uint32_t)number;
-	if (m->cost_count == m->cost_room) {
-		uint32_t room = 2 * m->cost_room;
-		struct machine_cost *grown = realloc(m->costs, room * sizeof(*grown));
-		if (!grown) {
-			m->counters.forms_refused++;
-			return 0;
-		}
-		m->costs = grown;
-		m->cost_room = room;
-	}
-	struct machine_cost *c = &m->costs[m->cost_count];
-	if (map64_put(m->forms, key, m->cost_count)) {
+	if (array_grow(&m->costs, m->cost_count, &m->cost_room, sizeof(*m->costs), 256) ||
+	    map64_put(m->forms, key, m->cost_count)) {
 		m->counters.forms_refused++;
 		return 0;
 	}
+	struct machine_cost *c = &m->costs[m->cost_count];
 	if (!m->llvm || !machine_cost_llvm(m, f, c)) {
 		machine_cost_builtin(m, f, c);
 		c->known = !m->llvm && f->instruction->valid;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
 #include "report/header.h"
+#include "util/array.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -32,19 +33,15 @@ void report_header_free(struct report_header *h)
 
 int report_header_metric(struct report_header *h, const struct report_metric *m)
 {
-	struct report_metric *metrics =
-		reallocarray(h->metrics, h->metric_count + 1, sizeof(*metrics));
-
-	if (!metrics)
+	if (array_grow_short(&h->metrics, h->metric_count, sizeof(*h->metrics)))
 		return -ENOMEM;
-	h->metrics = metrics;
-	metrics[h->metric_count++] = *m;
+	h->metrics[h->metric_count++] = *m;
 	return 0;
 }
 
 int report_header_note(struct report_header *h, const char *format, ...)
 {
-	char **notes, *note;
+	char *note;
 	va_list args;
 	int n;
 
@@ -52,10 +49,8 @@ int report_header_note(struct report_header *h, const char *format, ...)
 		h->notes_refused++;
 		return -ENOSPC;
 	}
-	notes = reallocarray(h->notes, h->note_count + 1, sizeof(*notes));
-	if (!notes)
+	if (array_grow_short(&h->notes, h->note_count, sizeof(*h->notes)))
 		return -ENOMEM;
-	h->notes = notes;
 	va_start(args, format);
 	n = vasprintf(&note, format, args);
 	va_end(args);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "report/table_cells.h"
+#include "util/array.h"
 #include "util/text.h"
 
 #define COLUMNS_MAX	1000
@@ -94,18 +95,11 @@ void table_set_spare(struct table *t, int column, int order)
 
 int table_add_row(struct table *t)
 {
-	size_t columns = (size_t)t->column_count, room;
-	struct table_cell *cells;
+	size_t columns = (size_t)t->column_count, row_bytes = columns * sizeof(*t->cells);
 
-	if (t->row_count == t->row_room) {
-		room = t->row_room ? 2 * t->row_room : 64;
-		cells = reallocarray(t->cells, room * (columns ? columns : 1), sizeof(*cells));
-		if (!cells)
-			return -ENOMEM;
-		t->cells = cells;
-		t->row_room = room;
-	}
-	memset(t->cells + t->row_count * columns, 0, columns * sizeof(*t->cells));
+	if (array_grow(&t->cells, t->row_count, &t->row_room, row_bytes, 64))
+		return -ENOMEM;
+	memset(t->cells + t->row_count * columns, 0, row_bytes);
 	t->row_count++;
 	return 0;
 }

@@ -5,10 +5,20 @@
 #include <stddef.h>
 
 /*
- * Makes room for one more entry in an array of malloc's, of which count are in use: twice the room
- * each time, first at the beginning. array: where the pointer to the entries is. 0, or -ENOMEM with
- * array and room as they were.
+ * Arrays of malloc's that grow: twice the room each time, first at the beginning. array: where the
+ * pointer to the entries is. 0, or -ENOMEM with array and room as they were. The limit on the
+ * number of entries is the caller's.
  */
+
+/* Makes room for one more entry than the count that are in use. */
 int array_grow(void *array, size_t count, size_t *room, size_t entry_bytes, size_t first);
+/* Makes room for as many as needed. */
+int array_reserve(void *array, size_t needed, size_t *room, size_t entry_bytes, size_t first);
+/* The same; entries that come to be are zeros. */
+int array_reserve_zeroed(void *array, size_t needed, size_t *room, size_t entry_bytes,
+			 size_t first);
+/* As array_grow for a short array that keeps no room: that is the least power of two that holds
+ * the count. */
+int array_grow_short(void *array, size_t count, size_t entry_bytes);
 
 #endif
