@@ -7,66 +7,9 @@
 #include <string.h>
 #include "db/layout.h"
 #include "db/epoch.h"
+#include "fuzz_memory.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-/* A directory whose every file has these bytes, or whose listing they are. */
-struct memory {
-	const uint8_t *data;
-	size_t size;
-};
-
-static int memory_open(void *arg, int dirfd, const char *path, int flags, mode_t mode)
-{
-	(void)arg, (void)dirfd, (void)path, (void)flags, (void)mode;
-	return 1000;
-}
-
-static ssize_t memory_read(void *arg, int fd, void *data, size_t size, uint64_t offset)
-{
-	const struct memory *m = arg;
-
-	(void)fd;
-	if (offset >= m->size)
-		return 0;
-	size = size < m->size - offset ? size : m->size - offset;
-	memcpy(data, m->data + offset, size);
-	return (ssize_t)size;
-}
-
-static int memory_stat(void *arg, int fd, struct stat *ret)
-{
-	const struct memory *m = arg;
-
-	(void)fd;
-	*ret = (struct stat){.st_mode = S_IFREG | 0600, .st_size = (off_t)m->size};
-	return 0;
-}
-
-/* Names end with zero bytes. */
-static int memory_list(void *arg, int fd, char **ret_names, size_t *ret_count)
-{
-	const struct memory *m = arg;
-	size_t count = 0;
-	char *names = malloc(m->size + 1);
-
-	(void)fd;
-	if (!names)
-		return -ENOMEM;
-	memcpy(names, m->data, m->size);
-	names[m->size] = 0;
-	for (size_t at = 0; at < m->size; at += strlen(names + at) + 1)
-		count++;
-	*ret_names = names;
-	*ret_count = count;
-	return 0;
-}
-
-static int memory_close(void *arg, int fd)
-{
-	(void)arg, (void)fd;
-	return 0;
-}
 
 static void try_meta(const struct io *io)
 {
@@ -110,13 +53,8 @@ static void try_epochs(const struct io *io)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static void (*const try[])(const struct io *io) = {try_meta, try_listing, try_epochs};
-	struct memory m = {data + 1, size - 1};
-	const struct io io = {.open = memory_open,
-			      .read = memory_read,
-			      .stat = memory_stat,
-			      .list = memory_list,
-			      .close = memory_close,
-			      .arg = &m};
+	struct fuzz_memory m = {data + 1, size - 1};
+	const struct io io = fuzz_memory_io(&m);
 
 	if (size)
 		try[data[0] % (sizeof(try) / sizeof(*try))](&io);

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "db/check.h"
+#include "fuzz_memory.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -26,47 +27,6 @@ enum {
 	INPUT_KINDS
 };
 
-struct memory {
-	const uint8_t *data;
-	size_t size;
-};
-
-static int memory_open(void *arg, int dirfd, const char *path, int flags, mode_t mode)
-{
-	(void)arg, (void)dirfd, (void)path, (void)flags, (void)mode;
-	return 1000;
-}
-
-static ssize_t memory_read(void *arg, int fd, void *data, size_t size, uint64_t offset)
-{
-	const struct memory *m = arg;
-
-	(void)fd;
-	if (offset >= m->size)
-		return 0;
-	if (size > m->size - offset)
-		size = m->size - offset;
-	memcpy(data, m->data + offset, size);
-	return (ssize_t)size;
-}
-
-static int memory_stat(void *arg, int fd, struct stat *ret)
-{
-	const struct memory *m = arg;
-
-	(void)fd;
-	memset(ret, 0, sizeof(*ret));
-	ret->st_mode = S_IFREG | 0600;
-	ret->st_size = (off_t)m->size;
-	return 0;
-}
-
-static int memory_close(void *arg, int fd)
-{
-	(void)arg, (void)fd;
-	return 0;
-}
-
 static void ignore(void *arg, const char *what)
 {
 	(void)arg;
@@ -76,12 +36,8 @@ static void ignore(void *arg, const char *what)
 
 static void try_pack(const uint8_t *data, size_t size)
 {
-	struct memory m = {data, size};
-	struct io io = {.open = memory_open,
-			.read = memory_read,
-			.stat = memory_stat,
-			.close = memory_close,
-			.arg = &m};
+	struct fuzz_memory m = {data, size};
+	struct io io = fuzz_memory_io(&m);
 	struct diag diag;
 	struct pack *p;
 

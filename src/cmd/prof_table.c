@@ -301,17 +301,22 @@ static int set_image(struct table *t, const struct columns *c, const struct rank
 	return r ? r : table_set_name(t, c->build_id, id, strlen(id));
 }
 
+/* The subject's value of a key, if it has one. */
+static int set_value(struct table *t, int column, const void *subject, size_t size, const char *key)
+{
+	size_t n;
+	const char *value = subject_get(subject, size, key, &n);
+
+	return value ? table_set_name(t, column, value, n) : 0;
+}
+
 static int set_process(struct table *t, const struct columns *c, const void *subject, size_t size)
 {
-	const char *comm, *pid;
+	int r = set_value(t, c->comm, subject, size, "comm");
 	uint64_t number = 0;
 	size_t n;
-	int r = 0;
+	const char *pid = subject_get(subject, size, "pid", &n);
 
-	comm = subject_get(subject, size, "comm", &n);
-	if (comm)
-		r = table_set_name(t, c->comm, comm, n);
-	pid = subject_get(subject, size, "pid", &n);
 	if (!pid || n > 18)
 		return r;
 	for (size_t i = 0; i < n; i++)
@@ -322,15 +327,9 @@ static int set_process(struct table *t, const struct columns *c, const void *sub
 
 static int set_thread(struct table *t, const struct columns *c, const void *subject, size_t size)
 {
-	const char *comm, *thread;
-	size_t n;
-	int r = 0;
+	int r = set_value(t, c->thread, subject, size, "thread");
 
-	thread = subject_get(subject, size, "thread", &n);
-	if (thread)
-		r = table_set_name(t, c->thread, thread, n);
-	comm = subject_get(subject, size, "comm", &n);
-	return r || !comm ? r : table_set_name(t, c->comm, comm, n);
+	return r ? r : set_value(t, c->comm, subject, size, "comm");
 }
 
 /* "comm=make container=4f2a...": the command first, as long names are cut at the end. */

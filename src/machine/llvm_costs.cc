@@ -10,30 +10,14 @@
 #include <string>
 #include <vector>
 #include <llvm/Config/llvm-config.h>
-#include <llvm/MC/MCAsmInfo.h>
-#include <llvm/MC/MCContext.h>
-#include <llvm/MC/MCDisassembler/MCDisassembler.h>
 #include <llvm/MC/MCInst.h>
-#include <llvm/MC/MCInstrInfo.h>
-#include <llvm/MC/MCRegisterInfo.h>
 #include <llvm/MC/MCSchedule.h>
-#include <llvm/MC/MCSubtargetInfo.h>
-#include <llvm/MC/MCTargetOptions.h>
-#include <llvm/MC/TargetRegistry.h>
-#include <llvm/Support/TargetSelect.h>
 #include "machine/llvm_costs.h"
+#include "machine/llvm_target.hh"
 
 using namespace llvm;
 
-struct llvm_costs {
-	Triple triple{"x86_64-unknown-linux-gnu"};
-	MCTargetOptions options;
-	std::unique_ptr<MCRegisterInfo> registers;
-	std::unique_ptr<MCAsmInfo> assembly;
-	std::unique_ptr<MCInstrInfo> instructions;
-	std::unique_ptr<MCSubtargetInfo> subtarget;
-	std::unique_ptr<MCContext> context;
-	std::unique_ptr<MCDisassembler> disassembler;
+struct llvm_costs : llvm_target {
 	std::vector<uint64_t> masks; /* units of each of LLVM's resources */
 	std::vector<std::string> units;
 };
@@ -67,21 +51,12 @@ static bool number_units(llvm_costs *c)
 
 static const char *create(llvm_costs *c, const char *cpu)
 {
-	std::string error;
-	const Target *target = TargetRegistry::lookupTarget(c->triple.str(), error);
-	if (!target)
+	if (!c->create("x86_64-unknown-linux-gnu", cpu))
 		return "LLVM was built without x86";
-	c->registers.reset(target->createMCRegInfo(c->triple.str()));
-	c->assembly.reset(target->createMCAsmInfo(*c->registers, c->triple.str(), c->options));
-	c->instructions.reset(target->createMCInstrInfo());
-	c->subtarget.reset(target->createMCSubtargetInfo(c->triple.str(), cpu, ""));
 	if (!c->subtarget || !c->subtarget->isCPUStringValid(cpu))
 		return "LLVM does not know this processor";
 	if (!c->subtarget->getSchedModel().hasInstrSchedModel())
 		return "LLVM has no scheduling model of this processor";
-	c->context = std::make_unique<MCContext>(c->triple, c->assembly.get(), c->registers.get(),
-						 c->subtarget.get());
-	c->disassembler.reset(target->createMCDisassembler(*c->subtarget, *c->context));
 	if (!c->disassembler)
 		return "LLVM was built without the disassembler of x86";
 	return number_units(c) ? nullptr : "LLVM's model has too many units";
@@ -89,9 +64,6 @@ static const char *create(llvm_costs *c, const char *cpu)
 
 static llvm_costs *costs_open(const char *cpu, char *error, size_t room)
 {
-	LLVMInitializeX86TargetInfo();
-	LLVMInitializeX86TargetMC();
-	LLVMInitializeX86Disassembler();
 	auto c = std::make_unique<llvm_costs>();
 	const char *why = create(c.get(), cpu);
 	if (!why)
@@ -158,8 +130,8 @@ static const MCSchedClassDesc *find_class(const llvm_costs *c, const MCInst &in)
 	unsigned number = c->instructions->get(in.getOpcode()).getSchedClass();
 
 	while (number && model.getSchedClassDesc(number)->isVariant())
-		number = c->subtarget->resolveVariantSchedClass(
-			number, &in, c->instructions.get(), model.getProcessorID());
+		number = c->subtarget->resolveVariantSchedClass(number, &in, c->instructions.get(),
+								model.getProcessorID());
 	const MCSchedClassDesc *d = number ? model.getSchedClassDesc(number) : nullptr;
 	return d && d->isValid() && !d->isVariant() ? d : nullptr;
 }

@@ -4,49 +4,24 @@
 #include <cstring>
 #include <memory>
 #include <string>
-#include <llvm/MC/MCAsmInfo.h>
-#include <llvm/MC/MCContext.h>
-#include <llvm/MC/MCDisassembler/MCDisassembler.h>
 #include <llvm/MC/MCInst.h>
 #include <llvm/MC/MCInstPrinter.h>
-#include <llvm/MC/MCInstrInfo.h>
-#include <llvm/MC/MCRegisterInfo.h>
-#include <llvm/MC/MCSubtargetInfo.h>
-#include <llvm/MC/MCTargetOptions.h>
-#include <llvm/MC/TargetRegistry.h>
-#include <llvm/Support/TargetSelect.h>
+#include "machine/llvm_target.hh"
 #include "machine/llvm_text.h"
 
 using namespace llvm;
 
-struct llvm_text {
-	Triple triple;
-	MCTargetOptions options;
-	std::unique_ptr<MCRegisterInfo> registers;
-	std::unique_ptr<MCAsmInfo> assembly;
-	std::unique_ptr<MCInstrInfo> instructions;
-	std::unique_ptr<MCSubtargetInfo> subtarget;
-	std::unique_ptr<MCContext> context;
-	std::unique_ptr<MCDisassembler> disassembler;
+struct llvm_text : llvm_target {
 	std::unique_ptr<MCInstPrinter> printer;
 };
 
-static bool create(llvm_text *t)
+static bool create(llvm_text *t, const char *name)
 {
-	std::string error;
-	const Target *target = TargetRegistry::lookupTarget(t->triple.str(), error);
-	if (!target)
+	if (!t->create(name, "") || !t->disassembler)
 		return false;
-	t->registers.reset(target->createMCRegInfo(t->triple.str()));
-	t->assembly.reset(target->createMCAsmInfo(*t->registers, t->triple.str(), t->options));
-	t->instructions.reset(target->createMCInstrInfo());
-	t->subtarget.reset(target->createMCSubtargetInfo(t->triple.str(), "", ""));
-	t->context = std::make_unique<MCContext>(t->triple, t->assembly.get(), t->registers.get(),
-						 t->subtarget.get());
-	t->disassembler.reset(target->createMCDisassembler(*t->subtarget, *t->context));
-	t->printer.reset(target->createMCInstPrinter(t->triple, 0, *t->assembly, *t->instructions,
-						     *t->registers));
-	if (!t->disassembler || !t->printer)
+	t->printer.reset(t->target->createMCInstPrinter(t->triple, 0, *t->assembly,
+							*t->instructions, *t->registers));
+	if (!t->printer)
 		return false;
 	t->printer->setPrintImmHex(true);
 	t->printer->setPrintBranchImmAsAddress(true);
@@ -55,12 +30,10 @@ static bool create(llvm_text *t)
 
 static llvm_text *text_open(unsigned bits)
 {
-	LLVMInitializeX86TargetInfo();
-	LLVMInitializeX86TargetMC();
-	LLVMInitializeX86Disassembler();
 	auto t = std::make_unique<llvm_text>();
-	t->triple = Triple(bits == 32 ? "i386-unknown-linux-gnu" : "x86_64-unknown-linux-gnu");
-	return create(t.get()) ? t.release() : nullptr;
+	return create(t.get(), bits == 32 ? "i386-unknown-linux-gnu" : "x86_64-unknown-linux-gnu")
+		       ? t.release()
+		       : nullptr;
 }
 
 static void text_close(llvm_text *t)
@@ -68,7 +41,8 @@ static void text_close(llvm_text *t)
 	delete t;
 }
 
-/* Some prefixes (lock) are instructions of their own to LLVM: they are written before what follows. */
+/* Some prefixes (lock) are instructions of their own to LLVM: they are written before what follows.
+ */
 static bool text_write(llvm_text *t, const uint8_t *code, size_t size, uint64_t address, char *out,
 		       size_t room)
 {
@@ -76,10 +50,9 @@ static bool text_write(llvm_text *t, const uint8_t *code, size_t size, uint64_t 
 	for (size_t at = 0; at < size;) {
 		MCInst in;
 		uint64_t length = 0;
-		if (t->disassembler->getInstruction(in, length,
-						    ArrayRef<uint8_t>(code + at, size - at),
-						    address + at,
-						    nulls()) != MCDisassembler::Success ||
+		if (t->disassembler->getInstruction(
+			    in, length, ArrayRef<uint8_t>(code + at, size - at), address + at,
+			    nulls()) != MCDisassembler::Success ||
 		    length == 0)
 			return false;
 		raw_string_ostream stream(text);

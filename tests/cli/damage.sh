@@ -151,13 +151,13 @@ for file in there gone; do
 		for report in "${reports[@]}"; do
 			grep -qx -- "$report" readers && wanted=3 || wanted=0
 			# shellcheck disable=SC2086
-			check_same "kept $kind, the file is $file: forms of $report that name it" $wanted "$(names_blob $report)"
+			check_same "kept $kind, the file is $file: forms of $report that name it" "$wanted" "$(names_blob $report)"
 		done
 		for export in "${exports[@]}"; do
 			grep -qx -- "$export" readers && wanted=yes || wanted=no
 			"$culprit" export -i d.db "--$export" - >out 2>err
 			grep -qE 'kept symbols, lines or code|the kept .* damaged' err && named=yes || named=no
-			check_same "kept $kind, the file is $file: --$export names it" $wanted $named
+			check_same "kept $kind, the file is $file: --$export names it" "$wanted" "$named"
 		done
 		"$culprit" db verify d.db >out
 		check "kept $kind: verify names it" grep -q "^damaged: images/.*\.$kind: damaged" out
