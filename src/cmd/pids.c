@@ -59,11 +59,15 @@ int pids_check(const struct pids *p, struct diag *diag)
 	return 0;
 }
 
-void pids_tell_left_out(const struct pids *p, const struct session *s)
+void pids_tell_descendants(const struct pids *p, const struct session *s)
 {
 	struct session_status status;
 
 	session_read_status(s, &status);
+	if (p->count && status.joined)
+		log_notice("%llu process%s that came of %s before now %s sampled, too",
+			   (unsigned long long)status.joined, status.joined == 1 ? "" : "es",
+			   p->count == 1 ? "it" : "them", status.joined == 1 ? "is" : "are");
 	if (p->count && status.left_out)
 		log_notice("%llu process%s that came of %s before now %s not sampled; --tree "
 			   "samples them too",

@@ -26,8 +26,8 @@ struct pids {
 
 /* --tree is of no use alone: -EINVAL and a sentence. */
 int pids_check(const struct pids *p, struct diag *diag);
-/* Says, when sampling has begun, that there are children which are left out. */
-void pids_tell_left_out(const struct pids *p, const struct session *s);
+/* Says, when sampling has begun, what becomes of the children that were there. */
+void pids_tell_descendants(const struct pids *p, const struct session *s);
 
 /* Adds those of the text. -EINVAL, -ESRCH or -E2BIG and a sentence. */
 int pids_parse(struct pids *p, const char *text, struct diag *diag);

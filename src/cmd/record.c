@@ -238,7 +238,7 @@ static int run(struct recording *r, struct session *s, struct diag *diag)
 		if (err)
 			return err;
 	}
-	pids_tell_left_out(&r->pids, s);
+	pids_tell_descendants(&r->pids, s);
 	err = sample(r, s, diag);
 	if (r->command)
 		end_command(r, s, began_ns);

@@ -182,7 +182,7 @@ static int start(struct top *t, const char *db, struct diag *diag)
 	if (r)
 		return r;
 	sampling_announce(&t->sampling, t->session);
-	pids_tell_left_out(&t->pids, t->session);
+	pids_tell_descendants(&t->pids, t->session);
 	top_window_init(&t->window, t->session, t->window_ns);
 	return 0;
 }

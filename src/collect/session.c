@@ -525,6 +525,7 @@ void session_read_status(const struct session *s, struct session_status *ret)
 		.rows = db_batch_rows(s->batch),
 		.flushed = s->flushed,
 		.left_out = s->left_out,
+		.joined = s->joined,
 		.hits = c.hits,
 		.evictions = c.evictions,
 		.processes = p.processes,

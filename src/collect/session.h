@@ -104,8 +104,8 @@ struct session_status {
 	uint64_t processes, files, processes_refused, files_refused, mappings_refused;
 	uint64_t files_unreadable, records_lost;
 	uint64_t records_left_out; /* mappings and names of processes that had too many */
-	uint64_t
-		left_out; /* processes that came of those in scope before the start, without tree */
+	/* Processes that came of those in scope before the start: without tree, and with it. */
+	uint64_t left_out, joined;
 	/* Files that wait to be looked at now; those whose user had too many of them; and samples
 	 * that are charged to a file's name, because it was not known in time what it is. */
 	uint64_t files_queued, files_crowded, by_name;

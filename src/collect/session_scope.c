@@ -62,6 +62,7 @@ static int join_all(struct session *s, struct descendants *d, struct diag *diag)
 		return diag_fail(diag, -r, "%s", *j.why.text ? j.why.text : strerror(-r));
 	/* One that ended before it was taken in would leave its number to whoever gets it next. */
 	descendants_ended(d, leave_scope, s);
+	s->joined = descendants_count(d);
 	return 0;
 }
 

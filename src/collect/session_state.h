@@ -70,7 +70,7 @@ struct session {
 	unsigned cpus_missed; /* at the last look */
 	bool running;
 	pid_t roots[DESCENDANTS_ROOTS_MAX]; /* of the scope */
-	size_t root_count, left_out;
+	size_t root_count, left_out, joined;
 	struct diag trouble;	 /* why the last flush that nobody asked for failed */
 	uint64_t unwritten_told; /* images whose symbols could not be written: said so */
 };

@@ -68,6 +68,7 @@ check_match "of a server's parent it is said that its children are left out" par
 check_match 'and why there are no samples' parent.prof 'note: there are no samples of .*: what was sampled did not run, or only its children'
 check_match 'what was left out is counted' parent.prof 'note: 5 processes that came of those sampled'
 record tree -F 500 --per-process --for 1.5s --tree -p $server
+check_match 'with --tree it is said that they are not' tree.err '5 processes that came of it before now are sampled, too'
 expect 'with --tree they are sampled: children and theirs, and nobody else' tree.db '
 by = p.by("--by", "process")
 pids = {row["pid"] for row in by.rows}
@@ -78,6 +79,52 @@ assert len(pids) == 4 and p.samples > 100, by.rows
 touch stop
 kill $server
 wait $server 2>/dev/null
+
+# Children that fork all the time, also while the tree is taken in: none of their own is missed. They
+# wait, and work when all are there.
+cat >busy.py <<'PY'
+import glob, os, sys, time
+go, gone = os.pipe()
+pids = []
+while not os.path.exists("enough"):
+    # The tree is looked for when the epoch has begun.
+    if len(pids) == 100 or not glob.glob("busy.db/*/2*"):
+        time.sleep(0.05)
+    if len(pids) == 100:
+        continue
+    pid = os.fork()
+    if pid == 0:
+        os.close(gone)
+        os.read(go, 1)
+        had = time.process_time()
+        while time.process_time() < had + 0.01:
+            pass
+        os._exit(0)
+    pids.append(pid)
+    if len(pids) == 5:
+        open("forking." + sys.argv[1], "w")
+with open("pids." + sys.argv[1], "w") as out:
+    out.write(" ".join(map(str, pids)))
+time.sleep(0.1)
+os.close(gone)
+for pid in pids:
+    os.waitpid(pid, 0)
+PY
+bash -c 'for i in 1 2 3 4 5 6; do python3 busy.py $i & done; wait' &
+busy=$!
+until [ "$(find . -name "forking.*" | wc -l)" = 6 ]; do sleep 0.02; done
+"$culprit" record -q -o busy.db -F 2000 --budget 100 --per-process --tree -p $busy >busy.out 2>busy.err &
+recorder=$!
+until grep -qs 'that came of it' busy.err || ! kill -0 $recorder 2>/dev/null; do sleep 0.02; done
+touch enough
+wait $busy $recorder
+expect 'of children that fork all the time no child is missed' busy.db '
+pids = {int(pid) for pid in " ".join(open(f"pids.{i}").read() for i in range(1, 7)).split()}
+by = p.by("--by", "process")
+seen = {row["pid"] for row in by.rows}
+print(len(pids), "children,", len(pids - seen), "not seen,", p.samples, "samples")
+assert len(pids) >= 30 and not pids - seen, (sorted(pids - seen), open("busy.err").read())
+'
 
 record all -F 1000 -a -- "$programs/spots-one" 800000
 expect 'everything: the command, the stranger and the kernel' all.db '
