@@ -72,6 +72,8 @@ int image_layout_load(const void *description, size_t size, int fd, uint64_t max
  * that there are. Opening is safe on hostile bytes (-EBADMSG).
  */
 #define IMAGE_LAYOUT_KEPT_MAX_BYTES (16u << 20) /* of parts, an image */
+/* Of these, that each costs memory of its own; functions beside one another are few. */
+#define IMAGE_LAYOUT_KEPT_MAX_PARTS (1u << 18)
 
 int image_layout_save(const struct image_layout *l, struct buf *out);
 int image_layout_open(const void *data, size_t size, struct image_layout **ret);

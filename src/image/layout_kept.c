@@ -19,7 +19,8 @@ static size_t first_after(const struct image_layout *l, uint64_t address)
 static int insert(struct image_layout *l, size_t at, uint64_t address, const uint8_t *data,
 		  size_t size)
 {
-	if (l->part_bytes + size > IMAGE_LAYOUT_KEPT_MAX_BYTES)
+	if (l->part_bytes + size > IMAGE_LAYOUT_KEPT_MAX_BYTES ||
+	    l->part_count == IMAGE_LAYOUT_KEPT_MAX_PARTS)
 		return -ENOSPC;
 	if (array_grow(&l->parts, l->part_count, &l->part_room, sizeof(*l->parts), 64))
 		return -ENOMEM;

@@ -93,6 +93,61 @@ static void test_limits(void **state)
 	free(block);
 }
 
+/* The head, its pieces each of one byte, and lists of nothing. */
+static void build_pieces(struct buf *b, size_t count)
+{
+	static const uint8_t head[] = {'C', 'C', 'D', '2', 62, 64, 1};
+	buf_clear(b);
+	buf_append(b, head, sizeof(head));
+	buf_append_varint(b, count);
+	for (size_t i = 0; i < count; i++)
+		buf_append(b, "\1\1\x90", 3);
+	buf_append(b, "\0\0\0\0", 4);
+}
+
+static void test_many_pieces(void **state)
+{
+	struct image_layout *l;
+	struct buf b;
+	(void)state;
+	buf_init(&b, 1 << 20);
+	build_pieces(&b, IMAGE_LAYOUT_KEPT_MAX_PARTS);
+	assert_int_equal(image_layout_open(b.data, b.size, &l), 0);
+	assert_int_equal(image_layout_add(l, 0, (const uint8_t *)"x", 1), -ENOSPC);
+	image_layout_free(l);
+	build_pieces(&b, IMAGE_LAYOUT_KEPT_MAX_PARTS + 1);
+	assert_int_equal(image_layout_open(b.data, b.size, &l), -EBADMSG);
+	buf_free(&b);
+}
+
+/* What a database's writer could have put there. */
+static void test_hostile_lists(void **state)
+{
+	struct image_layout *l;
+	struct buf b;
+	(void)state;
+	buf_init(&b, 1 << 20);
+	build_pieces(&b, 1);
+	assert_int_equal(image_layout_open(b.data, b.size, &l), 0);
+	image_layout_free(l);
+	buf_append_u8(&b, 0); /* more than is told */
+	assert_int_equal(image_layout_open(b.data, b.size, &l), -EBADMSG);
+	/* One word of the linker's, whose name ends before its end. */
+	b.size -= 2;
+	buf_append(&b, "\1\0\3a\0b", 6);
+	assert_int_equal(image_layout_open(b.data, b.size, &l), -EBADMSG);
+	b.data[b.size - 2] = '_';
+	assert_int_equal(image_layout_open(b.data, b.size, &l), 0);
+	assert_string_equal(l->externals[0].name, "a_b");
+	image_layout_free(l);
+	/* More ranges than there is memory for are seen to be too many. */
+	build_pieces(&b, 1);
+	b.size -= 4;
+	buf_append_varint(&b, UINT64_MAX / 16);
+	assert_int_equal(image_layout_open(b.data, b.size, &l), -EBADMSG);
+	buf_free(&b);
+}
+
 static const char thrower[] = "#include <stdexcept>\n"
 			      "#include <cstdlib>\n"
 			      "int main(int c, char **v) {\n"
@@ -183,10 +238,9 @@ static void test_debug_link(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_add),
-		cmocka_unit_test(test_limits),
-		cmocka_unit_test(test_file),
-		cmocka_unit_test(test_debug_link),
+		cmocka_unit_test(test_add),	    cmocka_unit_test(test_limits),
+		cmocka_unit_test(test_many_pieces), cmocka_unit_test(test_hostile_lists),
+		cmocka_unit_test(test_file),	    cmocka_unit_test(test_debug_link),
 	};
 	return cmocka_run_group_tests(tests, workshop_setup, workshop_teardown);
 }
