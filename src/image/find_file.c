@@ -217,7 +217,10 @@ int finder_open_file(struct image_finder *f, struct found_image *im, struct diag
 	return fd;
 }
 
-#define LINKED_MAX_BYTES ((off_t)1 << 30) /* to compute the checksum of more takes too long */
+/* To compute the checksum of more takes too long: who waits for a report, and, where a collector
+ * has many files to look at, all whose turn is later. */
+#define LINKED_MAX_BYTES ((off_t)1 << 30)
+#define LINKED_MAX_KEPT	 ((off_t)64 << 20)
 
 static int file_crc(int fd, uint32_t *ret)
 {
@@ -239,7 +242,7 @@ static int file_crc(int fd, uint32_t *ret)
 /* A debug file that .gnu_debuglink names has no identity but its checksum. Whoever made the image
  * chose the name: it must be his own file, or one that everybody may read. */
 static int try_linked(struct found_file *file, const char *path, const struct stat *image,
-		      const struct image_debug_link *link)
+		      const struct image_debug_link *link, off_t max_bytes)
 {
 	struct stat st;
 	uint32_t crc = 0;
@@ -248,7 +251,7 @@ static int try_linked(struct found_file *file, const char *path, const struct st
 		return fd;
 	if (st.st_uid != image->st_uid && !(st.st_mode & S_IROTH))
 		err = diag_fail(&file->why, EACCES, "%s is not for everybody to read", path);
-	else if (st.st_size > LINKED_MAX_BYTES)
+	else if (st.st_size > max_bytes)
 		err = diag_fail(&file->why, EFBIG, "%s is too large to be checked", path);
 	if (!err)
 		err = file_crc(fd, &crc);
@@ -298,7 +301,8 @@ static int try_debug_link(struct image_finder *f, struct found_image *im, int im
 		snprintf(path, sizeof(path), "%s%s%s/%s", roots[i], directory, middles[i],
 			 link.name);
 		if (strcmp(path, im->file.path) != 0)
-			fd = try_linked(&im->debug, path, &im->file.stat, &link);
+			fd = try_linked(&im->debug, path, &im->file.stat, &link,
+					f->keeps ? LINKED_MAX_KEPT : LINKED_MAX_BYTES);
 	}
 	return fd;
 }

@@ -335,6 +335,24 @@ static void test_debug_files(void **state)
 				      "mv q.debug .debug/"),
 			 0);
 	check_debug(&id, "debug file");
+	/* So large that the collector does not compute its checksum, which a report waits for. */
+	assert_int_equal(workshop_run("rm -r db/*/images; cp .debug/q.debug kept.debug;"
+				      "truncate -s 100M .debug/q.debug;"
+				      "objcopy --remove-section .gnu_debuglink q;"
+				      "objcopy --add-gnu-debuglink=.debug/q.debug q"),
+			 0);
+	struct image_finder *f = finder(db);
+	const struct image_symbols *s;
+	assert_int_equal(image_finder_keep(f, &id, path, NULL), 0);
+	assert_int_equal(image_find_symbols(f, &id, path, &s, NULL), 0);
+	assert_string_equal(image_symbols_source(s), "function starts");
+	image_finder_free(f);
+	assert_int_equal(workshop_run("rm -r db/*/images"), 0);
+	check_debug(&id, "debug file");
+	assert_int_equal(workshop_run("mv kept.debug .debug/q.debug;"
+				      "objcopy --remove-section .gnu_debuglink q;"
+				      "objcopy --add-gnu-debuglink=.debug/q.debug q"),
+			 0);
 	/* One of another build under the right name: its checksum is wrong. */
 	assert_int_equal(workshop_run("rm -r db/*/images; echo >>.debug/q.debug"), 0);
 	check_debug(&id, "function starts");
