@@ -377,6 +377,36 @@ static void blobs_go_with_the_last_epoch_of_their_image(void **state)
 	assert_int_equal(read_blob(s, &stranger), -ENOENT);
 }
 
+static bool packs_fail;
+
+static int failing_open(void *arg, int dirfd, const char *path, int flags, mode_t mode)
+{
+	if (packs_fail && !strncmp(path, "seg-", 4))
+		return -EIO;
+	return io_system.open(arg, dirfd, path, flags, mode);
+}
+
+/* A disk that does not answer now: what is in use is not known, so nothing goes. */
+static void blobs_stay_while_epochs_cannot_be_read(void **state)
+{
+	static const struct image_id known = {
+		.kind = IMAGE_BUILD_ID, .size = 20, .bytes = {0, 1, 2, 3}};
+	struct scene *s = *state;
+	struct diag diag = {0};
+	unsigned removed;
+
+	for (unsigned i = 0; i < 4; i++)
+		record(s, HOUR_NS);
+	write_blob(s, &known);
+	date_blobs(s, 0);
+	help_clock_pass(&s->clock, 48 * HOUR_NS);
+	s->clock.io.open = failing_open;
+	packs_fail = true;
+	assert_true(db_writer_retain(s->w, 1, 0, &removed, &diag) < 0);
+	packs_fail = false;
+	assert_int_equal(read_blob(s, &known), 0);
+}
+
 /* A young blob may be of samples that are not written yet, also to a clock that is ahead. */
 static void young_blobs_stay_whatever_the_clock(void **state)
 {
@@ -432,6 +462,7 @@ int main(void)
 		SCENE(only_the_oldest_go_for_size),
 		SCENE(blobs_do_not_drive_history_out),
 		SCENE(blobs_go_with_the_last_epoch_of_their_image),
+		SCENE(blobs_stay_while_epochs_cannot_be_read),
 		SCENE(young_blobs_stay_whatever_the_clock),
 		SCENE(strange_things_do_not_keep_others),
 	};

@@ -102,6 +102,9 @@ static void test_who_hangs_hangs_alone(void **state)
 	ask(q, 3);
 	assert_int_equal(next(q), 2);
 	assert_int_equal(next(q), 3);
+	/* Nor does he get who serves the others, though it is his turn. */
+	ask(q, 2);
+	assert_int_equal(next(q), 2);
 	looks_count(q, &c);
 	assert_in_range(c.queued, LOOKS_USER_MAX, LOOKS_USER_MAX + 1);
 	assert_int_equal(c.threads, 2);
