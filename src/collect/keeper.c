@@ -72,6 +72,7 @@ struct keeper {
 	pthread_t thread;
 	bool threaded, stop;
 	struct allowance *allowance; /* NULL: none is set */
+	struct kept_cache *cache;    /* NULL: none */
 	uint64_t end_ns;	     /* when it stops, whatever is queued still */
 	pthread_mutex_t lock;
 	pthread_mutex_t add_lock; /* keeping scripts and functions is to read, add and write */
@@ -214,7 +215,7 @@ static int keep_image(struct keeper *k, struct image_finder *finder, const struc
 	if (job->fd >= 0)
 		path = held;
 	r = job->addresses ? keep_functions(k, finder, job, path)
-			   : image_finder_keep(finder, &job->id, path, NULL);
+			   : kept_cache_keep(k->cache, finder, &job->id, path);
 	if (!image_finder_wants_functions(finder, &job->id, path))
 		settle(k, job);
 	after = image_finder_counts(finder);
@@ -405,6 +406,11 @@ void keeper_set_allowance(struct keeper *k, struct allowance *a)
 	k->allowance = a;
 }
 
+void keeper_set_cache(struct keeper *k, struct kept_cache *cache)
+{
+	k->cache = cache;
+}
+
 struct keeper *keeper_new(const char *db_path, const char *machine)
 {
 	struct keeper *k = calloc(1, sizeof(*k));
@@ -505,6 +511,7 @@ void keeper_free(struct keeper *k)
 	free(k->images);
 	free(k->db_path);
 	free(k->machine);
+	kept_cache_free(k->cache);
 	pthread_mutex_destroy(&k->lock);
 	pthread_mutex_destroy(&k->add_lock);
 	pthread_cond_destroy(&k->more);

@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 #include "collect/allowance.h"
+#include "collect/kept_cache.h"
 #include "collect/process.h"
 #include "image/symbols.h"
 #include "util/diag.h"
@@ -23,6 +24,8 @@ struct keeper;
 struct keeper *keeper_new(const char *db_path, const char *machine);
 /* What its thread may take of the processor; borrowed; before anything is wanted. */
 void keeper_set_allowance(struct keeper *k, struct allowance *a);
+/* From where it takes what an earlier recording kept of a file; taken over, NULL: nowhere. */
+void keeper_set_cache(struct keeper *k, struct kept_cache *cache);
 /* Waits until everything asked for is kept, but not longer than a service manager waits: 20 s. */
 void keeper_finish(struct keeper *k);
 void keeper_free(struct keeper *k); /* does not wait for what is still queued */

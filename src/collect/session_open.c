@@ -196,6 +196,7 @@ static int open_rooms(struct session *s, struct diag *diag)
 	if (!s->processes || !s->batch || !s->keeper || !s->helpers)
 		return diag_fail(diag, ENOMEM, "out of memory");
 	keeper_set_allowance(s->keeper, s->helpers);
+	keeper_set_cache(s->keeper, kept_cache_new(NULL));
 	return 0;
 }
 

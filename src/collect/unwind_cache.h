@@ -3,14 +3,13 @@
 #define CULPRIT_COLLECT_UNWIND_CACHE_H
 
 #include <stdint.h>
+#include "collect/cache_store.h"
 #include "image/unwind.h"
 
 /*
- * Unwind tables that are kept from one recording to the next, so that a large one is made once: a
- * file each, in a directory that only this user may write. A file's table is known by the file's
- * place and its times of change, not by its build-id, which any file may claim to have; and by the
- * program that made it. What is read counts no more than what a worker says: it is checked the
- * same. Every function takes NULL for a cache that is not to be had.
+ * Unwind tables that are kept from one recording to the next, so that a large one is made once
+ * (cache_store.h). What is read counts no more than what a worker says: it is checked the same.
+ * Every function takes NULL for a cache that is not to be had.
  */
 struct unwind_cache;
 
@@ -20,21 +19,14 @@ struct unwind_cache;
 struct unwind_cache *unwind_cache_new(const char *directory);
 void unwind_cache_free(struct unwind_cache *c); /* writes what was to be kept */
 
-/* A file, as it was when its table was looked for. */
-struct unwind_cache_key {
-	uint64_t device, inode, size;
-	int64_t modified_s, modified_ns, changed_s, changed_ns;
-	uint64_t program[4];
-};
-
 /* The table of an open file, if it was kept. 0 or -ENOENT; the key is for unwind_cache_take. */
-int unwind_cache_read(struct unwind_cache *c, int fd, struct unwind_cache_key *key,
+int unwind_cache_read(struct unwind_cache *c, int fd, struct cache_key *key,
 		      struct image_unwind **ret);
 /*
  * Takes a table over, which was made after unwind_cache_read. It will be kept if it took long to
  * make, unless the file changed meanwhile or a moment before.
  */
-void unwind_cache_take(struct unwind_cache *c, int fd, const struct unwind_cache_key *key,
+void unwind_cache_take(struct unwind_cache *c, int fd, const struct cache_key *key,
 		       struct image_unwind *u);
 /* Writes one of those; for moments when nobody waits. */
 void unwind_cache_write(struct unwind_cache *c);

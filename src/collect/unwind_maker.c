@@ -20,7 +20,7 @@ struct job {
 	int fd;
 	unsigned tries;
 	uint64_t not_before_ns;
-	struct unwind_cache_key key;
+	struct cache_key key;
 };
 
 struct list {

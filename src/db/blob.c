@@ -83,11 +83,10 @@ struct blob {
 	size_t size;
 };
 
-static int write_blob(const char *db_path, const char *machine, const struct io *io,
-		      const struct blob *b, bool lasting, struct diag *diag)
+static int write_stored(const char *db_path, const char *machine, const struct io *io,
+			const struct blob *b, bool lasting, struct diag *diag)
 {
 	char name[BLOB_NAME_MAX];
-	struct buf file;
 	int fd, r = blob_name(b->image, b->kind, name, diag);
 
 	if (r < 0)
@@ -95,16 +94,29 @@ static int write_blob(const char *db_path, const char *machine, const struct io 
 	fd = images_make(io, db_path, machine, diag);
 	if (fd < 0)
 		return fd;
-	buf_init(&file, BLOB_STORED_MAX);
-	r = db_blob_pack(b->data, b->size, &file);
-	if (r == 0)
-		r = (lasting ? io_replace_file : io_place_file)(io, fd, name, file.data, file.size,
-								0640);
+	r = (lasting ? io_replace_file : io_place_file)(io, fd, name, b->data, b->size, 0640);
 	if (r < 0)
 		diag_fail(diag, -r, "cannot write %s/%s: %s", db_path, name,
 			  layout_write_error(-r));
-	buf_free(&file);
 	io->close(io->arg, fd);
+	return r;
+}
+
+static int write_blob(const char *db_path, const char *machine, const struct io *io,
+		      const struct blob *b, bool lasting, struct diag *diag)
+{
+	struct buf file;
+	int r;
+
+	buf_init(&file, BLOB_STORED_MAX);
+	r = db_blob_pack(b->data, b->size, &file);
+	if (r < 0)
+		diag_fail(diag, -r, "cannot pack %s: %s", b->kind, strerror(-r));
+	else
+		r = write_stored(db_path, machine, io,
+				 &(struct blob){b->image, b->kind, file.data, file.size}, lasting,
+				 diag);
+	buf_free(&file);
 	return r;
 }
 
@@ -122,6 +134,34 @@ int db_blob_cache(const char *db_path, const char *machine, const struct io *io,
 {
 	return write_blob(db_path, machine, io, &(struct blob){image, kind, data, size}, false,
 			  diag);
+}
+
+int db_blob_place(const char *db_path, const char *machine, const struct io *io,
+		  const struct image_id *image, const char *kind, const void *packed, size_t size,
+		  struct diag *diag)
+{
+	return write_stored(db_path, machine, io, &(struct blob){image, kind, packed, size}, true,
+			    diag);
+}
+
+bool db_blob_is_there(const char *db_path, const char *machine, const struct io *io,
+		      const struct image_id *image, const char *kind)
+{
+	char name[BLOB_NAME_MAX], path[512];
+	int db_fd, fd = -1;
+
+	if (blob_name(image, kind, name, NULL) < 0 ||
+	    snprintf(path, sizeof(path), "%s/" LAYOUT_IMAGES "/%s", machine, name) >=
+		    (int)sizeof(path))
+		return false;
+	db_fd = layout_open_dir(io, AT_FDCWD, db_path);
+	if (db_fd < 0)
+		return false;
+	fd = layout_open_file(io, db_fd, path);
+	if (fd >= 0)
+		io->close(io->arg, fd);
+	io->close(io->arg, db_fd);
+	return fd >= 0;
 }
 
 struct blob_header {

@@ -2,6 +2,7 @@
 #ifndef CULPRIT_DB_BLOB_H
 #define CULPRIT_DB_BLOB_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include "util/buf.h"
@@ -27,6 +28,14 @@ int db_blob_cache(const char *db_path, const char *machine, const struct io *io,
 int db_blob_read(const char *db_path, const char *machine, const struct io *io,
 		 const struct image_id *image, const char *kind, size_t max_bytes, void **ret_data,
 		 size_t *ret_size, struct diag *diag);
+
+/* db_blob_write of the bytes of a blob that db_blob_pack made. */
+int db_blob_place(const char *db_path, const char *machine, const struct io *io,
+		  const struct image_id *image, const char *kind, const void *packed, size_t size,
+		  struct diag *diag);
+/* Whether this machine has one, damaged or not. */
+bool db_blob_is_there(const char *db_path, const char *machine, const struct io *io,
+		      const struct image_id *image, const char *kind);
 
 /* The bytes of a blob, for files elsewhere. -EFBIG past out's maximum, -ENOMEM. */
 int db_blob_pack(const void *data, size_t size, struct buf *out);

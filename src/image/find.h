@@ -10,6 +10,7 @@
 #include "image/lines.h"
 #include "image/symbols.h"
 #include "image/worker.h"
+#include "util/buf.h"
 #include "util/diag.h"
 #include "util/identity.h"
 
@@ -74,6 +75,32 @@ int image_finder_keep_functions(struct image_finder *f, const struct image_id *i
 				const uint64_t *addresses, size_t count, struct diag *diag);
 bool image_finder_wants_functions(struct image_finder *f, const struct image_id *id,
 				  const char *path);
+
+/*
+ * What image_finder_keep kept of a file, as the blobs that it wrote, and what it learnt: for who
+ * keeps the same file in another database later.
+ */
+enum { IMAGE_KEPT_SYMBOLS, IMAGE_KEPT_CODE, IMAGE_KEPT_BLOBS };
+struct image_kept {
+	struct buf blobs[IMAGE_KEPT_BLOBS]; /* packed */
+	uint16_t machine;
+	uint8_t bits;
+	bool in_pieces, without_lines;
+};
+void image_kept_init(struct image_kept *k);
+void image_kept_free(struct image_kept *k);
+/* image_finder_keep, and what of it was made anew, of the files of image_finder_open_files. False:
+ * not both blobs were. */
+bool image_finder_keep_new(struct image_finder *f, const struct image_id *id, const char *path,
+			   struct image_kept *ret, int *ret_error);
+/* As image_finder_keep would keep it. A negative errno: it does not, and is to be called instead.
+ */
+int image_finder_adopt(struct image_finder *f, const struct image_id *id, const char *path,
+		       const struct image_kept *k);
+/* Descriptors of what symbols are read from: the file, and its debug file or -1. -ENOENT: it is no
+ * file. */
+int image_finder_open_files(struct image_finder *f, const struct image_id *id, const char *path,
+			    int ret_fds[2]);
 
 /*
  * For imports: what a profile of another tool says of an image, kept beside what earlier ones said.

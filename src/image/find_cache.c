@@ -41,15 +41,40 @@ static bool is_for_another(const struct image_finder *f)
 	return !f->keeps && geteuid() == 0 && stat(f->db_path, &st) == 0 && st.st_uid != 0;
 }
 
+static const char *const kept_kinds[IMAGE_KEPT_BLOBS] = {"symbols", "code"};
+
+/* The same bytes for who keeps them elsewhere too; without memory they are not. */
+static struct buf *copy_of(const struct image_finder *f, const char *kind)
+{
+	for (size_t i = 0; f->kept && i < IMAGE_KEPT_BLOBS; i++)
+		if (strcmp(kind, kept_kinds[i]) == 0)
+			return &f->kept->blobs[i];
+	return NULL;
+}
+
+static int write_blob(struct image_finder *f, const struct image_id *id, const char *kind,
+		      const struct buf *b)
+{
+	struct buf *copy = copy_of(f, kind);
+	if (copy) {
+		copy->size = 0;
+		int err = db_blob_pack(b->data, b->size, copy);
+		if (!err)
+			return db_blob_place(f->db_path, f->machine, &io_system, id, kind,
+					     copy->data, copy->size, &f->keep_why);
+		copy->size = 0;
+	}
+	return (f->keeps ? db_blob_write : db_blob_cache)(f->db_path, f->machine, &io_system, id,
+							  kind, b->data, b->size, &f->keep_why);
+}
+
 int finder_save_blob(struct image_finder *f, const struct image_id *id, const char *kind,
 		     const struct buf *b)
 {
 	if (is_for_another(f))
 		return -EPERM;
 	int err = b->error ? diag_fail(&f->keep_why, -b->error, "out of memory")
-			   : (f->keeps ? db_blob_write
-				       : db_blob_cache)(f->db_path, f->machine, &io_system, id,
-							kind, b->data, b->size, &f->keep_why);
+			   : write_blob(f, id, kind, b);
 	if (err < 0)
 		f->counts.keep_failed++;
 	return err;
@@ -67,6 +92,25 @@ static bool leaves_room(const struct image_finder *f, uint64_t bytes)
 	uint64_t room = (uint64_t)disk.f_blocks * disk.f_frsize / ROOM_SHARE;
 	return (uint64_t)disk.f_bavail * disk.f_frsize >=
 	       bytes + (room < ROOM_BYTES ? room : ROOM_BYTES);
+}
+
+int finder_place(struct image_finder *f, const struct image_id *id, const struct image_kept *k)
+{
+	if (!leaves_room(f, k->blobs[IMAGE_KEPT_CODE].size))
+		return -ENOSPC;
+	/* What is there may have more: functions that were wanted. */
+	for (size_t i = 0; i < IMAGE_KEPT_BLOBS; i++)
+		if (db_blob_is_there(f->db_path, f->machine, &io_system, id, kept_kinds[i]))
+			return -EEXIST;
+	for (size_t i = 0; i < IMAGE_KEPT_BLOBS; i++) {
+		int err = db_blob_place(f->db_path, f->machine, &io_system, id, kept_kinds[i],
+					k->blobs[i].data, k->blobs[i].size, NULL);
+		if (err < 0)
+			return err;
+	}
+	f->counts.symbols_kept++;
+	f->counts.code_kept++;
+	return 0;
 }
 
 static int load_symbols(struct image_finder *f, const struct image_id *id, bool own_only,

@@ -54,6 +54,8 @@ struct found_image {
 struct image_finder {
 	char *db_path, *machine, *debug_root;
 	bool keeps; /* for when files are gone: what it saves must outlive a crash */
+	struct image_kept
+		*kept; /* borrowed: takes copies of what is kept; NULL: nobody wants them */
 	struct image_worker *worker;
 	struct intern *ids; /* the number of an id is its index in images */
 	struct found_image **images;
@@ -116,6 +118,10 @@ int finder_save_code(struct image_finder *f, const struct image_id *id,
 		     const struct image_layout *l);
 int finder_save_blob(struct image_finder *f, const struct image_id *id, const char *kind,
 		     const struct buf *b);
+
+/* Puts what is kept of an image there as it is. -EEXIST: there is something; -ENOSPC: the disk is
+ * nearly full. */
+int finder_place(struct image_finder *f, const struct image_id *id, const struct image_kept *k);
 
 /* Line tables: of kind "lines", from debug information, or "told". */
 int finder_load_lines(struct image_finder *f, const struct image_id *id, const char *kind,

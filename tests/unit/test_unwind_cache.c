@@ -100,7 +100,7 @@ static int record(struct test *t, size_t rows, struct unwind_cache_counters *ret
 {
 	struct unwind_cache *c = unwind_cache_new(t->cache);
 	struct image_unwind *u = NULL;
-	struct unwind_cache_key key;
+	struct cache_key key;
 	int r;
 
 	assert_non_null(c);
@@ -216,7 +216,7 @@ static void nonsense_is_no_table(void **state)
 {
 	struct unwind_cache_counters count;
 	struct image_unwind *u = NULL;
-	struct unwind_cache_key key;
+	struct cache_key key;
 	struct test *t = *state;
 	struct unwind_cache *c;
 	struct buf plain, packed;
@@ -301,7 +301,7 @@ static void the_least_used_makes_room_on_disk(void **state)
 static void there_may_be_no_cache(void **state)
 {
 	struct unwind_cache_counters count;
-	struct unwind_cache_key key;
+	struct cache_key key;
 	struct image_unwind *u;
 	struct test *t = *state;
 
