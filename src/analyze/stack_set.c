@@ -403,6 +403,13 @@ static bool is_note(const struct stack_set *s, uint32_t node)
 	return frame != STACK_NO_FRAME && s->images[s->frames[frame].image].id.kind == IMAGE_NOTE;
 }
 
+/* Below the note of unknown callers nothing that was taken is missing. */
+static bool is_gap(const struct stack_set *s, uint32_t node)
+{
+	return is_note(s, node) && strcmp(s->images[s->frames[s->nodes[node].frame].image].path,
+					  STACK_CALLERS_UNKNOWN) != 0;
+}
+
 static int count_quality(struct stack_set *s)
 {
 	struct stack_quality *q = &s->quality;
@@ -414,7 +421,7 @@ static int count_quality(struct stack_set *s)
 		bool gapped = false;
 
 		while (s->nodes[parent = s->nodes[outermost].parent].frame != STACK_NO_FRAME) {
-			gapped |= is_note(s, outermost);
+			gapped |= is_gap(s, outermost);
 			outermost = parent;
 		}
 		q->stacks = num_add_sat(q->stacks, c->count);

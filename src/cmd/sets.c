@@ -432,14 +432,20 @@ static void describe_faults(const struct sets *s, struct report_header *h)
 
 		describe_notes(s->list[i]->reader, i + 1, h);
 		if (k->images_without_symbols)
-			report_header_note(h, "set %zu: no symbols of %zu images, first: %s", i + 1,
-					   k->images_without_symbols, k->symbols_reason.text);
+			report_header_note(h, "set %zu: no symbols of %zu image%s: %s", i + 1,
+					   k->images_without_symbols,
+					   k->images_without_symbols == 1 ? "" : "s, first",
+					   k->symbols_reason.text);
 		if (k->images_without_lines)
-			report_header_note(h, "set %zu: no lines of %zu images, first: %s", i + 1,
-					   k->images_without_lines, k->lines_reason.text);
+			report_header_note(h, "set %zu: no lines of %zu image%s: %s", i + 1,
+					   k->images_without_lines,
+					   k->images_without_lines == 1 ? "" : "s, first",
+					   k->lines_reason.text);
 		if (k->images_without_graphs)
-			report_header_note(h, "set %zu: no code of %zu images, first: %s", i + 1,
-					   k->images_without_graphs, k->graphs_reason.text);
+			report_header_note(h, "set %zu: no code of %zu image%s: %s", i + 1,
+					   k->images_without_graphs,
+					   k->images_without_graphs == 1 ? "" : "s, first",
+					   k->graphs_reason.text);
 	}
 	for (const struct sets_finder *f = s->finders; f; f = f->next)
 		report_describe_finder(h, f->finder);

@@ -317,7 +317,8 @@ int kernel_scan_core(const char *root, const struct image_id *id,
 	int r = scan_core_id(&s, diag);
 
 	if (!r && memcmp(&s.core_id, id, sizeof(*id)))
-		r = diag_fail(diag, ENOENT, "another kernel is running");
+		r = diag_fail(diag, ENOENT,
+			      "another kernel is running, or which was profiled is not known");
 	return r ? r : scan_core(&s, ret, diag);
 }
 

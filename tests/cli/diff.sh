@@ -191,4 +191,7 @@ refuse "bad --by" 2 "'process'" --by process a.db b.db
 refuse "bad --sort" 2 "'taste'" --sort taste a.db b.db
 refuse "bad --min" 2 "'-1'" --min -1 a.db b.db
 refuse "--cpi by line" 2 'of functions' --cpi --by line a.db b.db
+printf 'epoch\t1\t2\nsample\t1\tef01\t/none/r\tcpu-clock\t1000\t0x10\t3\tcomm=r\n' | "$mkdb" bare.db m1
+check_status "of an image that is gone" 0 "$culprit" diff bare.db bare.db
+check_match "one is one" out '^note: set 1: no symbols of 1 image: /none/r'
 tap_end

@@ -92,6 +92,9 @@ check_same "the first frame is the command" "comm=app 10
 comm=other one 1" "$(rows subject samples)"
 check_status "or all are functions" 0 import some.folded --program /bin/thing
 check_same "... of the program that is given" "comm=thing 11" "$(rows subject samples)"
+printf 'app;main;[callers not known];read 2\napp;main;[frames left out];read 1\n' >gaps.folded
+check_status "stacks with notes between" 0 import gaps.folded
+check_same "only frames left out are missing" 1 "$("$culprit" calls -i p.db --json | python3 -c 'import json, sys; print(json.load(sys.stdin)["gapped"])')"
 printf 'a;b 1\na;c x\n' >bad.folded
 check_status "a line without a count" 1 import bad.folded
 check_match "is named" err 'bad.folded: line 2 does not end in a count'
