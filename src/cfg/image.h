@@ -3,11 +3,23 @@
 #define CULPRIT_CFG_IMAGE_H
 
 #include "cfg/cfg.h"
-#include "cfg/owned.h"
+#include "image/layout.h"
 #include "isa/memo.h"
 #include "util/hash.h"
 
 /* What is behind struct cfg_image; for the files of src/cfg that build graphs only. */
+
+/* A source that was made from a file or from the kernel, with all that it points to. */
+struct cfg_owned {
+	struct cfg_source source;
+	struct cfg_bytes *code, *data;
+	struct cfg_extent *extents;
+	struct cfg_landing *landings;
+	struct cfg_external *externals;
+	struct image_layout *layout;
+	uint8_t *memory; /* the kernel's code */
+	char *names;	 /* of symbols */
+};
 
 /* Where functions are: sorted, disjoint, not empty. */
 struct cfg_place {
@@ -42,12 +54,17 @@ struct cfg_image {
 /* The most functions of an image: more are not told apart. */
 #define CFG_FUNCTIONS_MAX (16u << 20)
 
+/* Frees what a source points to. (factory.c) */
+void cfg_owned_free(struct cfg_owned *o);
 /* True for what was split off a function: by its frame, or its name. */
 bool cfg_place_is_part(const struct cfg_place *place);
 /*
  * Finds out of which function each part was split off: the one that jumps there. (references.c)
  */
 void cfg_find_owners(struct cfg_image *image);
+/* Index of the first of count elements, each of size bytes and beginning with a 64-bit number,
+ * whose number is greater than the key. */
+size_t cfg_upper_bound(const void *list, size_t count, size_t size, uint64_t key);
 /* The place that has the address, NULL when none does. */
 const struct cfg_place *cfg_place_at(const struct cfg_image *image, uint64_t address);
 /* size bytes of constant data, NULL when they are not at hand. */
@@ -77,10 +94,5 @@ bool cfg_name_is_return(const char *name);
  * return, given what its callees do. (returns.c)
  */
 bool cfg_may_return(struct cfg_image *image, uint64_t entry);
-
-/* One function's graph, new. 0, -ENOENT: no code at the entry, -ENOMEM. (build.c) */
-int cfg_build(struct cfg_image *image, uint64_t entry, struct cfg_function **ret);
-struct cfg_builder *cfg_builder_new(void);
-void cfg_builder_free(struct cfg_builder *b);
 
 #endif

@@ -12,18 +12,6 @@
 /* The kernel's text, with its modules' nearest: no more is read. */
 #define KERNEL_TEXT_MAX_BYTES (256u << 20)
 
-void cfg_owned_free(struct cfg_owned *o)
-{
-	free(o->code);
-	free(o->data);
-	free(o->extents);
-	free(o->landings);
-	free(o->externals);
-	free(o->memory);
-	free(o->names);
-	image_layout_free(o->layout);
-}
-
 /* The pieces of the layout's parts that are code. Both lists rise; what overlaps counts once, as
  * what came first. */
 static int take_code(struct cfg_owned *o)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#include "cfg/stack.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <Zydis/Mnemonic.h>
-#include "cfg/tables.h"
 
 /* A register as a distance from the stack pointer at the function's entry. */
 enum height_kind { HEIGHT_UNKNOWN, HEIGHT_KNOWN, HEIGHT_FOREIGN /* another stack */ };

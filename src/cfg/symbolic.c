@@ -2,7 +2,6 @@
 #include "cfg/symbolic.h"
 
 #include <Zydis/Mnemonic.h>
-#include "cfg/values.h"
 
 /* ---- instructions ---- */
 

@@ -1,71 +1,16 @@
 /* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
-#include "cfg/tables.h"
+#include "cfg/table_search.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include "cfg/symbolic.h"
+#include "cfg/routes.h"
+#include "cfg/stack.h"
 #include "util/array.h"
 #include "util/num.h"
 
 /* Entries of one table; more are not believed. */
 #define ENTRIES_MAX 65536
-/* Instructions that all searches of one function may look at, for each that it has, and at least.
- */
-#define BUDGET_FACTOR 64
-#define BUDGET_LEAST  200000
-#define MEMO_PLACES   1024
-
-bool table_decode(const struct table_search *t, uint32_t index, struct isa_instruction *ret,
-		  struct isa_operands *ret_operands)
-{
-	const struct isa_instruction *in = &t->f->instructions[index];
-	struct cfg_image *image = t->b->image;
-	size_t size;
-	const uint8_t *code = cfg_code_at(image, in->address, &size);
-	return code && in->size <= size &&
-	       isa_memo_operands(image->memo, image->decoder, code, in->size, in->address, ret,
-				 ret_operands);
-}
-
-static int start_search(struct table_search *t)
-{
-	const struct cfg_function *f = t->f;
-	t->budget = BUDGET_LEAST + (size_t)f->instruction_count * BUDGET_FACTOR;
-	t->writes = calloc(f->instruction_count + 1, sizeof(*t->writes));
-	t->visited = calloc(f->block_count + 1, sizeof(*t->visited));
-	t->work = calloc(f->block_count + 1, sizeof(*t->work));
-	t->symbolic = malloc(sizeof(*t->symbolic));
-	t->constant = calloc(f->block_count + 1, 16);
-	t->constants = map64_new(SIZE_MAX);
-	if (!t->b->image->memo) /* without memory for it: each is decoded anew */
-		t->b->image->memo = isa_memo_operands_new(MEMO_PLACES);
-	if (!t->writes || !t->visited || !t->work || !t->symbolic || !t->constant || !t->constants)
-		return -ENOMEM;
-	for (uint32_t i = 0; i < f->instruction_count; i++) {
-		struct isa_instruction in;
-		struct isa_operands o;
-		if (!table_decode(t, i, &in, &o))
-			continue;
-		for (unsigned k = 0; k < o.count; k++)
-			if (o.list[k].kind == ISA_OPERAND_REGISTER && o.list[k].reg < 16 &&
-			    (o.list[k].access & ISA_ACCESS_WRITES))
-				t->writes[i] |= (uint16_t)(1u << o.list[k].reg);
-	}
-	return 0;
-}
-
-static void end_search(struct table_search *t)
-{
-	free(t->writes);
-	free(t->entry_height);
-	free(t->starts);
-	free(t->constant);
-	map64_free(t->constants);
-	free(t->visited);
-	free(t->work);
-	free(t->symbolic);
-}
 
 /* ---- reading a table ---- */
 
@@ -295,10 +240,10 @@ static uint32_t block_of(const struct table_search *t, const struct build_jump *
 int build_resolve_jumps(struct cfg_builder *b, const struct cfg_function *f, bool *ret_more)
 {
 	struct table_search t = {.b = b, .f = f};
-	int err = start_search(&t);
+	int err = table_search_start(&t);
 	*ret_more = false;
 	for (size_t i = 0; i < b->jump_count && !err; i++)
 		err = resolve_jump(&t, &b->jumps[i], block_of(&t, &b->jumps[i]), ret_more);
-	end_search(&t);
+	table_search_end(&t);
 	return err;
 }

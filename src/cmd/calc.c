@@ -4,7 +4,7 @@
 #include "cmd/calc_form.h"
 #include "cmd/insights.h"
 #include "cmd/pager.h"
-#include "cmd/values.h"
+#include "cmd/cmd.h"
 
 /* culprit calc: a function's blocks and instructions; Figures 2 and 4 of Anderson et al., 1997. */
 
@@ -56,9 +56,9 @@ static int take_option(void *arg, int value, const char *text, struct diag *diag
 		c->form.brief = true;
 		return 0;
 	case CALC_CUTOFF:
-		return values_take_percent("cutoff", text, &c->cutoff, diag);
+		return cmd_take_percent("cutoff", text, &c->cutoff, diag);
 	case CALC_BLOCKS:
-		return values_take_percent("blocks", text, &c->form.block_percent, diag);
+		return cmd_take_percent("blocks", text, &c->form.block_percent, diag);
 	}
 	return insights_take_option(&c->session, value, text, diag);
 }

@@ -5,7 +5,7 @@
 #include <string.h>
 #include "cmd/calls_view.h"
 #include "cmd/prof_table.h"
-#include "cmd/values.h"
+#include "cmd/cmd.h"
 #include "util/num.h"
 
 /* culprit calls: who called what, and what it cost. */
@@ -127,16 +127,16 @@ static int take_option(void *arg, int value, const char *text, struct diag *diag
 		return 0;
 	case CALLS_HOT:
 		c->view.hot = HOT_DEFAULT;
-		return text ? values_take_percent("hot", text, &c->view.hot, diag) : 0;
+		return text ? cmd_take_percent("hot", text, &c->view.hot, diag) : 0;
 	case CALLS_PRUNE:
 		c->prune_given = true;
-		return values_take_percent("prune", text, &c->view.prune, diag);
+		return cmd_take_percent("prune", text, &c->view.prune, diag);
 	case CALLS_BY:
 		return take_by(c, text, diag);
 	case CALLS_DEPTH:
-		return values_take_count("depth", text, UINT64_MAX, &c->view.depth, diag);
+		return cmd_take_count("depth", text, UINT64_MAX, &c->view.depth, diag);
 	case 'n':
-		return values_take_count("limit", text, UINT64_MAX, &c->view.limit, diag);
+		return cmd_take_count("limit", text, UINT64_MAX, &c->view.limit, diag);
 	}
 	return report_take_option(&c->report, value, text, diag);
 }

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include "cmd/cfg_view.h"
 #include "cmd/insights.h"
-#include "cmd/values.h"
+#include "cmd/cmd.h"
 #include "report/dot.h"
 
 /* culprit cfg: one function's control-flow graph, drawn; dcpi2ps of Anderson et al., SOSP 1997. */
@@ -57,7 +57,7 @@ static int take_option(void *arg, int value, const char *text, struct diag *diag
 		c->choice.all = true;
 		return 0;
 	case 'n':
-		return values_take_count("limit", text, LIMIT_MAX, &c->choice.limit, diag);
+		return cmd_take_count("limit", text, LIMIT_MAX, &c->choice.limit, diag);
 	case CFG_INTEL:
 		c->syntax = ISA_SYNTAX_INTEL;
 		return 0;

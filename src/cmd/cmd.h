@@ -3,6 +3,7 @@
 #define CULPRIT_CMD_CMD_H
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <stddef.h>
 #include "util/diag.h"
 
@@ -63,5 +64,18 @@ int cmd_parse(const struct cmd_spec *spec, int argc, char **argv,
 
 /* The one of the names (NULL ends them) that was probably meant, NULL when none is near. */
 const char *cmd_nearest(const char *name, const char *const *names);
+
+/*
+ * Values that options of several subcommands have, so that each is read, and refused, the same
+ * way everywhere. option: its long name. 0, or -EINVAL with the sentence.
+ */
+
+/* From 0 to 100, with or without %. */
+int cmd_take_percent(const char *option, const char *text, double *ret, struct diag *diag);
+/* The same, but 0 makes no sense. */
+int cmd_take_some_percent(const char *option, const char *text, double *ret, struct diag *diag);
+/* A number from 1 to most; UINT64_MAX: any. */
+int cmd_take_count(const char *option, const char *text, uint64_t most, uint64_t *ret,
+		   struct diag *diag);
 
 #endif

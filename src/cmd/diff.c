@@ -2,8 +2,8 @@
 #include <errno.h>
 #include <string.h>
 #include "cmd/diff_table.h"
+#include "cmd/cmd.h"
 #include "cmd/insights.h"
-#include "cmd/values.h"
 
 /* culprit diff: what changed from one set of samples to another. */
 
@@ -89,9 +89,9 @@ static int take_option(void *arg, int value, const char *text, struct diag *diag
 	case OPT_NORMAL:
 		return sets_parse_normal(text, &d->normal, diag);
 	case OPT_ALARMS:
-		return values_take_some_percent("false-alarms", text, &d->table.false_alarms, diag);
+		return cmd_take_some_percent("false-alarms", text, &d->table.false_alarms, diag);
 	case OPT_MIN:
-		return values_take_percent("min", text, &d->table.min_percent, diag);
+		return cmd_take_percent("min", text, &d->table.min_percent, diag);
 	case REPORT_METRIC:
 		return metrics_take(&d->table.metrics, text, diag);
 	case OPT_CHANGED:
@@ -104,7 +104,7 @@ static int take_option(void *arg, int value, const char *text, struct diag *diag
 		d->rank.idle = true;
 		return 0;
 	case 'n':
-		return values_take_count("limit", text, UINT64_MAX, &d->table.limit, diag);
+		return cmd_take_count("limit", text, UINT64_MAX, &d->table.limit, diag);
 	}
 	return report_take_option(&d->report, value, text, diag);
 }

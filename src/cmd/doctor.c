@@ -6,7 +6,6 @@
 #include <jansson.h>
 #include "cmd/cmd.h"
 #include "cmd/pager.h"
-#include "cmd/values.h"
 #include "collect/check.h"
 #include "collect/event.h"
 #include "report/json.h"
@@ -61,7 +60,7 @@ static int take_option(void *arg, int value, const char *text, struct diag *diag
 		d->events = true;
 		return 0;
 	case OPTION_BUDGET:
-		return values_take_some_percent("budget", text, &d->budget_percent, diag);
+		return cmd_take_some_percent("budget", text, &d->budget_percent, diag);
 	}
 	return -EINVAL;
 }

@@ -8,7 +8,7 @@
 #include "cmd/list_table.h"
 #include "cmd/metrics.h"
 #include "cmd/pick.h"
-#include "cmd/values.h"
+#include "cmd/cmd.h"
 #include "util/text.h"
 
 /* culprit list: one function's instructions and source lines with their samples. */
@@ -68,7 +68,7 @@ static int take_option(void *arg, int value, const char *text, struct diag *diag
 		l->file = text;
 		return *text ? 0 : diag_fail(diag, EINVAL, "the file's name is empty");
 	case LIST_MIN:
-		return values_take_percent("min", text, &l->hot.min_percent, diag);
+		return cmd_take_percent("min", text, &l->hot.min_percent, diag);
 	case LIST_NO_CPI:
 		l->no_cpi = true;
 		return 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
 #include <errno.h>
 #include <getopt.h>
-#include <stdint.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +10,7 @@
 #include "cmd/hints.h"
 #include "cmd/pager.h"
 #include "report/wrap.h"
+#include "util/num.h"
 
 #define OPTIONS_MAX   62
 #define NAME_MAX_NEAR 32
@@ -216,4 +217,42 @@ const char *cmd_nearest(const char *name, const char *const *names)
 		}
 	}
 	return nearest;
+}
+
+int cmd_take_percent(const char *option, const char *text, double *ret, struct diag *diag)
+{
+	int r = num_parse_percent(text, ret);
+
+	if (r == -ERANGE && strspn(text, "0.%") == strlen(text)) {
+		*ret = 0;
+		r = 0;
+	}
+	if (r)
+		return diag_fail(diag, EINVAL, "--%s '%s' is not a percentage from 0 to 100",
+				 option, text);
+	return 0;
+}
+
+int cmd_take_some_percent(const char *option, const char *text, double *ret, struct diag *diag)
+{
+	if (num_parse_percent(text, ret))
+		return diag_fail(diag, EINVAL,
+				 "--%s '%s' is not a percentage above 0, of at most 100", option,
+				 text);
+	return 0;
+}
+
+int cmd_take_count(const char *option, const char *text, uint64_t most, uint64_t *ret,
+		   struct diag *diag)
+{
+	uint64_t n;
+
+	if (!num_parse_u64(text, &n) && n && n <= most) {
+		*ret = n;
+		return 0;
+	}
+	if (most == UINT64_MAX)
+		return diag_fail(diag, EINVAL, "--%s '%s' is not a number from 1", option, text);
+	return diag_fail(diag, EINVAL, "--%s '%s' is not a number from 1 to %" PRIu64, option, text,
+			 most);
 }

@@ -5,7 +5,7 @@
 #include "analyze/inclusive.h"
 #include "cmd/prof_table.h"
 #include "cmd/report.h"
-#include "cmd/values.h"
+#include "cmd/cmd.h"
 
 /* culprit prof: where the time went, ranked; Figure 1 of Anderson et al., SOSP 1997. */
 
@@ -66,7 +66,7 @@ static int take_option(void *arg, int value, const char *text, struct diag *diag
 		p->rank.idle = true;
 		return 0;
 	case 'n':
-		return values_take_count("limit", text, UINT64_MAX, &p->table.limit, diag);
+		return cmd_take_count("limit", text, UINT64_MAX, &p->table.limit, diag);
 	}
 	return report_take_option(&p->report, value, text, diag);
 }

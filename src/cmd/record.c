@@ -14,7 +14,6 @@
 #include "cmd/rescue.h"
 #include "cmd/sampling.h"
 #include "cmd/signals.h"
-#include "cmd/values.h"
 #include "collect/child.h"
 #include "collect/event.h"
 #include "collect/rights.h"
@@ -105,7 +104,7 @@ static int take_option(void *arg, int value, const char *text, struct diag *diag
 					 text);
 		return 0;
 	case OPT_REPEAT:
-		return values_take_count("repeat", text, RECORD_REPEAT_MAX, &r->repeat, diag);
+		return cmd_take_count("repeat", text, RECORD_REPEAT_MAX, &r->repeat, diag);
 	default:
 		return sampling_parse_option(&r->sampling, value, text, diag);
 	}

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
 #include "cmd/sampling.h"
-#include "cmd/values.h"
+#include "cmd/cmd.h"
 
 #include <errno.h>
 #include <math.h>
@@ -125,7 +125,7 @@ int sampling_parse_option(struct sampling_options *o, int option, const char *va
 		o->labels[o->label_count++] = value;
 		return 0;
 	case SAMPLING_BUDGET:
-		return values_take_some_percent("budget", value, &o->budget_percent, diag);
+		return cmd_take_some_percent("budget", value, &o->budget_percent, diag);
 	case SAMPLING_PER_PROCESS:
 		o->per_process = true;
 		return 0;

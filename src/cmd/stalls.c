@@ -4,7 +4,7 @@
 #include <string.h>
 #include "cmd/insights.h"
 #include "cmd/progress.h"
-#include "cmd/values.h"
+#include "cmd/cmd.h"
 #include "report/estimate.h"
 
 /* culprit stalls: the instructions that cost the most cycles, of everything that is selected. */
@@ -61,7 +61,7 @@ static int take_option(void *arg, int value, const char *text, struct diag *diag
 	struct stalls *s = arg;
 	switch (value) {
 	case 'n':
-		return values_take_count("limit", text, STALLS_MAX, &s->limit, diag);
+		return cmd_take_count("limit", text, STALLS_MAX, &s->limit, diag);
 	case STALLS_CAUSE:
 		return insights_take_cause(text, &s->cause, diag);
 	}

@@ -7,7 +7,7 @@
 #include "cmd/prof_table.h"
 #include "cmd/sets.h"
 #include "cmd/stats_table.h"
-#include "cmd/values.h"
+#include "cmd/cmd.h"
 
 /* culprit stats: what varies between sets of samples; Figure 3 of Anderson et al., SOSP 1997. */
 
@@ -82,7 +82,7 @@ static int take_option(void *arg, int value, const char *text, struct diag *diag
 	case STATS_NORMAL:
 		return sets_parse_normal(text, &c->normal, diag);
 	case STATS_ALARMS:
-		return values_take_some_percent("false-alarms", text, &c->false_alarms, diag);
+		return cmd_take_some_percent("false-alarms", text, &c->false_alarms, diag);
 	case REPORT_METRIC:
 		return metrics_take(&c->table.metrics, text, diag);
 	case STATS_EACH:
@@ -92,7 +92,7 @@ static int take_option(void *arg, int value, const char *text, struct diag *diag
 		c->rank.idle = true;
 		return 0;
 	case 'n':
-		return values_take_count("limit", text, UINT64_MAX, &c->table.limit, diag);
+		return cmd_take_count("limit", text, UINT64_MAX, &c->table.limit, diag);
 	}
 	return report_take_option(&c->report, value, text, diag);
 }

@@ -5,7 +5,7 @@
 #include "cmd/calc_form.h"
 #include "cmd/insights.h"
 #include "cmd/progress.h"
-#include "cmd/values.h"
+#include "cmd/cmd.h"
 
 /* culprit summary: where the cycles of a program or a machine went, by cause. */
 
@@ -56,9 +56,9 @@ static int take_option(void *arg, int value, const char *text, struct diag *diag
 	struct summary *s = arg;
 	switch (value) {
 	case 'n':
-		return values_take_count("limit", text, UINT64_MAX, &s->limit, diag);
+		return cmd_take_count("limit", text, UINT64_MAX, &s->limit, diag);
 	case SUMMARY_CUTOFF:
-		return values_take_some_percent("cutoff", text, &s->cutoff, diag);
+		return cmd_take_some_percent("cutoff", text, &s->cutoff, diag);
 	case SUMMARY_CAUSE:
 		return insights_take_cause(text, &s->cause, diag);
 	}

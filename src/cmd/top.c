@@ -10,7 +10,7 @@
 
 #include "cmd/prof_table.h"
 #include "cmd/scratch.h"
-#include "cmd/values.h"
+#include "cmd/cmd.h"
 #include "collect/rights.h"
 #include "report/screen.h"
 #include "util/num.h"
@@ -90,7 +90,7 @@ static int take_option(void *arg, int value, const char *text, struct diag *diag
 	case 'w':
 		return parse_seconds(text, WINDOW_MIN_NS, &t->window_ns, diag);
 	case 'n':
-		return values_take_count("iterations", text, UINT64_MAX, &t->iterations, diag);
+		return cmd_take_count("iterations", text, UINT64_MAX, &t->iterations, diag);
 	case 'b':
 		t->batch = true;
 		return 0;
@@ -113,7 +113,7 @@ static int take_option(void *arg, int value, const char *text, struct diag *diag
 	case TOP_METRIC:
 		return metrics_take(&t->view.metrics, text, diag);
 	case TOP_LIMIT:
-		return values_take_count("limit", text, UINT64_MAX, &t->limit, diag);
+		return cmd_take_count("limit", text, UINT64_MAX, &t->limit, diag);
 	case TOP_JSON:
 	case TOP_CSV:
 		if (t->format != TABLE_TEXT)

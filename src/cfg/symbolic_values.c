@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
-#include "cfg/values.h"
+#include "cfg/symbolic_values.h"
 
 #include <string.h>
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#include "cfg/routes.h"
+
 #include <stdlib.h>
 #include "cfg/symbolic.h"
-#include "cfg/tables.h"
 
 /*
  * The backward slice of an indirect jump: execution over symbols along every way that leads to it,
