@@ -8,12 +8,7 @@
 #include "analyze/culprits_flow.h"
 #include "analyze/culprits_kinds.h"
 #include "analyze/culprits_rules.h"
-
-/* Of a block's best case, that instructions which cannot stall must have to give its scale. */
-#define INNOCENT_SHARE 0.25
-/* The most that the front end or ports make of one instruction. */
-#define EVEN_CYCLES 4
-#define EVEN_BINS   32
+#include "analyze/culprits_weights.h"
 
 static const struct {
 	const char *name, *title;
@@ -69,21 +64,20 @@ void culprit_limits_of(const struct machine_core *core, struct culprit_limits *r
 		.l1 = core->l1_cycles,
 		.l2 = core->l2_cycles,
 		.l3 = core->l3_cycles,
-		/* The tables have an idle machine's; a busy one's is a few times that. */
-		.memory = 4.0 * core->memory_cycles,
-		.page_walk = 4.0 * core->l3_cycles, /* nested pages take many loads, most from L2 */
-		.mispredict = 2.0 * core->mispredict_cycles, /* refill and resolution */
-		.store_forward_blocked = 3.0 * (core->l1_cycles + 12),
-		.assist = 300,
+		.memory = BUSY_MEMORY * core->memory_cycles,
+		.page_walk = WALK_LOADS * core->l3_cycles,
+		.mispredict = MISPREDICT_REFILLS * core->mispredict_cycles,
+		.store_forward_blocked = FORWARD_BLOCKED * (core->l1_cycles + FORWARD_BLOCKED_MORE),
+		.assist = ASSIST_CYCLES,
 		.issue_width = core->issue_width,
-		.icache_lines = 512,
-		.itlb_pages = 64,
-		.line_bytes = 64,
-		.page_bytes = 4096,
+		.icache_lines = CODE_CACHE_LINES,
+		.itlb_pages = CODE_TLB_PAGES,
+		.line_bytes = LINE_BYTES,
+		.page_bytes = PAGE_BYTES,
 		.cache_lines = {16.0 * core->cache_kbytes[0], 16.0 * core->cache_kbytes[1],
 				16.0 * core->cache_kbytes[2]},
 		.dtlb_pages = {core->dtlb_pages[0], core->dtlb_pages[1]},
-		.dtlb_cycles = 8,
+		.dtlb_cycles = DTLB_SECOND_CYCLES,
 	};
 }
 
@@ -338,7 +332,7 @@ static void account_evenness(const struct culprit_view *v, const struct cfg_bloc
 		all.slots += v->heads[i].slots;
 		all.best += v->expected[i];
 	}
-	if (n < 4 || all.cycles <= 0 || all.slots <= 0 || all.best <= 0)
+	if (n < EVEN_LEAST || all.cycles <= 0 || all.slots <= 0 || all.best <= 0)
 		return;
 	for (uint32_t b = 0; b < EVEN_BINS; b++) {
 		apart += fabs(bins[b].cycles / all.cycles - bins[b].slots / all.slots) / 2;
@@ -387,7 +381,7 @@ static uint64_t port_user(const struct culprit_view *v, uint32_t at, unsigned po
 		const struct machine_cost *cost = machine_cost_of(v->model, &v->prepared[i]);
 		for (unsigned u = 0; u < uses_of(cost); u++)
 			if (cost->uses[u].ports >> port & 1 &&
-			    __builtin_popcountll(cost->uses[u].ports) <= 4)
+			    __builtin_popcountll(cost->uses[u].ports) <= PORT_CHOICES)
 				return v->function->instructions[i].address;
 	}
 	return v->function->instructions[at].address;
@@ -396,15 +390,16 @@ static uint64_t port_user(const struct culprit_view *v, uint32_t at, unsigned po
 /* In a block whose samples are even, the pace of all is what is too slow. */
 static void suspect_throughput(struct culprit_case *c, const struct block_account *a)
 {
-	double even = (a->evenness - 0.5) * 2;
+	double even = (a->evenness - EVEN_FROM) / (1 - EVEN_FROM);
 	bool ports = a->port > a->width;
 	/* Of a block that is even as a whole, what one of its instructions has is chance. */
-	double bound = even > 0.5 ? c->cycles : EVEN_CYCLES;
+	double bound = even > EVEN_WHOLE ? c->cycles : EVEN_CYCLES;
 	if (even <= 0)
 		return;
-	culprit_suspect(c, CULPRIT_PORT, bound, even * (ports ? 1 : 0.05),
+	culprit_suspect(c, CULPRIT_PORT, bound, even * (ports ? EVEN_PORTS : EVEN_PORTS_OTHER),
 			port_user(c->view, c->at, a->busiest));
-	culprit_suspect(c, CULPRIT_FRONT_END, bound, even * (ports ? 0.2 : 1), ISA_NO_ADDRESS);
+	culprit_suspect(c, CULPRIT_FRONT_END, bound,
+			even * (ports ? EVEN_FRONT_END_OTHER : EVEN_FRONT_END), ISA_NO_ADDRESS);
 }
 
 static uint32_t add_static(const struct culprit_view *v, const struct block_account *a, uint32_t at,
@@ -412,8 +407,8 @@ static uint32_t add_static(const struct culprit_view *v, const struct block_acco
 {
 	enum culprit_cause cause = static_cause(v, at);
 	/* The samples are even, but not where the model's latencies would put them: ports. */
-	bool even = cause == CULPRIT_DEPENDENCY && a->evenness > 0.75 && a->likeness < 0.6 &&
-		    a->port > a->width;
+	bool even = cause == CULPRIT_DEPENDENCY && a->evenness > PORTS_EVENNESS &&
+		    a->likeness < PORTS_LIKENESS && a->port > a->width;
 	if (even)
 		cause = CULPRIT_PORT;
 	if (cause == CULPRIT_CAUSES || cycles <= 1e-9)
@@ -497,7 +492,7 @@ static void prefer_misses(struct culprit *list, uint32_t count)
 	while (miss < count && (list[miss].is_static || (list[miss].cause != CULPRIT_DCACHE &&
 							 list[miss].cause != CULPRIT_DTLB)))
 		miss++;
-	if (miss == count || list[miss].likely < list[0].likely / 4)
+	if (miss == count || list[miss].likely < list[0].likely * MISS_FIRST)
 		return;
 	struct culprit first = list[miss];
 	memmove(list + 1, list, miss * sizeof(*list));

@@ -7,20 +7,13 @@
 #include <math.h>
 #include "analyze/culprits_flow.h"
 #include "analyze/culprits_rules.h"
+#include "analyze/culprits_weights.h"
 
 /* How much of the code in use a cache of this size cannot hold: 0 when it holds all, to 1. */
 static double overflow(double used, double size)
 {
 	return used <= size || used <= 0 ? 0 : 1 - size / used;
 }
-
-#define LOOP_BLOCKS_MAX 64 /* of a loop that is taken to stay in the caches */
-
-#define GONE_LEAST  1e-4
-#define FETCH_DOUBT 3  /* times what a fetch should cost that it may be said to have */
-#define FETCH_FIRST 10 /* its weight, beside others whose cost nothing tells */
-
-#define COLD_SHARE 0.02 /* of misses that code may have that fits: others ran in between */
 
 /*
  * Of the executions of a way that stays in a loop: how many can find its code gone. What a loop ran
@@ -33,7 +26,7 @@ static double first_rounds(const struct culprit_view *v, uint32_t edge)
 	uint32_t to = f->edges[edge].to, loop;
 	double entries = 0, rounds = 0;
 	if (!v->loops || (loop = v->loops->innermost[to]) == CFG_LOOP_NONE ||
-	    v->loops->loops[loop].members > LOOP_BLOCKS_MAX ||
+	    v->loops->loops[loop].members > ROUND_BLOCKS_MAX ||
 	    !cfg_loop_has(v->loops, loop, f->edges[edge].from))
 		return 1;
 	uint32_t header = v->loops->loops[loop].header;
@@ -47,7 +40,7 @@ static double first_rounds(const struct culprit_view *v, uint32_t edge)
 			if (f->edges[block->first_succ + i].kind == CFG_AFTER_CALL)
 				return 1;
 	}
-	if ((double)bytes > v->limits.icache_lines * v->limits.line_bytes / 4)
+	if ((double)bytes > v->limits.icache_lines * v->limits.line_bytes / ROUND_CACHE_SHARE)
 		return 1;
 	for (uint32_t i = 0; i < f->blocks[header].pred_count; i++) {
 		uint32_t in = f->preds[f->blocks[header].first_pred + i];
@@ -63,7 +56,7 @@ static double first_rounds(const struct culprit_view *v, uint32_t edge)
 static double fetch_cycles(const struct culprit_limits *l, double lines)
 {
 	return l->l2 + overflow(lines, l->cache_lines[1]) * (l->l3 - l->l2) +
-	       overflow(lines, l->cache_lines[2]) * (l->memory / 4 - l->l3);
+	       overflow(lines, l->cache_lines[2]) * (l->memory / BUSY_MEMORY - l->l3);
 }
 
 /*
@@ -105,19 +98,19 @@ static void suspect_code(struct culprit_case *c, uint64_t from, double share, do
 	icache = share * fmax(lines, COLD_SHARE);
 	itlb = share * fmax(pages, COLD_SHARE);
 	if (v->events && v->events[c->at].icache_misses >= 0)
-		icache = fmin(icache, 1.5 * share * v->events[c->at].icache_misses);
+		icache = fmin(icache, EVENT_SLACK * share * v->events[c->at].icache_misses);
 	if (v->events && v->events[c->at].itlb_misses >= 0)
-		itlb = fmin(itlb, 1.5 * share * v->events[c->at].itlb_misses);
+		itlb = fmin(itlb, EVENT_SLACK * share * v->events[c->at].itlb_misses);
 	/* The pressure on each of the two tells which of them comes first. */
 	double line_pressure = v->footprint.code_lines / l->icache_lines;
 	double page_pressure = v->footprint.code_pages / l->itlb_pages;
-	double page_weight = pages > 0 && page_pressure > line_pressure ? 2 * FETCH_FIRST : 0.25;
+	double page_weight = pages > 0 && page_pressure > line_pressure ? ITLB_FIRST : ITLB_WEIGHT;
 	if ((uint64_t)(from / (uint64_t)l->line_bytes) != last / (uint64_t)l->line_bytes)
 		suspect_fetch(c, icache * l->memory, share * line_gone(c),
-			      weight * fmax(lines, 0.02));
+			      weight * fmax(lines, COLD_WEIGHT));
 	if ((uint64_t)(from / (uint64_t)l->page_bytes) != last / (uint64_t)l->page_bytes)
 		culprit_suspect(c, CULPRIT_ITLB, itlb * l->page_walk,
-				weight * page_weight * fmax(pages, 0.02), in->address);
+				weight * page_weight * fmax(pages, COLD_WEIGHT), in->address);
 }
 
 void culprit_suspect_line(struct culprit_case *c)
@@ -129,7 +122,7 @@ void culprit_suspect_line(struct culprit_case *c)
 		return;
 	struct culprit_case successor = *c;
 	successor.at = next;
-	suspect_code(&successor, f->instructions[c->at].address, 1, 0.2);
+	suspect_code(&successor, f->instructions[c->at].address, 1, CODE_STRAIGHT);
 	successor.at = c->at;
 	*c = successor;
 }
@@ -169,20 +162,23 @@ static void suspect_branch(struct culprit_case *c, uint32_t edge, uint32_t branc
 	if (in->branch == ISA_BRANCH_CONDITIONAL) {
 		wrong = fmin(arrivals, other);
 		ratio = arrivals + other > 0 ? wrong / (arrivals + other) : 0;
-		weight = ratio < 0.01 ? 0.05 : ratio < 0.05 ? 0.5 : 2;
-		/* Without evidence: a loop goes on more often than not. */
+		weight = ratio < BRANCH_RARE	 ? BRANCH_RARE_WEIGHT
+			 : ratio < BRANCH_SELDOM ? BRANCH_SELDOM_WEIGHT
+						 : BRANCH_WEIGHT;
 		if (v->edge_known && !v->edge_known[edge]) {
-			wrong = is_back_edge(v, edge) ? 0.1 * arrivals : 0.4 * arrivals;
-			weight = is_back_edge(v, edge) ? 0.1 : 1;
+			bool loop = is_back_edge(v, edge);
+			wrong = (loop ? BRANCH_LOOP_WRONG : BRANCH_OTHER_WRONG) * arrivals;
+			weight = loop ? BRANCH_LOOP_WEIGHT : BRANCH_OTHER_WEIGHT;
 		}
 	} else {
 		wrong = arrivals;
-		weight = in->target == ISA_NO_ADDRESS ? 1 : 0;
+		weight = in->target == ISA_NO_ADDRESS ? BRANCH_TO_ANYWHERE : 0;
 		if (in->branch == ISA_BRANCH_RETURN)
-			weight = 0.1;
+			weight = BRANCH_RETURN_WEIGHT;
 	}
 	if (v->events && v->events[branch].branch_misses >= 0)
-		wrong = fmin(wrong, 1.5 * v->events[branch].branch_misses * v->sites[branch].count);
+		wrong = fmin(wrong, EVENT_SLACK * v->events[branch].branch_misses *
+					    v->sites[branch].count);
 	culprit_suspect(c, CULPRIT_BRANCH_MISPREDICT, wrong / executions * v->limits.mispredict,
 			weight, in->address);
 }
@@ -192,11 +188,11 @@ static void suspect_predecessor(struct culprit_case *c, uint32_t branch, double 
 {
 	const struct culprit_view *v = c->view;
 	const struct cfg_function *f = v->function;
-	culprit_suspect_data(c, branch, share, 0.5);
+	culprit_suspect_data(c, branch, share, BEFORE_WEIGHT);
 	culprit_suspect_rare(c, branch, share);
 	/* Compare and jump are one operation: the jump's samples are the compare's too. */
 	if (branch > 0 && (v->prepared[branch].traits & MACHINE_FUSED)) {
-		culprit_suspect_data(c, branch - 1, share, 1);
+		culprit_suspect_data(c, branch - 1, share, FUSED_WEIGHT);
 		culprit_suspect_rare(c, branch - 1, share);
 	}
 	if (f->instructions[branch].branch == ISA_BRANCH_CALL)
@@ -212,24 +208,26 @@ void culprit_suspect_arrival(struct culprit_case *c)
 	for (uint32_t i = 0; i < b->pred_count; i++) {
 		uint32_t edge = f->preds[b->first_pred + i], from = f->edges[edge].from;
 		if (from == CFG_OUTSIDE || f->blocks[from].instruction_count == 0 ||
-		    v->edge_count[edge] < 0.01 * executions)
+		    v->edge_count[edge] < WAY_LEAST * executions)
 			continue;
 		uint32_t last =
 			f->blocks[from].first_instruction + f->blocks[from].instruction_count - 1;
 		share = fmin(1, v->edge_count[edge] / executions);
 		inside += share;
 		if (f->edges[edge].kind == CFG_AFTER_CALL) {
-			suspect_code(c, ISA_NO_ADDRESS, share, 0.5);
+			suspect_code(c, ISA_NO_ADDRESS, share, CODE_AFTER_CALL);
 			if (f->instructions[last].branch == ISA_BRANCH_SYSTEM)
 				suspect_predecessor(c, last, share);
 			continue;
 		}
-		suspect_code(c, f->instructions[last].address, share * first_rounds(v, edge), 1);
+		suspect_code(c, f->instructions[last].address, share * first_rounds(v, edge),
+			     CODE_JUMPED_TO);
 		suspect_branch(c, edge, last);
 		suspect_predecessor(c, last, share);
 	}
 	/* From callers: any line, and who called is not known here. */
-	if (inside < 0.9)
-		suspect_code(c, ISA_NO_ADDRESS, 1 - inside, 1);
-	culprit_suspect(c, CULPRIT_FRONT_END, 3, 0.1, f->instructions[c->at].address);
+	if (inside < WAYS_KNOWN)
+		suspect_code(c, ISA_NO_ADDRESS, 1 - inside, CODE_FROM_AFAR);
+	culprit_suspect(c, CULPRIT_FRONT_END, REDIRECT_CYCLES, REDIRECT_WEIGHT,
+			f->instructions[c->at].address);
 }

@@ -6,12 +6,15 @@
 #include <math.h>
 #include "analyze/culprits_flow.h"
 #include "analyze/culprits_rules.h"
+#include "analyze/culprits_weights.h"
 
 /* Of executions of an access: how many can be the first in a line or page. */
 struct reach {
 	double lines, pages;
 	double line_weight, page_weight;
 };
+static const struct reach stack_reach = {REACH_STACK}, fixed_reach = {REACH_FIXED},
+			  unknown_reach = {REACH_UNKNOWN};
 
 /*
  * Fixed: the same line again, so it is gone only when others took its place. A stride brings a new
@@ -23,17 +26,18 @@ static struct reach find_reach(const struct culprit_view *v, uint32_t at,
 {
 	int64_t stride;
 	if (memory->base == ISA_REG_STACK && memory->index == ISA_REG_NONE)
-		return (struct reach){0.05, 0.01, 0.02, 0.005};
+		return stack_reach;
 	enum culprit_motion motion = culprit_find_motion(v, at, memory, &stride);
 	if (motion == CULPRIT_MOTION_FIXED || written_before)
-		return (struct reach){0.3, 0.05, 0.1, 0.02};
+		return fixed_reach;
 	if (motion == CULPRIT_MOTION_UNKNOWN)
-		return (struct reach){1, 1, 1, 0.25};
+		return unknown_reach;
 	double bytes = fabs((double)stride);
 	double pages = fmin(1, bytes / v->limits.page_bytes);
+	bool wide = bytes >= v->limits.page_bytes / STRIDE_WIDE;
 	return (struct reach){fmin(1, bytes / v->limits.line_bytes), pages,
-			      bytes >= v->limits.page_bytes / 2 ? 0.6 : 1,
-			      bytes >= v->limits.page_bytes / 2 ? 1 : 0.25 * pages};
+			      wide ? STRIDE_WIDE_LINE : STRIDE_LINE,
+			      wide ? STRIDE_WIDE_PAGE : STRIDE_PAGE * pages};
 }
 
 /* Of accesses to any of so many alike: those that something with room for fewer lets pass. */
@@ -51,9 +55,9 @@ static void weigh_footprint(const struct culprit_limits *l, const struct data_fo
 	double pages = isinf(f->pages.most) ? INFINITY : f->pages.likely;
 	double misses = beyond(l->cache_lines[0], lines) * (l->l2 - l->l1) +
 			beyond(l->cache_lines[1], lines) * (l->l3 - l->l2) +
-			beyond(l->cache_lines[2], lines) * (l->memory / 4 - l->l3);
+			beyond(l->cache_lines[2], lines) * (l->memory / BUSY_MEMORY - l->l3);
 	double walks = beyond(l->dtlb_pages[0], pages) * l->dtlb_cycles +
-		       beyond(l->dtlb_pages[1], pages) * l->page_walk / 4;
+		       beyond(l->dtlb_pages[1], pages) * l->page_walk / WALK_LOADS;
 	double both = r->line_weight + r->page_weight;
 
 	misses *= r->lines;
@@ -71,14 +75,14 @@ static void weigh_footprint(const struct culprit_limits *l, const struct data_fo
 static void bound_footprint(const struct culprit_limits *l, const struct data_footprint *f,
 			    struct reach *r)
 {
-	if (2 * f->lines.most <= l->cache_lines[0]) {
-		r->lines = fmin(r->lines, 0.3);
-		r->line_weight = fmin(r->line_weight, 0.1);
+	if (ROOM_TO_SPARE * f->lines.most <= l->cache_lines[0]) {
+		r->lines = fmin(r->lines, fixed_reach.lines);
+		r->line_weight = fmin(r->line_weight, fixed_reach.line_weight);
 	}
-	if (2 * f->pages.most <= l->dtlb_pages[1])
-		r->pages = fmin(r->pages, 0.05);
-	if (2 * f->pages.most <= l->dtlb_pages[0])
-		r->page_weight = fmin(r->page_weight, 0.02);
+	if (ROOM_TO_SPARE * f->pages.most <= l->dtlb_pages[1])
+		r->pages = fmin(r->pages, fixed_reach.pages);
+	if (ROOM_TO_SPARE * f->pages.most <= l->dtlb_pages[0])
+		r->page_weight = fmin(r->page_weight, fixed_reach.page_weight);
 }
 
 /* The smallest cache that has room for so many lines; 4: memory. */
@@ -107,9 +111,9 @@ static uint8_t find_level(const struct culprit_limits *l, double cycles)
 {
 	if (cycles <= 0)
 		return 0;
-	if (cycles > 1.6 * l->l3)
+	if (cycles > LEVEL_SLACK * l->l3)
 		return 4;
-	return cycles > 1.6 * l->l2 ? 3 : 2;
+	return cycles > LEVEL_SLACK * l->l2 ? 3 : 2;
 }
 
 static void suspect_misses(struct culprit_case *c, uint32_t at, double share, double weight,
@@ -127,10 +131,10 @@ static void suspect_misses(struct culprit_case *c, uint32_t at, double share, do
 	}
 	double misses = share * r.lines, walks = share * r.pages, walk = walks * l->page_walk;
 	if (v->events && v->events[at].cache_misses >= 0)
-		misses = fmin(misses, 1.5 * share * v->events[at].cache_misses);
+		misses = fmin(misses, EVENT_SLACK * share * v->events[at].cache_misses);
 	if (v->events && v->events[at].dtlb_misses >= 0)
-		walk = fmin(walks, 1.5 * share * v->events[at].dtlb_misses) * l->page_walk;
-	else if (data && 2 * data->pages.most > l->dtlb_pages[0])
+		walk = fmin(walks, EVENT_SLACK * share * v->events[at].dtlb_misses) * l->page_walk;
+	else if (data && ROOM_TO_SPARE * data->pages.most > l->dtlb_pages[0])
 		walk = fmax(walk, share * l->dtlb_cycles);
 	struct culprit_suspect *s = culprit_suspect(c, CULPRIT_DCACHE, misses * l->memory,
 						    weight * r.line_weight, blame);
@@ -151,7 +155,7 @@ void culprit_suspect_data(struct culprit_case *c, uint32_t at, double share, dou
 	uint32_t store = culprit_find_blocked_store(v, at, load, &written_before);
 	if (store != CULPRIT_NOBODY)
 		culprit_suspect(c, CULPRIT_STORE_FORWARD, share * v->limits.store_forward_blocked,
-				3 * weight, v->function->instructions[store].address);
+				FORWARD_WEIGHT * weight, v->function->instructions[store].address);
 	suspect_misses(c, at, share, weight, load, written_before);
 }
 
@@ -167,7 +171,7 @@ void culprit_suspect_producers(struct culprit_case *c)
 			continue;
 		uint32_t producer = culprit_find_writer(v, c->at, o->list[i].reg);
 		if (producer != CULPRIT_NOBODY)
-			culprit_suspect_data(c, producer, 1, 0.5);
+			culprit_suspect_data(c, producer, 1, PRODUCER_WEIGHT);
 	}
 }
 
@@ -182,7 +186,7 @@ void culprit_suspect_stores(struct culprit_case *c, uint32_t at, double share)
 	bool loads = culprit_memory(&v->operands[at], ISA_ACCESS_READS);
 	/* A full buffer drains as fast as lines come: each store waits for a line at most. */
 	culprit_suspect(c, CULPRIT_STORE_BUFFER, share * r.lines * v->limits.memory,
-			(loads ? 0.2 : 1) * r.line_weight, blame);
+			(loads ? STORE_AFTER_LOAD : STORE_ALONE) * r.line_weight, blame);
 	if (!loads)
 		culprit_suspect(c, CULPRIT_DTLB, share * r.pages * v->limits.page_walk,
 				r.page_weight, blame);

@@ -3,8 +3,7 @@
 
 #include <stdlib.h>
 #include "analyze/culprits_kinds.h"
-
-#define LOOP_BLOCKS_MAX 512 /* larger loops are not searched for what moves an address */
+#include "analyze/culprits_weights.h"
 
 uint32_t culprit_block_of(const struct culprit_view *v, uint32_t at)
 {
@@ -37,7 +36,7 @@ uint32_t culprit_main_arrival(const struct culprit_view *v, uint32_t block)
 
 void culprit_walk_begin(struct culprit_walk *w, const struct culprit_view *v, uint32_t at)
 {
-	*w = (struct culprit_walk){v, at, culprit_block_of(v, at), CULPRIT_LOOK_BACK};
+	*w = (struct culprit_walk){v, at, culprit_block_of(v, at), LOOK_BACK};
 }
 
 uint32_t culprit_walk_back(struct culprit_walk *w)
@@ -157,7 +156,7 @@ enum culprit_motion culprit_find_motion(const struct culprit_view *v, uint32_t a
 	if (!v->loops)
 		return CULPRIT_MOTION_UNKNOWN;
 	uint32_t loop = v->loops->innermost[culprit_block_of(v, at)];
-	if (loop == CFG_LOOP_NONE || v->loops->loops[loop].members > LOOP_BLOCKS_MAX)
+	if (loop == CFG_LOOP_NONE || v->loops->loops[loop].members > MOTION_BLOCKS_MAX)
 		return CULPRIT_MOTION_UNKNOWN;
 	if (memory->base < ISA_REG_PC && !find_step(v, loop, memory->base, &base))
 		return CULPRIT_MOTION_UNKNOWN;
@@ -198,7 +197,7 @@ uint32_t culprit_find_blocked_store(const struct culprit_view *v, uint32_t at,
 			break;
 		if (store && same_place(store, load)) {
 			extent(store, &from, &to);
-			*ret_fresh |= llabs(from - load_from) < 64;
+			*ret_fresh |= llabs(from - load_from) < LINE_BYTES;
 			if (from < load_to && load_from < to)
 				return from <= load_from && to >= load_to ? CULPRIT_NOBODY : i;
 		}

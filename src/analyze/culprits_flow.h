@@ -7,8 +7,7 @@
 /* Where values come from, for the rules of culprits: looks back over a few instructions, along the
  * way most often taken. */
 
-#define CULPRIT_NOBODY	  UINT32_MAX
-#define CULPRIT_LOOK_BACK 96 /* instructions */
+#define CULPRIT_NOBODY UINT32_MAX
 
 /* A walk backwards from an instruction, which it does not visit itself. */
 struct culprit_walk {
@@ -16,7 +15,7 @@ struct culprit_walk {
 	uint32_t at, block, left;
 };
 void culprit_walk_begin(struct culprit_walk *w, const struct culprit_view *v, uint32_t at);
-/* The instruction before, or CULPRIT_NOBODY at the function's entry or after CULPRIT_LOOK_BACK. */
+/* The instruction before, or CULPRIT_NOBODY at the function's entry or after LOOK_BACK. */
 uint32_t culprit_walk_back(struct culprit_walk *w);
 
 /* The block that has an instruction. */

@@ -4,10 +4,7 @@
 #include "analyze/culprits_flow.h"
 #include "analyze/culprits_kinds.h"
 #include "analyze/culprits_rules.h"
-
-#define REPEAT_CYCLES 80   /* that a repeated instruction takes before it is under way */
-#define AFTER_BARRIER 3	   /* instructions */
-#define FAULT_CYCLES  4000 /* of a page fault, that are sampled outside of the kernel */
+#include "analyze/culprits_weights.h"
 
 static void suspect_fault(struct culprit_case *c, uint32_t at)
 {
@@ -18,7 +15,8 @@ static void suspect_fault(struct culprit_case *c, uint32_t at)
 	if (!memory || memory->base == ISA_REG_STACK || !v->events ||
 	    v->events[at].page_faults <= 0)
 		return;
-	culprit_suspect(c, CULPRIT_PAGE_FAULT, 1.5 * v->events[at].page_faults * FAULT_CYCLES, 3,
+	culprit_suspect(c, CULPRIT_PAGE_FAULT,
+			EVENT_SLACK * v->events[at].page_faults * FAULT_CYCLES, FAULT_WEIGHT,
 			blame);
 }
 
@@ -28,34 +26,40 @@ void culprit_suspect_rare(struct culprit_case *c, uint32_t at, double share)
 	const struct isa_instruction *in = &v->function->instructions[at];
 	const struct isa_operands *o = &v->operands[at];
 	const struct machine_cost *cost = machine_cost_of(v->model, &v->prepared[at]);
-	double most = share * 4 * v->limits.memory;
+	double most = share * BARRIER_MEMORY * v->limits.memory;
 	if (share <= 0)
 		return;
 	if (v->masks && in->unmasks) {
 		/* All of it, but what ran with interrupts off before is not known. */
-		culprit_suspect(c, CULPRIT_INTERRUPTS_OFF, share * c->cycles, 100, in->address);
+		culprit_suspect(c, CULPRIT_INTERRUPTS_OFF, share * c->cycles, UNMASK_WEIGHT,
+				in->address);
 		return;
 	}
 	if (o->attributes & ISA_LOCKED)
-		culprit_suspect(c, CULPRIT_LOCK, most, 4, in->address);
+		culprit_suspect(c, CULPRIT_LOCK, most, LOCK_WEIGHT, in->address);
 	if (in->branch == ISA_BRANCH_SYSTEM)
-		culprit_suspect(c, CULPRIT_SYSCALL, share * c->cycles, 20, in->address);
+		culprit_suspect(c, CULPRIT_SYSCALL, share * c->cycles, SYSCALL_WEIGHT, in->address);
 	else if (o->attributes & (ISA_FENCE | ISA_SERIALISING))
-		culprit_suspect(c, CULPRIT_FENCE, most, 6, in->address);
+		culprit_suspect(c, CULPRIT_FENCE, most, FENCE_WEIGHT, in->address);
 	if (v->prepared[at].traits & MACHINE_DIVIDES)
 		/* How long it takes depends on the numbers; the model has the least. */
-		culprit_suspect(c, CULPRIT_DIVIDER, share * 4 * fmax(20, cost->latency), 2,
-				in->address);
+		culprit_suspect(c, CULPRIT_DIVIDER,
+				share * DIVIDER_MOST * fmax(DIVIDER_LEAST, cost->latency),
+				DIVIDER_WEIGHT, in->address);
 	if (culprit_kind_of(v->kinds, o) == CULPRIT_KIND_MASKED)
 		/* Microcode decides when some of what is masked may not be touched. */
-		culprit_suspect(c, CULPRIT_ASSIST, share * v->limits.assist, 0.5, in->address);
+		culprit_suspect(c, CULPRIT_ASSIST, share * v->limits.assist, ASSIST_MASKED,
+				in->address);
 	else if (culprit_kind_of(v->kinds, o) == CULPRIT_KIND_FLOAT)
-		culprit_suspect(c, CULPRIT_ASSIST, share * v->limits.assist, 0.2, in->address);
+		culprit_suspect(c, CULPRIT_ASSIST, share * v->limits.assist, ASSIST_FLOAT,
+				in->address);
 	else if (o->attributes & ISA_REPEATED)
 		/* To set it up; the rest is the memory that it goes through. */
-		culprit_suspect(c, CULPRIT_ASSIST, share * REPEAT_CYCLES, 4, in->address);
+		culprit_suspect(c, CULPRIT_ASSIST, share * REPEAT_CYCLES, ASSIST_REPEAT,
+				in->address);
 	else if (cost->microcoded)
-		culprit_suspect(c, CULPRIT_ASSIST, share * c->cycles, 2, in->address);
+		culprit_suspect(c, CULPRIT_ASSIST, share * c->cycles, ASSIST_MICROCODE,
+				in->address);
 	suspect_fault(c, at);
 }
 
@@ -70,11 +74,13 @@ void culprit_suspect_barriers(struct culprit_case *c)
 		const struct isa_instruction *in = &v->function->instructions[i];
 		unsigned attributes = v->operands[i].attributes;
 		if (in->branch == ISA_BRANCH_SYSTEM)
-			culprit_suspect(c, CULPRIT_SYSCALL, c->cycles, 1, in->address);
+			culprit_suspect(c, CULPRIT_SYSCALL, c->cycles, SYSCALL_AFTER, in->address);
 		else if (attributes & (ISA_FENCE | ISA_SERIALISING))
-			culprit_suspect(c, CULPRIT_FENCE, 4 * v->limits.memory, 1, in->address);
+			culprit_suspect(c, CULPRIT_FENCE, BARRIER_MEMORY * v->limits.memory,
+					FENCE_AFTER, in->address);
 		else if (attributes & ISA_LOCKED)
-			culprit_suspect(c, CULPRIT_LOCK, v->limits.memory, 0.3, in->address);
+			culprit_suspect(c, CULPRIT_LOCK, v->limits.memory, LOCK_AFTER_WEIGHT,
+					in->address);
 	}
 }
 
@@ -97,9 +103,9 @@ void culprit_suspect_latency(struct culprit_case *c)
 		if (producer == CULPRIT_NOBODY)
 			continue;
 		double latency = machine_cost_of(v->model, &v->prepared[producer])->latency;
-		struct culprit_suspect *s =
-			culprit_suspect(c, CULPRIT_DEPENDENCY, own + 2 * latency, 0.1,
-					v->function->instructions[producer].address);
+		struct culprit_suspect *s = culprit_suspect(
+			c, CULPRIT_DEPENDENCY, own + LATENCY_TWICE * latency, LATENCY_WEIGHT,
+			v->function->instructions[producer].address);
 		if (s)
 			s->culprit.reg = o->list[i].reg;
 	}
