@@ -7,17 +7,19 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include "bpf/interpret_user.h"
-#include "isa/micro.h"
+#include "micro/interpret_host.h"
+#include "micro/translate.h"
 
 #define CODE 0x400000u
 #define DATA 0x10000u
 #define HEAD 256
+#define LONG 1024
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static uint8_t memory[4096];
 static struct wire_strip strip;
+static uint64_t transfers;
 static struct wire_micro micros[WIRE_STRIP_BYTES];
 
 static int read_memory(void *context, void *to, size_t size, uint64_t address)
@@ -70,28 +72,53 @@ static void check_strip(void)
 			abort();
 }
 
-static void check_window(const struct wire_window *w, const uint64_t *path)
+static void count_transfer(void *context, struct wire_place from, struct wire_place to)
 {
-	if (w->instructions > WIRE_WINDOW_INSTRUCTIONS || w->edge_count > w->instructions ||
-	    w->end_reason >= WIRE_END_REASONS ||
-	    (w->end_reason == WIRE_END_FULL && w->instructions != WIRE_WINDOW_INSTRUCTIONS) ||
-	    w->address != path[w->instructions])
+	(void)context;
+	(void)to;
+	transfers++;
+	if (!from.slot)
+		abort();
+}
+
+/* As in the kernel, and as long as four of its windows. */
+static void interpret(const struct interpret_registers *r, const struct interpret_limits *limits,
+		      uint64_t instructions)
+{
+	static const struct interpret_calls calls = {.read = read_memory,
+						     .strip = find_strip,
+						     .micro = find_micro,
+						     .find = find_mapping,
+						     .transfer = count_transfer};
+	uint64_t path[LONG + 1];
+	struct interpret_host *host;
+	struct interpret_state s;
+	enum wire_end end;
+
+	if (interpret_host_new(&calls, limits, &host))
+		abort();
+	transfers = 0;
+	interpret_host_begin(host, r);
+	end = interpret_host_run(host, instructions, path);
+	interpret_host_get(host, &s);
+	interpret_host_free(host);
+	if (s.instructions > instructions || transfers > s.instructions ||
+	    end >= WIRE_END_REASONS || (end == WIRE_END_FULL && s.instructions != instructions) ||
+	    s.registers.pc != path[s.instructions])
 		abort();
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static const struct interpret_user user = {NULL, read_memory, find_strip, find_micro,
-						   find_mapping};
-	static struct isa_micro *micro;
-	uint64_t path[WIRE_WINDOW_INSTRUCTIONS + 1], starts[2] = {0, 0};
+	static const struct interpret_limits limits = {2048, 4096};
+	static struct micro_decoder *micro;
+	uint64_t starts[2] = {0, 0};
 	struct interpret_registers r = {.pc = CODE, .fs_base = DATA};
-	struct wire_window window;
 	struct diag diag;
 
 	if (size <= HEAD)
 		return 0;
-	if (!micro && isa_micro_new(EM_X86_64, &micro, &diag))
+	if (!micro && micro_decoder_new(EM_X86_64, &micro, &diag))
 		abort();
 	for (size_t i = 0; i < sizeof(memory); i++)
 		memory[i] = data[i % HEAD];
@@ -102,10 +129,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		if (data[HEAD - 16 + i] & 1)
 			r.gpr[i] = DATA + r.gpr[i] % sizeof(memory);
 	starts[1] = data[HEAD - 1];
-	struct isa_micro_code code = {data + HEAD, 0, size - HEAD, starts, 1u + (starts[1] != 0)};
-	isa_micro_strip(micro, &code, 0, &strip, micros);
+	struct micro_code code = {data + HEAD, 0, size - HEAD, starts, 1u + (starts[1] != 0)};
+	micro_translate_strip(micro, &code, 0, &strip, micros);
 	check_strip();
-	interpret_user(&user, &r, WIRE_WINDOW_INSTRUCTIONS, &window, NULL, path);
-	check_window(&window, path);
+	interpret(&r, NULL, LONG / 4);
+	interpret(&r, &limits, LONG);
 	return 0;
 }

@@ -2,7 +2,7 @@
 /*
  * Follows a sample: interprets the code at it and reports the path. The sampling program calls this
  * by a tail call. What it shares with the collector is in wire_edges.h, the interpreter itself in
- * interpret.h; here are its maps and what it needs of the kernel.
+ * micro/interpret.h; here are its maps and what it needs of the kernel.
  */
 #include <linux/bpf.h>
 #include <linux/bpf_perf_event.h>
@@ -13,6 +13,7 @@
 #include <bpf/bpf_core_read.h>
 #include "mapping.bpf.h"
 #include "mm_state.bpf.h"
+#include "window.h"
 
 struct thread_struct {
 	unsigned long fsbase;
@@ -56,7 +57,11 @@ struct {
 	__type(value, struct wire_window_counters);
 } windows_of_cpu SEC(".maps");
 
-struct interpret;
+#define INTERPRET_HOST                                     \
+	wire_u64 tag[INTERPRET_FIXED_WORDS];               \
+	struct interpret_word word[INTERPRET_FIXED_WORDS]; \
+	struct window_record record;
+#include "micro/interpret_fixed.h"
 
 /*
  * Reading memory of a device may do something. Whether this address and the size after it are in a
@@ -64,7 +69,7 @@ struct interpret;
  */
 __attribute__((noinline)) int may_read(__u64 address, __u32 size);
 
-static __always_inline int host_read(void *to, __u32 size, __u64 address)
+static __always_inline int host_read(struct interpret *s, void *to, __u32 size, __u64 address)
 {
 	if (!may_read(address, size))
 		return -1;
@@ -72,7 +77,8 @@ static __always_inline int host_read(void *to, __u32 size, __u64 address)
 }
 
 /* The verifier loses the bound of a size that was shifted; the room is for what it sees. */
-static __always_inline int host_read_word(__u64 to[2], __u32 size, __u64 address)
+static __always_inline int host_read_word(struct interpret *s, __u64 to[2], __u32 size,
+					  __u64 address)
 {
 	asm volatile("%0 &= 15" : "+r"(size));
 	if (!may_read(address, size))
@@ -80,21 +86,49 @@ static __always_inline int host_read_word(__u64 to[2], __u32 size, __u64 address
 	return bpf_probe_read_user(to, size, (const void *)address);
 }
 
-static __always_inline const struct wire_strip *host_strip(struct wire_strip_key *key)
+static __always_inline const struct wire_strip *host_strip(struct interpret *s,
+							   struct wire_strip_key *key)
 {
 	return bpf_map_lookup_elem(&strips, key);
 }
 
-static __always_inline const struct wire_micro *host_micro(__u32 index)
+static __always_inline const struct wire_micro *host_micro(struct interpret *s, __u32 index)
 {
 	return bpf_map_lookup_elem(&micros, &index);
 }
+
+static __always_inline wire_u32 host_place(struct interpret *s, wire_u64 word, wire_u32 *ret_free)
+{
+	return interpret_fixed_place(s, s->tag, word, ret_free);
+}
+
+static __always_inline wire_u32 host_claim(struct interpret *s, wire_u64 word, wire_u32 free)
+{
+	return free;
+}
+
+static __always_inline void host_transfer(struct interpret *s, struct wire_place from,
+					  struct wire_place to)
+{
+	window_transfer(&s->record, from, to);
+}
+
+static __always_inline void host_load(struct interpret *s)
+{
+	struct wire_place at = {s->mapping.slot, s->pc + s->mapping.shift};
+
+	window_load(&s->record, at, s->address);
+}
+
+#define HOST_PLACES(s)	INTERPRET_FIXED_WORDS
+#define HOST_TURNS(s)	INTERPRET_FIXED_TURNS
+#define HOST_REPEATS(s) INTERPRET_FIXED_REPEATS
 
 /* A function of its own for the verifier. */
 #define INTERPRET_FUNCTION __attribute__((noinline))
 INTERPRET_FUNCTION int host_find(struct interpret *s);
 
-#include "interpret.h"
+#include "micro/interpret.h"
 
 /* A mapping that was found, and the state of the process in which it holds. */
 struct found {
@@ -150,7 +184,7 @@ INTERPRET_FUNCTION int find_in_kernel(struct interpret *s)
 		return WIRE_END_ANONYMOUS;
 
 	struct vm_area_struct *area = find_area((void *)bpf_get_current_task_btf(), s->pc);
-	struct wire_file *file = &s->window.file;
+	struct wire_file *file = &s->record.window.file;
 
 	if (!area)
 		return WIRE_END_ANONYMOUS;
@@ -166,7 +200,7 @@ INTERPRET_FUNCTION int find_in_kernel(struct interpret *s)
 	struct wire_file key = *file; /* Linux 6.1 takes a key only from the stack */
 	__u32 *slot = bpf_map_lookup_elem(&files, &key);
 
-	s->window.file_offset = offset + (s->pc - begin);
+	s->record.window.file_offset = offset + (s->pc - begin);
 	if (!slot)
 		return WIRE_END_NO_FILE;
 	if (*slot == 0 || offset + (end - begin) > 1ull << 32)
@@ -207,7 +241,7 @@ INTERPRET_FUNCTION int host_find(struct interpret *s)
 		struct found *f = &scratch->found[i];
 
 		if (f->mm == mm && s->pc >= f->mapping.begin && s->pc < f->mapping.end &&
-		    f->sequence == sequence && f->process == s->window.process &&
+		    f->sequence == sequence && f->process == s->record.window.process &&
 		    f->generation == generation) {
 			s->mapping = f->mapping;
 			return 0;
@@ -219,7 +253,7 @@ INTERPRET_FUNCTION int host_find(struct interpret *s)
 
 		f->mm = mm;
 		f->sequence = sequence;
-		f->process = s->window.process;
+		f->process = s->record.window.process;
 		f->generation = generation;
 		f->mapping = s->mapping;
 	}
@@ -234,12 +268,12 @@ static __always_inline void begin_reading(struct scratch *scratch, struct task_s
 	bool tells = mappings_state(task, &mm, &sequence);
 
 	if (tells && r->mm == mm && r->sequence == sequence &&
-	    r->process == scratch->s.window.process)
+	    r->process == scratch->s.record.window.process)
 		return;
 	__builtin_memset(r, 0, sizeof(*r));
 	r->mm = mm;
 	r->sequence = sequence;
-	r->process = scratch->s.window.process;
+	r->process = scratch->s.record.window.process;
 }
 
 int may_read(__u64 address, __u32 size)
@@ -316,9 +350,10 @@ static __always_inline __u32 process_of(struct task_struct *task)
 
 static __always_inline void report(struct interpret *s, struct wire_window_counters *count)
 {
-	struct wire_window *w = &s->window;
+	struct wire_window *w = &s->record.window;
 	__u32 edges = w->edge_count, reason = w->end_reason;
 
+	w->instructions = s->instructions;
 	count->windows++;
 	count->instructions += w->instructions;
 	count->edges += edges;
@@ -360,14 +395,15 @@ int interpret(struct bpf_perf_event_data *ctx)
 	read_registers(loop.s, &ctx->regs);
 	loop.s->fs_base = task->thread.fsbase;
 	interpret_begin(loop.s);
-	loop.s->window.time_ns = begin_ns;
-	loop.s->window.process = process_of(task);
+	window_begin(&loop.s->record);
+	loop.s->record.window.time_ns = begin_ns;
+	loop.s->record.window.process = process_of(task);
 	begin_reading(scratch, task);
 	loop.end = interpret_arrive(loop.s);
-	loop.s->window.start = interpret_place(loop.s);
+	loop.s->record.window.start = interpret_place(loop.s);
 	if (loop.end == 0)
 		bpf_loop(WIRE_WINDOW_INSTRUCTIONS, step, &loop, 0);
-	loop.s->window.end_reason = loop.end;
+	loop.s->record.window.end_reason = loop.end;
 	report(loop.s, count);
 	count->spent_ns += bpf_ktime_get_ns() - begin_ns;
 	scratch->busy = 0;

@@ -14,22 +14,7 @@
  * neither side needs a lock, an atomic operation or a barrier on the sampling path.
  */
 
-#ifdef __bpf__
-typedef __u8 wire_u8;
-typedef __u16 wire_u16;
-typedef __u32 wire_u32;
-typedef __s32 wire_i32;
-typedef __s64 wire_i64;
-typedef __u64 wire_u64;
-#else
-#include <stdint.h>
-typedef uint8_t wire_u8;
-typedef uint16_t wire_u16;
-typedef uint32_t wire_u32;
-typedef int32_t wire_i32;
-typedef int64_t wire_i64;
-typedef uint64_t wire_u64;
-#endif
+#include "util/wire_int.h"
 
 #define WIRE_WAYS    6
 #define WIRE_BUCKETS 2048 /* a power of two */

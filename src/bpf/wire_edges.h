@@ -7,7 +7,7 @@
  *
  * For a share of the samples that were taken in user mode, the program interprets the next
  * instructions from the sampled PC with the sampled registers, and reports a window: each transfer
- * of control that the code would make. It works on micro-operations (wire_micro.h) that the
+ * of control that the code would make. It works on micro-operations (micro/) that the
  * collector decoded ahead.
  *
  * The program itself finds the file that is mapped at an address, so decoded code belongs to files,
@@ -21,7 +21,7 @@
  *    overlayfs and btrfs. A file that it will never decode (its slot in `files` is 0) counts as
  *    none: WIRE_END_ANONYMOUS.
  * 2. Code that is not decoded ends a window with WIRE_END_COLD; the record's end says where. The
- *    collector decodes the strip and its neighbours (isa/micro.h).
+ *    collector decodes the strip and its neighbours (micro/translate.h).
  *
  * Maps of the program, all of which the collector sizes before loading:
  *   files    hash   struct wire_file -> u32 slot
@@ -34,36 +34,9 @@
  * The sampling program calls it by a tail call through its map `followers`, once in
  * window_period samples of user mode of one event (struct wire_cpu); 0: never.
  */
-#include "wire.h"
 #include "wire_file.h"
-#include "wire_micro.h"
-
-/* A strip: a kilobyte of code, in file offsets; operations of the instructions that begin in it. */
-#define WIRE_STRIP_BITS	 10
-#define WIRE_STRIP_BYTES (1u << WIRE_STRIP_BITS)
-#define WIRE_STRIP_WORDS (WIRE_STRIP_BYTES / 64)
-
-struct wire_strip_key {
-	wire_u32 slot;
-	wire_u32 number; /* file offset >> WIRE_STRIP_BITS */
-};
-
-/*
- * The instruction that begins at byte b of the strip has the operation first + rank[b / 64] + the
- * starts before b in its word. No start lies within an earlier instruction of the strip.
- */
-struct wire_strip {
-	wire_u64 starts[WIRE_STRIP_WORDS]; /* a bit a byte */
-	wire_u16 rank[WIRE_STRIP_WORDS];   /* starts in the words before */
-	wire_u32 first;			   /* in micros */
-	wire_u32 count;
-};
-
-/* Offsets in a file from 4 GiB on are not interpreted: no file, for the program. */
-struct wire_place {
-	wire_u32 slot; /* 0: not in a known file */
-	wire_u32 offset;
-};
+#include "micro/wire_micro.h"
+#include "micro/wire_strip.h"
 
 /*
  * From the instruction that transfers control to the one that runs next. There is one for each
@@ -89,35 +62,6 @@ struct wire_touch {
 
 #define WIRE_TOUCH_CHOICE   16 /* the other is one of the first so many; a power of two */
 #define WIRE_WINDOW_TOUCHES 8  /* a power of two */
-
-/* Why a window ended; the numbers are stable within one build only. */
-enum wire_end {
-	WIRE_END_FULL,	    /* all its instructions were interpreted */
-	WIRE_END_COLD,	    /* not decoded yet */
-	WIRE_END_NO_FILE,   /* in a file without a slot */
-	WIRE_END_ANONYMOUS, /* in memory of no file (JIT code, vDSO), or not executable */
-	WIRE_END_SYSTEM,    /* a system call or another entry to the kernel */
-	WIRE_END_UNKNOWN, /* a branch, or a store's address, depends on a value that is not known */
-	WIRE_END_STORES,  /* wrote to more places than are kept */
-	WIRE_END_INSTRUCTION, /* an instruction that is not modelled */
-	WIRE_END_FAULT,	      /* would raise an exception (division by zero, trap) */
-	WIRE_END_REASONS,
-};
-
-/* For people: "full window", "code not decoded yet", ... */
-#define WIRE_END_TEXTS                                                                            \
-	{                                                                                         \
-		"full window", "code not decoded yet", "file not known yet", "no file behind it", \
-			"system call", "unknown value", "too many stores",                        \
-			"instruction not modelled", "exception"                                   \
-	}
-
-/* As parts of names of counters. */
-#define WIRE_END_NAMES                                                                 \
-	{                                                                              \
-		"full", "cold", "no_file", "anonymous", "system", "unknown", "stores", \
-			"instruction", "fault"                                         \
-	}
 
 struct wire_window {
 	wire_u32 process; /* as in struct wire_entry */

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "isa/micro.h"
+#include "micro/translate.h"
 #include "util/io.h"
 
 struct decoded {
@@ -18,10 +18,10 @@ struct decoded {
 int image_strip_describe(int fd, const struct image_strip_wanted *wanted, struct buf *out,
 			 struct diag *diag)
 {
-	struct isa_micro_code code = {.begin = wanted->begin,
-				      .starts = wanted->starts,
-				      .start_count = wanted->start_count};
-	struct isa_micro *micro = NULL;
+	struct micro_code code = {.begin = wanted->begin,
+				  .starts = wanted->starts,
+				  .start_count = wanted->start_count};
+	struct micro_decoder *micro = NULL;
 	struct decoded *d = NULL;
 	ssize_t size;
 	int r;
@@ -29,7 +29,7 @@ int image_strip_describe(int fd, const struct image_strip_wanted *wanted, struct
 	if (wanted->size > IMAGE_STRIP_BYTES_MAX)
 		return diag_fail(diag, EINVAL, "%u bytes of code at once: at most %u", wanted->size,
 				 IMAGE_STRIP_BYTES_MAX);
-	r = isa_micro_new(EM_X86_64, &micro, diag);
+	r = micro_decoder_new(EM_X86_64, &micro, diag);
 	if (r)
 		return r;
 	d = malloc(sizeof(*d));
@@ -42,12 +42,12 @@ int image_strip_describe(int fd, const struct image_strip_wanted *wanted, struct
 	} else {
 		code.bytes = d->bytes;
 		code.size = (size_t)size;
-		size = isa_micro_strip(micro, &code, wanted->number, &d->strip, d->micros);
+		size = micro_translate_strip(micro, &code, wanted->number, &d->strip, d->micros);
 		r = buf_append(out, &d->strip, sizeof(d->strip));
 		if (!r)
 			r = buf_append(out, d->micros, (size_t)size * sizeof(*d->micros));
 	}
 	free(d);
-	isa_micro_free(micro);
+	micro_decoder_free(micro);
 	return r;
 }

@@ -11,7 +11,7 @@
 /*
  * A strip of a file's code as the micro-operations of the interpreter of edge samples: the bytes
  * [begin, begin + size) of the file are decoded from the last start that is not past the strip's
- * begin (isa/micro.h).
+ * begin (micro/translate.h).
  */
 #define IMAGE_STRIP_BYTES_MAX (16u << 10)
 

@@ -40,6 +40,11 @@ same sort sort --parallel=1 -k 3,3 -k 1n eight.c
 sort -R --random-source=large eight.c >other.c
 same git git diff --no-index --stat eight.c other.c
 
+# One window, far longer than the kernel's, to the next system call.
+export NATIVE_PATH_WINDOW=100000
+same 'a long window' gzip -9 -c large
+unset NATIVE_PATH_WINDOW
+
 if "$build/tests/system/native-random" "$((n * 5))" 2>err; then pass "single instructions with random operands"; else
 	fail "single instructions with random operands" "$(head -60 err)"
 fi

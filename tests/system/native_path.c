@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
 /*
- * Holds the interpreter of edge samples against the processor: native-path INSTRUCTIONS COMMAND...
+ * Holds the interpreter against the processor: native-path INSTRUCTIONS COMMAND...
+ * NATIVE_PATH_WINDOW is the length of windows; without it they are those of the kernel.
  *
  * Stops the command at many moments. At each, interprets a window from its registers and memory,
  * then steps the command natively through the same instructions: each address must be the one that
@@ -21,9 +22,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include <elf.h>
-#include "bpf/interpret_user.h"
+#include "micro/interpret_host.h"
 #include "collect/windows.h"
-#include "isa/micro.h"
+#include "micro/translate.h"
 
 #define SLOTS	   64
 #define STRIPS	   8192 /* a power of two */
@@ -44,7 +45,9 @@ struct mapping {
 
 static struct {
 	pid_t pid;
-	struct isa_micro *micro;
+	struct micro_decoder *micro;
+	struct interpret_host *host;
+	uint64_t length, *path; /* of a window */
 	struct mapping mapping[SLOTS * 4];
 	size_t mappings;
 	char *file[SLOTS];
@@ -174,9 +177,9 @@ static bool decode(struct wire_place place, uint64_t address)
 		size -= size > 16 ? 16 : size;
 	if (!s)
 		s = *to = calloc(1, sizeof(*s));
-	struct isa_micro_code code = {bytes, begin, size, starts, count};
+	struct micro_code code = {bytes, begin, size, starts, count};
 	s->key = key;
-	isa_micro_strip(t.micro, &code, key.number, &s->strip, micros);
+	micro_translate_strip(t.micro, &code, key.number, &s->strip, micros);
 	free(s->micros);
 	s->micros = malloc((s->strip.count + 1) * sizeof(*micros));
 	memcpy(s->micros, micros, s->strip.count * sizeof(*micros));
@@ -243,16 +246,16 @@ static void print_code(const char *what, uint64_t address)
 }
 
 /* Registers and flags at the end of a window. */
-static void compare_values(const struct user_regs_struct *regs, uint32_t known,
-			   const struct interpret_registers *end, uint32_t flags_known,
+static void compare_values(const struct user_regs_struct *regs, const struct interpret_state *s,
 			   uint64_t start)
 {
+	const struct interpret_registers *end = &s->registers;
 	struct interpret_registers native;
 
 	to_interpreter(regs, &native);
 	for (int i = 0; i < 16; i++) {
 		t.registers++;
-		if (!(known >> i & 1))
+		if (!(s->known >> i & 1))
 			continue;
 		t.known++;
 		if (native.gpr[i] == end->gpr[i])
@@ -262,35 +265,43 @@ static void compare_values(const struct user_regs_struct *regs, uint32_t known,
 			end->gpr[i], native.gpr[i]);
 		print_code("in the window", start);
 	}
-	if ((native.flags ^ end->flags) & flags_known & FLAGS) {
+	if ((native.flags ^ end->flags) & s->flags_known & FLAGS) {
 		t.value_mismatches++;
 		fprintf(stderr, "# flags: %#x interpreted, %#x native, known %#x\n", end->flags,
-			native.flags, flags_known);
+			native.flags, s->flags_known);
 		print_code("in the window", start);
+	}
+}
+
+/* One window from where the command stands, into path. */
+static enum wire_end interpret(const struct user_regs_struct *regs, struct interpret_state *ret)
+{
+	struct interpret_registers r;
+	enum wire_end end;
+
+	to_interpreter(regs, &r);
+	interpret_host_begin(t.host, &r);
+	for (uint64_t done = 0;; done = ret->instructions) {
+		end = interpret_host_run(t.host, t.length - done, t.path + done);
+		interpret_host_get(t.host, ret);
+		if (end != WIRE_END_COLD || !ret->place.slot ||
+		    !decode(ret->place, ret->registers.pc))
+			return end;
 	}
 }
 
 /* One window from where the command stands; false when the command ended. */
 static bool compare_window(struct user_regs_struct *regs, int *pending)
 {
-	static const struct interpret_user user = {NULL, read_memory, find_strip, find_micro,
-						   find_mapping};
-	uint64_t path[WIRE_WINDOW_INSTRUCTIONS + 1];
-	struct interpret_registers r;
-	struct interpret_user_result end;
-	struct wire_window window;
+	const uint64_t *path = t.path;
+	struct interpret_state end;
+	enum wire_end reason = interpret(regs, &end);
 
-	do {
-		to_interpreter(regs, &r);
-		interpret_user(&user, &r, WIRE_WINDOW_INSTRUCTIONS, &window, &end, path);
-	} while (window.end_reason == WIRE_END_COLD && window.end.slot &&
-		 decode(window.end, window.address));
 	t.windows++;
-	t.ends[window.end_reason]++;
-	t.edges += window.edge_count;
-	if (t.verbose && window.end_reason != WIRE_END_FULL)
-		print_code(windows_end_text(window.end_reason), window.address);
-	for (unsigned i = 1; i <= window.instructions; i++) {
+	t.ends[reason]++;
+	if (t.verbose && reason != WIRE_END_FULL)
+		print_code(windows_end_text(reason), end.registers.pc);
+	for (uint64_t i = 1; i <= end.instructions; i++) {
 		/* A repeated string operation takes a step for each time. */
 		unsigned again = 0;
 		do {
@@ -301,14 +312,16 @@ static bool compare_window(struct user_regs_struct *regs, int *pending)
 		if (regs->rip == path[i])
 			continue;
 		t.path_mismatches++;
-		fprintf(stderr, "# step %u of %u: %#" PRIx64 " interpreted, %#" PRIx64 " native\n",
-			i, window.instructions, path[i], (uint64_t)regs->rip);
+		fprintf(stderr,
+			"# step %" PRIu64 " of %" PRIu64 ": %#" PRIx64 " interpreted, %#" PRIx64
+			" native\n",
+			i, end.instructions, path[i], (uint64_t)regs->rip);
 		print_code("after", path[i - 1]);
 		return true;
 	}
 	/* An instruction that ended the window may have been done in part. */
-	if (window.end_reason == WIRE_END_FULL)
-		compare_values(regs, end.known, &r, end.flags_known, path[0]);
+	if (reason == WIRE_END_FULL)
+		compare_values(regs, &end, path[0]);
 	return true;
 }
 
@@ -363,6 +376,29 @@ static void print_sums(const char *command)
 				100.0 * (double)t.ends[i] / (double)t.windows, windows_end_text(i));
 }
 
+static void count_transfer(void *context, struct wire_place from, struct wire_place to)
+{
+	(void)context;
+	(void)from;
+	(void)to;
+	t.edges++;
+}
+
+static void make_host(const char *length)
+{
+	static const struct interpret_calls calls = {.read = read_memory,
+						     .strip = find_strip,
+						     .micro = find_micro,
+						     .find = find_mapping,
+						     .transfer = count_transfer};
+	static const struct interpret_limits limits = {1 << 20, 1 << 20};
+
+	t.length = length ? strtoull(length, NULL, 10) : WIRE_WINDOW_INSTRUCTIONS;
+	t.path = calloc(t.length + 1, sizeof(*t.path));
+	if (!t.path || interpret_host_new(&calls, length ? &limits : NULL, &t.host))
+		die("interpret_host_new");
+}
+
 int main(int argc, char **argv)
 {
 	struct user_regs_struct regs;
@@ -375,8 +411,9 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	t.verbose = getenv("NATIVE_PATH_VERBOSE") != NULL;
-	if (isa_micro_new(EM_X86_64, &t.micro, &diag))
-		die("isa_micro_new");
+	if (micro_decoder_new(EM_X86_64, &t.micro, &diag))
+		die("micro_decoder_new");
+	make_host(getenv("NATIVE_PATH_WINDOW"));
 	start(argv + 2);
 	while (t.instructions < wanted && go_on(&pending, &regs) && compare_window(&regs, &pending))
 		;

@@ -18,8 +18,8 @@
 #include <sys/user.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include "bpf/interpret_user.h"
-#include "isa/micro.h"
+#include "micro/interpret_host.h"
+#include "micro/translate.h"
 
 #define CODE	  0x10000000ull
 #define DATA	  0x20000000ull
@@ -28,7 +28,8 @@
 
 static struct {
 	pid_t pid;
-	struct isa_micro *micro;
+	struct micro_decoder *micro;
+	struct interpret_host *host;
 	uint8_t code[256], data[DATA_SIZE];
 	size_t code_size;
 	struct wire_strip strip;
@@ -144,7 +145,7 @@ static unsigned make_code(unsigned *ret_instructions)
 	do {
 		t.code_size = 0;
 		add_random();
-		length = isa_micro_translate(t.micro, t.code, t.code_size, &micro);
+		length = micro_translate(t.micro, t.code, t.code_size, &micro);
 	} while (length == 0 || micro.op < MICRO_PUSH || micro.op == MICRO_FILL ||
 		 micro.op == MICRO_COPY);
 	vectors = micro.op >= MICRO_V_FIRST && t.vectors;
@@ -228,9 +229,10 @@ static bool run(struct user_regs_struct *regs, unsigned instructions)
 	return true;
 }
 
-static void compare(const struct user_regs_struct *r, const struct interpret_registers *end,
-		    const struct interpret_user_result *known, unsigned op)
+static void compare(const struct user_regs_struct *r, const struct interpret_state *known,
+		    unsigned op)
 {
+	const struct interpret_registers *end = &known->registers;
 	const uint64_t gpr[16] = {r->rax, r->rcx, r->rdx, r->rbx, r->rsp, r->rbp, r->rsi, r->rdi,
 				  r->r8,  r->r9,  r->r10, r->r11, r->r12, r->r13, r->r14, r->r15};
 	bool same =
@@ -257,21 +259,27 @@ static void compare(const struct user_regs_struct *r, const struct interpret_reg
 
 static void try_one(struct user_regs_struct *regs)
 {
-	static const struct interpret_user user = {NULL, read_memory, find_strip, find_micro,
-						   find_mapping};
+	static const struct interpret_calls calls = {.read = read_memory,
+						     .strip = find_strip,
+						     .micro = find_micro,
+						     .find = find_mapping};
 	struct interpret_registers r;
-	struct interpret_user_result known;
-	struct wire_window window;
+	struct interpret_state end;
 	unsigned instructions, op = make_code(&instructions);
-	struct isa_micro_code code = {t.code, 0, t.code_size, NULL, 0};
+	struct micro_code code = {t.code, 0, t.code_size, NULL, 0};
 
-	isa_micro_strip(t.micro, &code, 0, &t.strip, t.micros);
+	micro_translate_strip(t.micro, &code, 0, &t.strip, t.micros);
 	draw_state(regs, &r);
 	write_memory(t.code, t.code_size, CODE);
 	write_memory(t.data, sizeof(t.data), DATA);
-	interpret_user(&user, &r, instructions, &window, &known, NULL);
-	if (window.end_reason == WIRE_END_FULL && run(regs, instructions))
-		compare(regs, &r, &known, op);
+	if (!t.host && interpret_host_new(&calls, NULL, &t.host))
+		exit(2);
+	interpret_host_begin(t.host, &r);
+	if (interpret_host_run(t.host, instructions, NULL) != WIRE_END_FULL ||
+	    !run(regs, instructions))
+		return;
+	interpret_host_get(t.host, &end);
+	compare(regs, &end, op);
 }
 
 static void start(void)
@@ -303,7 +311,7 @@ int main(int argc, char **argv)
 	struct diag diag = {0};
 	unsigned operations = 0;
 
-	if (trials == 0 || isa_micro_new(EM_X86_64, &t.micro, &diag))
+	if (trials == 0 || micro_decoder_new(EM_X86_64, &t.micro, &diag))
 		return 2;
 	random_state = argc > 2 ? strtoull(argv[2], NULL, 10) | 1 : 88172645463325252ull;
 	t.vectors = __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl");

@@ -11,8 +11,9 @@
 #include <elf.h>
 #include <errno.h>
 #include <string.h>
-#include "bpf/interpret_user.h"
-#include "isa/micro.h"
+#include "bpf/window.h"
+#include "micro/interpret_host.h"
+#include "micro/translate.h"
 
 #define CODE  0x400000u
 #define STACK 0x7000u
@@ -21,7 +22,8 @@ static struct {
 	uint8_t stack[256]; /* at STACK */
 	struct wire_strip strip;
 	struct wire_micro micros[WIRE_STRIP_BYTES];
-	struct wire_window window;
+	struct window_record record;
+	struct interpret_host *host; /* one for all, as in the kernel */
 	struct interpret_registers r;
 } t;
 
@@ -59,40 +61,74 @@ static int find_mapping(void *context, uint64_t address, uint32_t *ret_slot, uin
 	return 0;
 }
 
+static void keep_transfer(void *context, struct wire_place from, struct wire_place to)
+{
+	(void)context;
+	window_transfer(&t.record, from, to);
+}
+
+static void keep_load(void *context, struct wire_place at, uint64_t address)
+{
+	(void)context;
+	window_load(&t.record, at, address);
+}
+
+static int make_host(void **state)
+{
+	static const struct interpret_calls calls = {
+		NULL, read_memory, find_strip, find_micro, find_mapping, keep_transfer, keep_load};
+	(void)state;
+	return interpret_host_new(&calls, NULL, &t.host);
+}
+
+static int free_host(void **state)
+{
+	(void)state;
+	interpret_host_free(t.host);
+	return 0;
+}
+
 /* Interprets up to so many instructions of the code, which is the strip at file offset 0x1000. */
 static void run(const char *code, size_t size, unsigned instructions)
 {
-	static const struct interpret_user user = {NULL, read_memory, find_strip, find_micro,
-						   find_mapping};
-	struct isa_micro *m;
+	struct interpret_state end;
+	struct micro_decoder *m;
 	struct diag diag;
-	struct isa_micro_code source = {(const uint8_t *)code, 0x1000, size, NULL, 0};
+	struct micro_code source = {(const uint8_t *)code, 0x1000, size, NULL, 0};
 
-	assert_int_equal(isa_micro_new(EM_X86_64, &m, &diag), 0);
-	isa_micro_strip(m, &source, 4, &t.strip, t.micros);
-	isa_micro_free(m);
+	assert_int_equal(micro_decoder_new(EM_X86_64, &m, &diag), 0);
+	micro_translate_strip(m, &source, 4, &t.strip, t.micros);
+	micro_decoder_free(m);
 	t.r.pc = CODE;
 	t.r.gpr[4] = STACK + 128;
-	interpret_user(&user, &t.r, instructions, &t.window, NULL, NULL);
+	window_begin(&t.record);
+	interpret_host_begin(t.host, &t.r);
+	interpret_host_get(t.host, &end);
+	t.record.window.start = end.place;
+	t.record.window.end_reason = interpret_host_run(t.host, instructions, NULL);
+	interpret_host_get(t.host, &end);
+	t.record.window.end = end.place;
+	t.record.window.instructions = (uint16_t)end.instructions;
+	t.r = end.registers;
 }
 
 #define RUN(code, instructions) run(code, sizeof(code) - 1, instructions)
 
 static void expect_edge(unsigned i, unsigned from, unsigned to)
 {
-	assert_true(i < t.window.edge_count);
-	assert_int_equal(t.window.edge[i].from, 0x1000 + from);
-	assert_int_equal(t.window.edge[i].to, 0x1000 + to);
-	assert_int_equal(t.window.edge[i].from_slot, 7);
-	assert_int_equal(t.window.edge[i].to_slot, 7);
+	assert_true(i < t.record.window.edge_count);
+	assert_int_equal(t.record.window.edge[i].from, 0x1000 + from);
+	assert_int_equal(t.record.window.edge[i].to, 0x1000 + to);
+	assert_int_equal(t.record.window.edge[i].from_slot, 7);
+	assert_int_equal(t.record.window.edge[i].to_slot, 7);
 }
 
 static void other_machines_are_refused(void **state)
 {
-	struct isa_micro *m = NULL;
+	struct micro_decoder *m = NULL;
 	struct diag diag;
 	(void)state;
-	assert_int_equal(isa_micro_new(EM_AARCH64, &m, &diag), -EOPNOTSUPP);
+	assert_int_equal(micro_decoder_new(EM_AARCH64, &m, &diag), -EOPNOTSUPP);
 	assert_null(m);
 }
 
@@ -113,14 +149,14 @@ static void known_starts_win(void **state)
 	/* The first instruction reaches over a known start. */
 	static const uint8_t code[] = {0x48, 0xb8, 1, 2, 0x90, 0x90, 0xc3, 0x90, 0x90, 0x90};
 	uint64_t starts[] = {0x1000, 0x1004};
-	struct isa_micro_code source = {code, 0x1000, sizeof(code), starts, 2};
-	struct isa_micro *m;
+	struct micro_code source = {code, 0x1000, sizeof(code), starts, 2};
+	struct micro_decoder *m;
 	struct diag diag;
 	(void)state;
-	assert_int_equal(isa_micro_new(EM_X86_64, &m, &diag), 0);
-	assert_int_equal(isa_micro_strip(m, &source, 4, &t.strip, t.micros), 6);
+	assert_int_equal(micro_decoder_new(EM_X86_64, &m, &diag), 0);
+	assert_int_equal(micro_translate_strip(m, &source, 4, &t.strip, t.micros), 6);
 	assert_int_equal(t.strip.starts[0], 0x3f0);
-	isa_micro_free(m);
+	micro_decoder_free(m);
 }
 
 static void branches_calls_and_returns_are_edges(void **state)
@@ -130,18 +166,18 @@ static void branches_calls_and_returns_are_edges(void **state)
 	(void)state;
 	t.r.gpr[0] = 5;
 	RUN(code, 64);
-	assert_int_equal(t.window.end_reason, WIRE_END_FAULT);
-	assert_int_equal(t.window.instructions, 5);
-	assert_int_equal(t.window.edge_count, 3);
+	assert_int_equal(t.record.window.end_reason, WIRE_END_FAULT);
+	assert_int_equal(t.record.window.instructions, 5);
+	assert_int_equal(t.record.window.edge_count, 3);
 	expect_edge(0, 3, 5);
 	expect_edge(1, 6, 12);
 	expect_edge(2, 12, 11);
-	assert_int_equal(t.window.start.offset, 0x1000);
-	assert_int_equal(t.window.end.offset, 0x100b);
+	assert_int_equal(t.record.window.start.offset, 0x1000);
+	assert_int_equal(t.record.window.end.offset, 0x100b);
 	t.r.gpr[0] = 6;
 	RUN(code, 2);
 	expect_edge(0, 3, 6);
-	assert_int_equal(t.window.end_reason, WIRE_END_FULL);
+	assert_int_equal(t.record.window.end_reason, WIRE_END_FULL);
 }
 
 /* Each looks at its own width of rcx; jcxz does not exist in 64-bit code. */
@@ -152,10 +188,10 @@ static void branches_on_the_counter_have_its_width(void **state)
 	(void)state;
 	t.r.gpr[1] = 1ull << 32;
 	RUN(jecxz, 2);
-	assert_int_equal(t.window.edge_count, 1);
+	assert_int_equal(t.record.window.edge_count, 1);
 	expect_edge(0, 0, 4);
 	RUN(jrcxz, 2);
-	assert_int_equal(t.window.edge_count, 1);
+	assert_int_equal(t.record.window.edge_count, 1);
 	expect_edge(0, 0, 2);
 	t.r.gpr[1] = 0;
 	RUN(jrcxz, 2);
@@ -184,12 +220,12 @@ static void a_window_has_room_for_all_it_does(void **state)
 	char pushes[WIRE_WINDOW_INSTRUCTIONS + 1];
 	(void)state;
 	RUN(jump, WIRE_WINDOW_INSTRUCTIONS);
-	assert_int_equal(t.window.end_reason, WIRE_END_FULL);
-	assert_int_equal(t.window.edge_count, WIRE_WINDOW_INSTRUCTIONS);
+	assert_int_equal(t.record.window.end_reason, WIRE_END_FULL);
+	assert_int_equal(t.record.window.edge_count, WIRE_WINDOW_INSTRUCTIONS);
 	expect_edge(WIRE_WINDOW_INSTRUCTIONS - 1, 0, 0);
 	memset(pushes, 0x50, sizeof(pushes));
 	run(pushes, sizeof(pushes), WIRE_WINDOW_INSTRUCTIONS);
-	assert_int_equal(t.window.end_reason, WIRE_END_FULL);
+	assert_int_equal(t.record.window.end_reason, WIRE_END_FULL);
 }
 
 /* What a string operation repeats takes time in an interrupt. */
@@ -199,8 +235,8 @@ static void string_operations_are_bounded(void **state)
 	static const char fill[] = "\xb9\x40\x00\x00\x00\x48\x89\xe7\xf3\xaa\xeb\xf4";
 	(void)state;
 	RUN(fill, WIRE_WINDOW_INSTRUCTIONS);
-	assert_int_equal(t.window.end_reason, WIRE_END_STORES);
-	assert_int_equal(t.window.edge_count, WIRE_WINDOW_INSTRUCTIONS / 64);
+	assert_int_equal(t.record.window.end_reason, WIRE_END_STORES);
+	assert_int_equal(t.record.window.edge_count, WIRE_WINDOW_INSTRUCTIONS / 64);
 }
 
 static void unknown_values_end_only_where_they_matter(void **state)
@@ -213,15 +249,15 @@ static void unknown_values_end_only_where_they_matter(void **state)
 	static const char store[] = "\x48\x8b\x03\x89\x08";
 	(void)state;
 	RUN(floats, 64);
-	assert_int_equal(t.window.end_reason, WIRE_END_UNKNOWN);
-	assert_int_equal(t.window.instructions, 3);
+	assert_int_equal(t.record.window.end_reason, WIRE_END_UNKNOWN);
+	assert_int_equal(t.record.window.instructions, 3);
 	t.r.gpr[3] = 0x123456;
 	RUN(missing, 3);
-	assert_int_equal(t.window.end_reason, WIRE_END_FULL);
-	assert_int_equal(t.window.edge_count, 1);
+	assert_int_equal(t.record.window.end_reason, WIRE_END_FULL);
+	assert_int_equal(t.record.window.edge_count, 1);
 	RUN(store, 64);
-	assert_int_equal(t.window.end_reason, WIRE_END_UNKNOWN);
-	assert_int_equal(t.window.instructions, 1);
+	assert_int_equal(t.record.window.end_reason, WIRE_END_UNKNOWN);
+	assert_int_equal(t.record.window.instructions, 1);
 }
 
 /* The first load and one that chance chooses, each time; not fixed ones, nor the stack's. */
@@ -239,19 +275,19 @@ static void loads_that_may_miss_are_touches(void **state)
 	(void)state;
 	t.r.gpr[0] = STACK;
 	RUN(loop, WIRE_WINDOW_INSTRUCTIONS);
-	assert_int_equal(t.window.touch_count, WIRE_WINDOW_TOUCHES);
+	assert_int_equal(t.record.window.touch_count, WIRE_WINDOW_TOUCHES);
 	for (unsigned i = 0; i < WIRE_WINDOW_TOUCHES; i++) {
-		assert_int_equal(t.window.touch[i].at.slot, 7);
-		assert_int_equal(t.window.touch[i].at.offset, 0x100c);
-		assert_int_equal(t.window.touch[i].line, STACK / 64 + i);
+		assert_int_equal(t.record.window.touch[i].at.slot, 7);
+		assert_int_equal(t.record.window.touch[i].at.offset, 0x100c);
+		assert_int_equal(t.record.window.touch[i].line, STACK / 64 + i);
 	}
 	t.r.gpr[2] = STACK + 64;
 	for (unsigned i = 0; i < 64; i++) {
 		t.r.gpr[0] = STACK;
 		RUN(pairs, 8);
-		assert_in_range(t.window.touch_count, 1, 2);
-		assert_int_equal(t.window.touch[0].at.offset, 0x1000);
-		others += t.window.touch_count == 2;
+		assert_in_range(t.record.window.touch_count, 1, 2);
+		assert_int_equal(t.record.window.touch[0].at.offset, 0x1000);
+		others += t.record.window.touch_count == 2;
 	}
 	assert_in_range(others, 10, 54);
 }
@@ -275,7 +311,7 @@ static void ends_have_their_reasons(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		run(cases[i].code, cases[i].size, 64);
-		assert_int_equal(t.window.end_reason, cases[i].reason);
+		assert_int_equal(t.record.window.end_reason, cases[i].reason);
 	}
 }
 
@@ -294,5 +330,5 @@ int main(void)
 		cmocka_unit_test(loads_that_may_miss_are_touches),
 		cmocka_unit_test(ends_have_their_reasons),
 	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return cmocka_run_group_tests(tests, make_host, free_host);
 }

@@ -1,50 +1,29 @@
 /* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
-#ifndef CULPRIT_BPF_INTERPRET_MEMORY_H
-#define CULPRIT_BPF_INTERPRET_MEMORY_H
+#ifndef CULPRIT_MICRO_INTERPRET_MEMORY_H
+#define CULPRIT_MICRO_INTERPRET_MEMORY_H
 
 /* Part of interpret.h: memory as the window sees it, which is what it wrote itself before all else.
  */
-#include "interpret.h"
+#include "interpret_state.h"
 
 #ifdef INTERPRET_FUNCTION
-
-/* The set of an aligned word; the high part keeps the frames of a deep stack apart. */
-static inline wire_u32 interpret_set(wire_u64 word)
-{
-	return (word ^ word >> 8) & (INTERPRET_SETS - 1);
-}
-
-static inline wire_u64 interpret_tag(const struct interpret *s, wire_u64 word)
-{
-	return (word & ((1ull << INTERPRET_WORD_BITS) - 1)) | (wire_u64)s->number
-								      << INTERPRET_WORD_BITS;
-}
-
-static inline int interpret_is_free(const struct interpret *s, wire_u64 tag)
-{
-	return tag >> INTERPRET_WORD_BITS != s->number;
-}
 
 /*
  * Lays what was written to the aligned word over data, which has the word's bytes at its own place.
  * Gives the bytes, as masks, that were written, and that are unknown.
  */
-static inline wire_u64 interpret_lay(const struct interpret *s, wire_u64 word, wire_u64 *valid,
+static inline wire_u64 interpret_lay(struct interpret *s, wire_u64 word, wire_u64 *valid,
 				     wire_u64 *unknown)
 {
-	wire_u32 set = interpret_set(word), way = 0;
-	wire_u64 tag = interpret_tag(s, word);
+	wire_u32 free, place = host_place(s, word, &free);
 
-	if (s->tag[set][0] != tag) {
-		if (s->tag[set][1] != tag) {
-			*valid = *unknown = 0;
-			return 0;
-		}
-		way = 1;
+	if (place == INTERPRET_NO_PLACE) {
+		*valid = *unknown = 0;
+		return 0;
 	}
-	*valid = s->word[set][way].valid;
-	*unknown = s->word[set][way].unknown;
-	return s->word[set][way].data;
+	*valid = s->word[place].valid;
+	*unknown = s->word[place].unknown;
+	return s->word[place].data;
 }
 
 /* Reads 1 << width bytes, up to 8, into s->value; returns whether they are known. */
@@ -55,7 +34,7 @@ INTERPRET_FUNCTION int interpret_load(struct interpret *s, wire_u64 address, wir
 
 	wire_u64 mask = interpret_mask(width), read[2] = {0, 0}, value;
 	wire_u32 size = 1u << (width & 3);
-	int missing = host_read_word(read, size, address);
+	int missing = host_read_word(s, read, size, address);
 
 	s->value = value = read[0];
 	if (s->stores == 0)
@@ -83,24 +62,19 @@ INTERPRET_FUNCTION int interpret_load(struct interpret *s, wire_u64 address, wir
 static inline int interpret_put(struct interpret *s, wire_u64 word, wire_u64 data, wire_u64 mask,
 				int known)
 {
-	wire_u32 set = interpret_set(word), way = 0;
-	wire_u64 tag = interpret_tag(s, word), first = s->tag[set][0], second = s->tag[set][1];
+	wire_u32 free, place = host_place(s, word, &free);
 
-	if (first != tag && second == tag) {
-		way = 1;
-	} else if (first != tag) {
-		if (!interpret_is_free(s, first)) {
-			if (!interpret_is_free(s, second))
-				return 0;
-			way = 1;
-		}
-		s->tag[set][way] = tag;
-		s->word[set][way].valid = 0;
-		s->word[set][way].unknown = 0;
-		s->word[set][way].data = 0;
+	if (place == INTERPRET_NO_PLACE) {
+		place = host_claim(s, word, free);
+		if (place == INTERPRET_NO_PLACE)
+			return 0;
+		s->tag[place] = interpret_tag(s, word);
+		s->word[place].valid = 0;
+		s->word[place].unknown = 0;
+		s->word[place].data = 0;
 	}
 
-	struct interpret_word *w = &s->word[set][way];
+	struct interpret_word *w = &s->word[place];
 
 	w->data = (w->data & ~mask) | (data & mask);
 	w->valid |= mask;
@@ -143,9 +117,9 @@ INTERPRET_FUNCTION int interpret_load_wide(struct interpret *s, wire_u64 address
 		return known;
 	}
 	if (s->stores == 0)
-		return !(width == 4   ? host_read(s->wide, 16, address)
-			 : width == 5 ? host_read(s->wide, 32, address)
-				      : host_read(s->wide, 64, address));
+		return !(width == 4   ? host_read(s, s->wide, 16, address)
+			 : width == 5 ? host_read(s, s->wide, 32, address)
+				      : host_read(s, s->wide, 64, address));
 
 	wire_u32 words = 1u << ((width - 3) & 3);
 	int known = 1;
@@ -174,26 +148,8 @@ INTERPRET_FUNCTION int interpret_store_wide(struct interpret *s, wire_u64 addres
 	return 0;
 }
 
-/* The first load's touches are kept until the chosen one comes, and from then on that one's. */
-static inline void interpret_touch(struct interpret *s)
-{
-	wire_u32 number = s->loads++, place = s->window.touch_count;
-
-	if (number == 0 || number == s->choice)
-		s->chosen = s->pc;
-	if (s->pc != s->chosen || place >= WIRE_WINDOW_TOUCHES)
-		return;
-
-	struct wire_touch *t = &s->window.touch[place & (WIRE_WINDOW_TOUCHES - 1)];
-
-	s->window.touch_count = place + 1;
-	t->line = s->address >> 6;
-	t->at.slot = s->mapping.slot;
-	t->at.offset = s->pc + s->mapping.shift;
-}
-
 /* The address of the memory operand. */
-static inline void interpret_address(struct interpret *s)
+static inline __attribute__((always_inline)) void interpret_address(struct interpret *s)
 {
 	const struct wire_micro *m = &s->micro;
 	wire_u32 base = micro_base(m), index = micro_index(m);
@@ -207,7 +163,7 @@ static inline void interpret_address(struct interpret *s)
 	if (s->address_known && m->mode & (MICRO_A_MEMORY | MICRO_B_MEMORY) &&
 	    (index != MICRO_NO_REGISTER ||
 	     (base != 4 && base != MICRO_RIP && base != MICRO_NO_REGISTER)))
-		interpret_touch(s);
+		host_load(s);
 }
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
-#ifndef CULPRIT_BPF_INTERPRET_ARITHMETIC_H
-#define CULPRIT_BPF_INTERPRET_ARITHMETIC_H
+#ifndef CULPRIT_MICRO_INTERPRET_ARITHMETIC_H
+#define CULPRIT_MICRO_INTERPRET_ARITHMETIC_H
 
 /* Part of interpret.h: shifts, products, quotients and bits. */
-#include "interpret.h"
+#include "interpret_state.h"
 
 #ifdef INTERPRET_FUNCTION
 

@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
-#include "isa/micro.h"
+#include "micro/translate.h"
 
 #include <elf.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include "isa/micro_build.h"
+#include "micro/build.h"
 #include "util/search.h"
 
-struct isa_micro {
+struct micro_decoder {
 	ZydisDecoder decoder;
 };
 
-int isa_micro_new(uint16_t elf_machine, struct isa_micro **ret, struct diag *diag)
+int micro_decoder_new(uint16_t elf_machine, struct micro_decoder **ret, struct diag *diag)
 {
 	if (elf_machine != EM_X86_64)
 		return diag_fail(diag, EOPNOTSUPP,
 				 "code of ELF machine %u cannot be interpreted yet, only x86-64",
 				 elf_machine);
 
-	struct isa_micro *m = calloc(1, sizeof(*m));
+	struct micro_decoder *m = calloc(1, sizeof(*m));
 	if (!m)
 		return diag_fail(diag, ENOMEM, "out of memory for a decoder");
 	if (!ZYAN_SUCCESS(ZydisDecoderInit(&m->decoder, ZYDIS_MACHINE_MODE_LONG_64,
@@ -31,7 +31,7 @@ int isa_micro_new(uint16_t elf_machine, struct isa_micro **ret, struct diag *dia
 	return 0;
 }
 
-void isa_micro_free(struct isa_micro *m)
+void micro_decoder_free(struct micro_decoder *m)
 {
 	free(m);
 }
@@ -53,8 +53,8 @@ static void clear_micro(struct micro_build *m)
 		micro_set(m, field, MICRO_NO_REGISTER);
 }
 
-unsigned isa_micro_translate(const struct isa_micro *decoder, const uint8_t *code, size_t size,
-			     struct wire_micro *ret)
+unsigned micro_translate(const struct micro_decoder *decoder, const uint8_t *code, size_t size,
+			 struct wire_micro *ret)
 {
 	static bool (*const kinds[])(struct micro_build *) = {
 		micro_build_control, micro_build_value, micro_build_vector};
@@ -78,7 +78,7 @@ unsigned isa_micro_translate(const struct isa_micro *decoder, const uint8_t *cod
 }
 
 /* The last known start that is not after offset, or where the code begins. */
-static uint64_t sweep_begin(const struct isa_micro_code *code, uint64_t offset, size_t *ret_next)
+static uint64_t sweep_begin(const struct micro_code *code, uint64_t offset, size_t *ret_next)
 {
 	size_t low = SEARCH_FIRST(code->start_count, i, code->starts[i] > offset);
 
@@ -88,9 +88,9 @@ static uint64_t sweep_begin(const struct isa_micro_code *code, uint64_t offset, 
 	return code->begin;
 }
 
-unsigned isa_micro_strip(const struct isa_micro *m, const struct isa_micro_code *code,
-			 uint32_t number, struct wire_strip *ret_strip,
-			 struct wire_micro micros[WIRE_STRIP_BYTES])
+unsigned micro_translate_strip(const struct micro_decoder *m, const struct micro_code *code,
+			       uint32_t number, struct wire_strip *ret_strip,
+			       struct wire_micro micros[WIRE_STRIP_BYTES])
 {
 	uint64_t begin = (uint64_t)number << WIRE_STRIP_BITS, end = begin + WIRE_STRIP_BYTES;
 	struct wire_strip strip = {0};
@@ -102,7 +102,7 @@ unsigned isa_micro_strip(const struct isa_micro *m, const struct isa_micro_code 
 		size_t left = code->size - (at - code->begin);
 		while (next < code->start_count && code->starts[next] <= at)
 			next++;
-		length = isa_micro_translate(m, code->bytes + (at - code->begin), left, &micro);
+		length = micro_translate(m, code->bytes + (at - code->begin), left, &micro);
 		if (length == 0) {
 			length = 1;
 			continue;

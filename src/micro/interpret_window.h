@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
-#ifndef CULPRIT_BPF_INTERPRET_WINDOW_H
-#define CULPRIT_BPF_INTERPRET_WINDOW_H
+#ifndef CULPRIT_MICRO_INTERPRET_WINDOW_H
+#define CULPRIT_MICRO_INTERPRET_WINDOW_H
 
 /* Part of interpret.h: transfers of control, and the window as a whole. */
-#include "interpret.h"
+#include "interpret_state.h"
 
 #ifdef INTERPRET_FUNCTION
 
@@ -90,12 +90,12 @@ INTERPRET_FUNCTION int interpret_string(struct interpret *s)
 		return WIRE_END_UNKNOWN;
 	if (s->flags & FLAG_DIRECTION)
 		return WIRE_END_INSTRUCTION;
-	if (count > 64)
+	if (count > HOST_REPEATS(s))
 		return WIRE_END_STORES;
 	s->turns += (wire_u32)count;
-	if (s->turns > WIRE_WINDOW_INSTRUCTIONS) /* the interrupt must not last */
+	if (s->turns > HOST_TURNS(s))
 		return WIRE_END_STORES;
-	for (wire_u32 i = 0; i < 64; i++) {
+	for (wire_u32 i = 0; i < HOST_REPEATS(s); i++) {
 		if (i >= count)
 			break;
 		if (interpret_string_turn(s))
@@ -195,17 +195,6 @@ static inline int interpret_arrive(struct interpret *s)
 	return host_find(s);
 }
 
-static inline struct wire_place interpret_place(const struct interpret *s)
-{
-	struct wire_place place = {0, 0};
-
-	if (s->mapping.slot && s->pc >= s->mapping.begin && s->pc < s->mapping.end) {
-		place.slot = s->mapping.slot;
-		place.offset = s->pc + s->mapping.shift;
-	}
-	return place;
-}
-
 /* Gets the operation at pc into s->micro; 0 or the reason to end. */
 INTERPRET_FUNCTION int interpret_fetch(struct interpret *s)
 {
@@ -221,7 +210,7 @@ INTERPRET_FUNCTION int interpret_fetch(struct interpret *s)
 	struct wire_strip_key key = {s->mapping.slot, offset >> WIRE_STRIP_BITS};
 
 	if (key.slot != s->strip_key.slot || key.number != s->strip_key.number) {
-		const struct wire_strip *strip = host_strip(&key);
+		const struct wire_strip *strip = host_strip(s, &key);
 
 		if (!strip)
 			return WIRE_END_COLD;
@@ -235,8 +224,9 @@ INTERPRET_FUNCTION int interpret_fetch(struct interpret *s)
 	if (!(starts >> bit & 1))
 		return WIRE_END_COLD;
 
-	const struct wire_micro *m = host_micro(s->strip.first + s->strip.rank[byte / 64] +
-						interpret_ones(starts & ((1ull << bit) - 1)));
+	const struct wire_micro *m =
+		host_micro(s, s->strip.first + s->strip.rank[byte / 64] +
+				      interpret_ones(starts & ((1ull << bit) - 1)));
 
 	if (!m)
 		return WIRE_END_COLD;
@@ -252,17 +242,13 @@ INTERPRET_FUNCTION int interpret_transfer(struct interpret *s)
 	if (!s)
 		return WIRE_END_COLD;
 
-	wire_u32 n = s->window.edge_count & (WIRE_WINDOW_INSTRUCTIONS - 1);
 	struct wire_place from = interpret_place(s);
 
 	s->pc = s->next;
 
 	int end = interpret_arrive(s);
-	struct wire_place to = interpret_place(s);
-	struct wire_edge e = {from.offset, to.offset, from.slot, to.slot};
 
-	s->window.edge[n] = e;
-	s->window.edge_count = n + 1;
+	host_transfer(s, from, interpret_place(s));
 	return end;
 }
 
@@ -288,7 +274,7 @@ static inline int interpret_step(struct interpret *s)
 		end = interpret_stack(s);
 	if (end)
 		return end;
-	s->window.instructions++;
+	s->instructions++;
 	if (s->transfers)
 		return interpret_transfer(s);
 	s->pc = s->next;
@@ -298,8 +284,8 @@ static inline int interpret_step(struct interpret *s)
 /* No memset: it is too large for what the BPF compiler makes of one. */
 static inline void interpret_forget_words(struct interpret *s)
 {
-	for (wire_u32 i = 0; i < INTERPRET_SETS; i++) {
-		s->tag[i][0] = s->tag[i][1] = 0;
+	for (wire_u32 i = 0; i < HOST_PLACES(s); i++) {
+		s->tag[i] = 0;
 		__asm__ volatile("" ::: "memory");
 	}
 }
@@ -321,13 +307,7 @@ static inline void interpret_begin(struct interpret *s)
 	}
 	s->stores = s->turns = 0;
 	__builtin_memset(s->vector_known, 0, sizeof(s->vector_known));
-	s->window.instructions = 0;
-	s->window.edge_count = 0;
-	s->window.touch_count = 0;
-	s->loads = 0;
-	s->random = s->random * 6364136223846793005ull + 1442695040888963407ull; /* Knuth's */
-	s->choice = s->random >> 32 & (WIRE_TOUCH_CHOICE - 1);
-	s->window.end_reason = WIRE_END_FULL;
+	s->instructions = 0;
 }
 
 #endif

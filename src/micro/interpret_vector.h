@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
-#ifndef CULPRIT_BPF_INTERPRET_VECTOR_H
-#define CULPRIT_BPF_INTERPRET_VECTOR_H
+#ifndef CULPRIT_MICRO_INTERPRET_VECTOR_H
+#define CULPRIT_MICRO_INTERPRET_VECTOR_H
 
 /*
  * Part of interpret.h: what the string functions of C libraries and compilers' string loops use of
  * vectors and masks, and scalar comparisons of floating point. Elements are worked on in words,
  * with top = the highest bit of each element.
  */
-#include "interpret.h"
+#include "interpret_state.h"
 
 #ifdef INTERPRET_FUNCTION
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
-#ifndef CULPRIT_BPF_INTERPRET_VALUE_H
-#define CULPRIT_BPF_INTERPRET_VALUE_H
+#ifndef CULPRIT_MICRO_INTERPRET_VALUE_H
+#define CULPRIT_MICRO_INTERPRET_VALUE_H
 
 /* Part of interpret.h: one operation on integers, from operands to result. */
-#include "interpret.h"
+#include "interpret_state.h"
 
 #ifdef INTERPRET_FUNCTION
 

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
-#ifndef CULPRIT_ISA_MICRO_BUILD_H
-#define CULPRIT_ISA_MICRO_BUILD_H
+#ifndef CULPRIT_MICRO_BUILD_H
+#define CULPRIT_MICRO_BUILD_H
 
 #include <stdbool.h>
 #include <Zydis/Zydis.h>
-#include "bpf/wire_edges.h"
+#include "micro/wire_micro.h"
+#include "micro/wire_strip.h"
 
 /* One instruction on its way to a micro-operation. */
 struct micro_build {

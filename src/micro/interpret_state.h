@@ -1,31 +1,13 @@
 /* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
-#ifndef CULPRIT_BPF_INTERPRET_H
-#define CULPRIT_BPF_INTERPRET_H
+#ifndef CULPRIT_MICRO_INTERPRET_STATE_H
+#define CULPRIT_MICRO_INTERPRET_STATE_H
 
-/*
- * The interpreter of edge samples: from the registers at a sample, the path that the code will take
- * (DCPI, section 7). The same source runs in the kernel and, for tests and fuzzing, in user space.
- *
- * It follows what it knows for certain. A value that cannot be known (a vector register at the
- * sample, a page that is not there, the result of an instruction that is not modelled) is marked
- * unknown, and so is all that is made of it; the window ends only when the path depends on it. What
- * the window writes goes to an overlay of 512 words, which its reads see; memory is never written.
- *
- * The includer is the host. Before including this, it defines INTERPRET_FUNCTION, which for the
- * kernel makes a function of its own for the verifier, so that paths do not multiply (without it
- * there are only the types), and:
- *   int host_read(void *to, wire_u32 size, wire_u64 address)     0, or not resident
- *   int host_read_word(wire_u64 to[2], wire_u32 size, wire_u64 address)   the same, up to 8 bytes
- *   const struct wire_strip *host_strip(struct wire_strip_key *)
- *   const struct wire_micro *host_micro(wire_u32 index)
- *   int host_find(struct interpret *s)
- *       sets s->mapping for s->pc: 0, or the enum wire_end that it is; fills window.file.
- */
-#include "wire_edges.h"
+/* Part of interpret.h: where an interpreted window stands, and what is in a micro-operation. */
+#include "micro/wire_micro.h"
+#include "micro/wire_strip.h"
 
-#define INTERPRET_SETS	    256
-#define INTERPRET_WAYS	    2
 #define INTERPRET_WORD_BITS 45 /* of an address / 8, in a tag */
+#define INTERPRET_NO_PLACE  ~0u
 
 #define FLAG_CARRY    0x001u
 #define FLAG_PARITY   0x004u
@@ -47,6 +29,10 @@ struct interpret_mapping {
 	wire_u32 slot;
 	wire_u32 unused;
 };
+
+#ifndef INTERPRET_HOST
+#define INTERPRET_HOST
+#endif
 
 struct interpret {
 	/* The host sets: */
@@ -71,16 +57,11 @@ struct interpret {
 
 	wire_u64 value; /* what interpret_load() read */
 
-	/* Loads that might be touches: so far, which one is chosen, where the present one is. */
-	wire_u32 loads, choice;
-	wire_u64 chosen, random;
-
+	wire_u64 instructions; /* that were interpreted */
+	wire_u32 number;       /* of the window, in tags: the words of former ones are free */
 	wire_u32 stores;
 	wire_u32 turns; /* of string operations */
-	/* A window's number and above which word; those of former windows are free. */
-	wire_u32 number;
-	wire_u64 tag[INTERPRET_SETS][INTERPRET_WAYS];
-	struct interpret_word word[INTERPRET_SETS][INTERPRET_WAYS];
+	INTERPRET_HOST
 
 	wire_u64 vector[32][8];
 	wire_u64 vector_known[32]; /* a bit a byte */
@@ -88,8 +69,6 @@ struct interpret {
 	wire_u64 wide_known;
 	wire_u32 masks_known;
 	wire_u64 mask[8];
-
-	struct wire_window window;
 };
 
 /* Shapes that both the instructions and the vectors need. */
@@ -157,6 +136,33 @@ static inline wire_u64 interpret_signed(wire_u32 x)
 	return (wire_u64)(long long)(int)x;
 }
 
+static inline struct wire_place interpret_place(const struct interpret *s)
+{
+	struct wire_place place = {0, 0};
+
+	if (s->mapping.slot && s->pc >= s->mapping.begin && s->pc < s->mapping.end) {
+		place.slot = s->mapping.slot;
+		place.offset = s->pc + s->mapping.shift;
+	}
+	return place;
+}
+
+static inline wire_u64 interpret_tag(const struct interpret *s, wire_u64 word)
+{
+	return (word & ((1ull << INTERPRET_WORD_BITS) - 1)) | (wire_u64)s->number
+								      << INTERPRET_WORD_BITS;
+}
+
+static inline wire_u64 interpret_tag_word(wire_u64 tag)
+{
+	return tag & ((1ull << INTERPRET_WORD_BITS) - 1);
+}
+
+static inline int interpret_is_free(const struct interpret *s, wire_u64 tag)
+{
+	return tag >> INTERPRET_WORD_BITS != s->number;
+}
+
 static inline void interpret_set_known(struct interpret *s, wire_u32 n, wire_u32 known)
 {
 	s->known = (s->known & ~(1u << (n & 31))) | (known & 1) << (n & 31);
@@ -166,12 +172,5 @@ static inline wire_u32 interpret_is_known(const struct interpret *s, wire_u32 n)
 {
 	return s->known >> (n & 31) & 1;
 }
-
-#include "interpret_memory.h"
-#include "interpret_register.h"
-#include "interpret_arithmetic.h"
-#include "interpret_value.h"
-#include "interpret_vector.h"
-#include "interpret_window.h"
 
 #endif

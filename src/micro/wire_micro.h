@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
-#ifndef CULPRIT_BPF_WIRE_MICRO_H
-#define CULPRIT_BPF_WIRE_MICRO_H
+#ifndef CULPRIT_MICRO_WIRE_MICRO_H
+#define CULPRIT_MICRO_WIRE_MICRO_H
 
 /*
- * The micro-operation: one instruction of x86-64 in a fixed form, made by isa/micro.c and executed
+ * The micro-operation: one instruction of x86-64 in a fixed form, made by translate.c and executed
  * by interpret.h. It does not depend on where the code is mapped.
  *
  * Most have the form dst = a OP b. Each is a register; or a or b, and dst, are the memory operand
  * base + index << scale + disp; or b is the immediate.
  */
-#include "wire.h"
+#include "util/wire_int.h"
 
 enum wire_micro_op {
 	MICRO_STOP, /* imm: enum wire_end */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
-#ifndef CULPRIT_BPF_INTERPRET_REGISTER_H
-#define CULPRIT_BPF_INTERPRET_REGISTER_H
+#ifndef CULPRIT_MICRO_INTERPRET_REGISTER_H
+#define CULPRIT_MICRO_INTERPRET_REGISTER_H
 
 /* Part of interpret.h: general registers, operands, flags and conditions. */
-#include "interpret.h"
+#include "interpret_state.h"
 
 #ifdef INTERPRET_FUNCTION
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
-#include "isa/micro_build.h"
+#include "micro/build.h"
 
 enum form {
 	FORM_NONE,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
-#include "isa/micro_build.h"
+#include "micro/build.h"
 
 /* What the explicit operands are to the operation. */
 enum form {
