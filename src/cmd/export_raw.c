@@ -4,8 +4,8 @@
 #include <string.h>
 #include "cmd/export.h"
 #include "cmd/output.h"
-#include "exchange/ibs.h"
 #include "image/symbols.h"
+#include "instsample/ibs.h"
 #include "report/json_writer.h"
 
 /* culprit export --raw: the raw records of single samples, each a line of JSON. */
@@ -107,6 +107,7 @@ static void put_registers(struct json_writer *w, const struct db_raw_item *r)
 /* What the registers mean, but for what is 0. */
 static void put_fields(struct json_writer *w, const struct db_raw_item *r)
 {
+	const struct ibs_form form = {r->form.kind, r->form.caps, r->form.mask};
 	const struct ibs_field *fields;
 	uint64_t value;
 	size_t count;
@@ -115,7 +116,7 @@ static void put_fields(struct json_writer *w, const struct db_raw_item *r)
 	json_writer_key(w, "fields");
 	json_writer_open(w, '{');
 	for (size_t i = 0; i < count; i++)
-		if (ibs_field_get(&fields[i], &r->form, r->values, &value) && value) {
+		if (ibs_field_get(&fields[i], &form, r->values, &value) && value) {
 			json_writer_key(w, fields[i].name);
 			json_writer_count(w, value);
 		}

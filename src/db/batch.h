@@ -96,7 +96,7 @@ int db_batch_stack(struct db_batch *b, uint32_t event, uint32_t subject,
 /*
  * A raw record: what the processor itself wrote about one sample, for whoever looks at samples one
  * by one (latencies, where data came from, which branch went wrong). Registers are numbered within
- * a kind; exchange/ibs.h has the numbers and their meaning, which is none of the database's
+ * a kind; instsample/ibs.h has the numbers and their meaning, which is none of the database's
  * business. The sampled address is image and offset, as of a row, and so is where a sampled branch
  * went: no other address of code is among the values.
  */

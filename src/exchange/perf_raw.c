@@ -4,12 +4,16 @@
 #include <errno.h>
 #include <string.h>
 #include <linux/perf_event.h>
-#include "exchange/ibs.h"
+#include "instsample/ibs.h"
+
+_Static_assert((int)IBS_OP == DB_RAW_IBS_OP && (int)IBS_FETCH == DB_RAW_IBS_FETCH &&
+		       IBS_VALUES_MAX == DB_RAW_VALUES_MAX,
+	       "the database has the numbers of instsample/ibs.h");
 
 static const struct {
-	enum db_raw_kind kind;
+	enum ibs_kind kind;
 	const char *pmu;
-} pmus[] = {{DB_RAW_IBS_OP, "ibs_op"}, {DB_RAW_IBS_FETCH, "ibs_fetch"}};
+} pmus[] = {{IBS_OP, "ibs_op"}, {IBS_FETCH, "ibs_fetch"}};
 
 void perf_raw_pmu(struct perf *p, uint32_t type, const char *name, size_t size)
 {
@@ -29,7 +33,7 @@ static bool is_named(const struct perf_attr *a, const char *pmu)
 
 /* Whose raw data an event has. 0: of nothing that has a place in the database, and why is counted.
  */
-static enum db_raw_kind kind_of(struct perf *p, const struct perf_attr *a)
+static enum ibs_kind kind_of(struct perf *p, const struct perf_attr *a)
 {
 	bool is_dynamic = a->type >= PERF_TYPE_MAX;
 
@@ -46,11 +50,12 @@ static enum db_raw_kind kind_of(struct perf *p, const struct perf_attr *a)
 static int add(struct perf *p, struct perf_attr *a, const struct perf_raw *raw,
 	       const struct ibs_record *record)
 {
-	struct harvest_raw out = {.event = a->event,
-				  .subject = raw->subject,
-				  .place = raw->place,
-				  .target = HARVEST_NONE,
-				  .form = record->form};
+	struct harvest_raw out = {
+		.event = a->event,
+		.subject = raw->subject,
+		.place = raw->place,
+		.target = HARVEST_NONE,
+		.form = {record->form.kind, record->form.caps, record->form.mask}};
 	enum perf_mode mode = record->target >> 63 ? PERF_KERNEL : PERF_USER;
 	enum perf_found found;
 	int r = 0;
@@ -74,7 +79,7 @@ static int add(struct perf *p, struct perf_attr *a, const struct perf_raw *raw,
 
 int perf_raw_take(struct perf *p, struct perf_attr *a, const struct perf_raw *raw)
 {
-	enum db_raw_kind kind = kind_of(p, a);
+	enum ibs_kind kind = kind_of(p, a);
 	struct ibs_record record;
 
 	if (kind && !ibs_take(kind, raw->at, raw->size, &record))

@@ -8,11 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
-#include "exchange/ibs.h"
 #include "exchange/store.h"
+#include "instsample/ibs.h"
 
 #define BRNTRGT	     (1u << 5)
 #define RIPINVALID   (1u << 7)
+#define ZEN4	     (1u << 11)
 #define FETCHCTLEXTD (1u << 9)
 #define OPDATA4	     (1u << 10)
 
@@ -45,7 +46,7 @@ static uint64_t value_of(const struct ibs_record *r, unsigned number)
 }
 
 /* Which of 0 to 12 registers are taken, as bits. */
-static unsigned sizes_taken(enum db_raw_kind kind, uint32_t caps)
+static unsigned sizes_taken(enum ibs_kind kind, uint32_t caps)
 {
 	struct raw raw = make_raw(caps);
 	struct ibs_record r;
@@ -64,7 +65,7 @@ static unsigned sizes_taken(enum db_raw_kind kind, uint32_t caps)
 			continue;
 		assert_int_equal((i - 4) % 8, 0);
 		taken |= 1u << (i - 4) / 8;
-		assert_true(db_raw_values(&r.form) <= DB_RAW_VALUES_MAX);
+		assert_true(__builtin_popcount(r.form.mask) <= IBS_VALUES_MAX);
 		assert_int_equal(r.form.caps, caps);
 		assert_int_equal(r.form.kind, kind);
 	}
@@ -74,14 +75,13 @@ static unsigned sizes_taken(enum db_raw_kind kind, uint32_t caps)
 static void sizes_go_by_capabilities(void **state)
 {
 	(void)state;
-	assert_int_equal(sizes_taken(DB_RAW_IBS_OP, 1), 1 << 7);
-	assert_int_equal(sizes_taken(DB_RAW_IBS_OP, 1 | BRNTRGT), 1 << 7 | 1 << 8);
-	assert_int_equal(sizes_taken(DB_RAW_IBS_OP, 1 | OPDATA4), 1 << 7 | 1 << 8);
-	assert_int_equal(sizes_taken(DB_RAW_IBS_OP, 1 | BRNTRGT | OPDATA4),
-			 1 << 7 | 1 << 8 | 1 << 9);
-	assert_int_equal(sizes_taken(DB_RAW_IBS_FETCH, 1), 1 << 3);
-	assert_int_equal(sizes_taken(DB_RAW_IBS_FETCH, 1 | FETCHCTLEXTD), 1 << 3 | 1 << 4);
-	assert_int_equal(sizes_taken(DB_RAW_IBS_FETCH, 1 | FETCHCTLEXTD | BRNTRGT | OPDATA4),
+	assert_int_equal(sizes_taken(IBS_OP, 1), 1 << 7);
+	assert_int_equal(sizes_taken(IBS_OP, 1 | BRNTRGT), 1 << 7 | 1 << 8);
+	assert_int_equal(sizes_taken(IBS_OP, 1 | OPDATA4), 1 << 7 | 1 << 8);
+	assert_int_equal(sizes_taken(IBS_OP, 1 | BRNTRGT | OPDATA4), 1 << 7 | 1 << 8 | 1 << 9);
+	assert_int_equal(sizes_taken(IBS_FETCH, 1), 1 << 3);
+	assert_int_equal(sizes_taken(IBS_FETCH, 1 | FETCHCTLEXTD), 1 << 3 | 1 << 4);
+	assert_int_equal(sizes_taken(IBS_FETCH, 1 | FETCHCTLEXTD | BRNTRGT | OPDATA4),
 			 1 << 3 | 1 << 4 | 1 << 5);
 }
 
@@ -93,7 +93,7 @@ static void an_operation_keeps_what_it_means(void **state)
 	(void)state;
 	raw.registers[IBS_OP_DATA] = 1ull << 37 | 700u << 16 | 12;
 	raw.registers[IBS_OP_DATA3] = 1ull << 17 | 1ull << 18 | 321ull << 32;
-	assert_int_equal(ibs_take(DB_RAW_IBS_OP, &raw, bytes_of(9), &r), 0);
+	assert_int_equal(ibs_take(IBS_OP, &raw, bytes_of(9), &r), 0);
 	assert_int_equal(r.form.mask, 1 << IBS_OP_CTL | 1 << IBS_OP_DATA | 1 << IBS_OP_DATA2 |
 					      1 << IBS_OP_DATA3 | 1 << IBS_OP_LINEAR |
 					      1 << IBS_OP_DATA4);
@@ -105,19 +105,19 @@ static void an_operation_keeps_what_it_means(void **state)
 	/* Without the bits that say so these are of another sample. */
 	raw.registers[IBS_OP_DATA] = 1ull << 38;
 	raw.registers[IBS_OP_DATA3] = 0;
-	assert_int_equal(ibs_take(DB_RAW_IBS_OP, &raw, bytes_of(9), &r), 0);
+	assert_int_equal(ibs_take(IBS_OP, &raw, bytes_of(9), &r), 0);
 	assert_true(value_of(&r, IBS_OP_LINEAR) == 0);
 	assert_true(r.place == 0 && r.target == 0 && !r.had_physical);
 	/* A processor that cannot tell never says so. */
 	raw.caps &= ~RIPINVALID;
-	assert_int_equal(ibs_take(DB_RAW_IBS_OP, &raw, bytes_of(9), &r), 0);
+	assert_int_equal(ibs_take(IBS_OP, &raw, bytes_of(9), &r), 0);
 	assert_true(r.place == 0x101);
 	/* The first of two that may be there, of a kernel that reads but one. */
 	raw.registers[IBS_OP_DATA] = 1ull << 37;
-	assert_int_equal(ibs_take(DB_RAW_IBS_OP, &raw, bytes_of(8), &r), 0);
+	assert_int_equal(ibs_take(IBS_OP, &raw, bytes_of(8), &r), 0);
 	assert_true(r.target == 0x107 && !(r.form.mask >> IBS_OP_DATA4 & 1));
 	raw.caps &= ~BRNTRGT;
-	assert_int_equal(ibs_take(DB_RAW_IBS_OP, &raw, bytes_of(8), &r), 0);
+	assert_int_equal(ibs_take(IBS_OP, &raw, bytes_of(8), &r), 0);
 	assert_true(r.target == 0 && value_of(&r, IBS_OP_DATA4) == 0x107);
 }
 
@@ -128,12 +128,12 @@ static void a_fetch_keeps_what_it_means(void **state)
 
 	(void)state;
 	raw.registers[IBS_FETCH_CTL] = 1ull << 52;
-	assert_int_equal(ibs_take(DB_RAW_IBS_FETCH, &raw, bytes_of(4), &r), 0);
+	assert_int_equal(ibs_take(IBS_FETCH, &raw, bytes_of(4), &r), 0);
 	assert_int_equal(r.form.mask, 1 << IBS_FETCH_CTL | 1 << IBS_FETCH_EXTENDED);
 	assert_true(value_of(&r, IBS_FETCH_EXTENDED) == 0x103);
 	assert_true(r.place == 0x101 && r.target == 0 && r.had_physical);
 	raw.registers[IBS_FETCH_CTL] = 0;
-	assert_int_equal(ibs_take(DB_RAW_IBS_FETCH, &raw, bytes_of(5), &r), 0);
+	assert_int_equal(ibs_take(IBS_FETCH, &raw, bytes_of(5), &r), 0);
 	assert_int_equal(r.form.mask, 1 << IBS_FETCH_CTL); /* the others are no fetch's */
 	assert_true(!r.had_physical);
 }
@@ -141,13 +141,13 @@ static void a_fetch_keeps_what_it_means(void **state)
 /* Each field within its register, named once, and read from where the document has it. */
 static void fields_are_parts_of_registers(void **state)
 {
-	struct db_raw_form form = {DB_RAW_IBS_OP, 0, 1 << IBS_OP_CTL | 1 << IBS_OP_DATA3};
+	struct ibs_form form = {IBS_OP, 0, 1 << IBS_OP_CTL | 1 << IBS_OP_DATA3};
 	uint64_t values[] = {5ull << 32, 321ull << 32 | 1 << 7}, value;
 	const struct ibs_field *fields;
 	size_t count, seen = 0;
 
 	(void)state;
-	for (uint32_t kind = DB_RAW_IBS_OP; kind <= DB_RAW_IBS_FETCH; kind++) {
+	for (uint32_t kind = IBS_OP; kind <= IBS_FETCH; kind++) {
 		fields = ibs_fields(kind, &count);
 		assert_true(count > 10 && ibs_kind_name(kind));
 		for (size_t i = 0; i < count; i++) {
@@ -157,7 +157,7 @@ static void fields_are_parts_of_registers(void **state)
 				assert_string_not_equal(fields[i].name, fields[k].name);
 		}
 	}
-	fields = ibs_fields(DB_RAW_IBS_OP, &count);
+	fields = ibs_fields(IBS_OP, &count);
 	for (size_t i = 0; i < count; i++) {
 		bool there = ibs_field_get(&fields[i], &form, values, &value);
 
@@ -174,7 +174,77 @@ static void fields_are_parts_of_registers(void **state)
 	assert_null(ibs_kind_name(77));
 	assert_null(ibs_kind_name(0));
 	assert_null(ibs_register_name(77, 0));
-	assert_null(ibs_register_name(DB_RAW_IBS_FETCH, 31));
+	assert_null(ibs_register_name(IBS_FETCH, 31));
+}
+
+static uint64_t field_of(const struct inst_sample *s, enum inst_field field)
+{
+	uint64_t value;
+
+	return inst_sample_get(s, field, &value) ? value : UINT64_MAX;
+}
+
+/* A load that missed, as two processors tell it. */
+static void an_operation_is_decoded(void **state)
+{
+	struct ibs_form form = {IBS_OP, 1 | ZEN4,
+				1 << IBS_OP_CTL | 1 << IBS_OP_DATA | 1 << IBS_OP_DATA2 |
+					1 << IBS_OP_DATA3 | 1 << IBS_OP_LINEAR};
+	/* l2_miss, dc_lin_addr_valid, dc_miss, ld_op */
+	uint64_t missed = 1 << 20 | 1 << 17 | 1 << 7 | 1;
+	uint64_t values[] = {0, 700u << 16 | 12, 1 << 6, missed | 321ull << 32, 0x7fff12345678};
+	struct inst_sample s;
+
+	(void)state;
+	ibs_decode(&form, values, &s);
+	assert_int_equal(field_of(&s, INST_TOTAL_CYCLES), 700);
+	assert_int_equal(field_of(&s, INST_COMPLETE_CYCLES), 12);
+	assert_int_equal(field_of(&s, INST_MISS_CYCLES), 321);
+	assert_int_equal(field_of(&s, INST_LOAD), 1);
+	assert_int_equal(field_of(&s, INST_STORE), 0);
+	assert_true(field_of(&s, INST_ADDRESS) == 0x7fff12345678);
+	assert_int_equal(field_of(&s, INST_SOURCE), INST_FROM_FAR_MEMORY);
+	assert_true(field_of(&s, INST_FETCH_CYCLES) == UINT64_MAX);
+	form.caps = 1; /* the same bits of an older one: number 0, which says nothing */
+	ibs_decode(&form, values, &s);
+	assert_true(field_of(&s, INST_SOURCE) == UINT64_MAX);
+	values[2] = 1 << 4 | 3;
+	ibs_decode(&form, values, &s);
+	assert_int_equal(field_of(&s, INST_SOURCE), INST_FROM_FAR_MEMORY);
+	values[2] = 3;
+	ibs_decode(&form, values, &s);
+	assert_int_equal(field_of(&s, INST_SOURCE), INST_FROM_MEMORY);
+	values[3] = 2 | 321ull << 32; /* a store: neither latency nor address nor source */
+	ibs_decode(&form, values, &s);
+	assert_int_equal(field_of(&s, INST_STORE), 1);
+	assert_true(field_of(&s, INST_MISS_CYCLES) == UINT64_MAX);
+	assert_true(field_of(&s, INST_ADDRESS) == UINT64_MAX);
+	assert_true(field_of(&s, INST_SOURCE) == UINT64_MAX);
+}
+
+/* Of registers that are not there nothing is said, and nothing of what nobody knows. */
+static void fetches_and_gaps_are_decoded(void **state)
+{
+	struct ibs_form form = {IBS_FETCH, 1, 1 << IBS_FETCH_CTL};
+	uint64_t values[IBS_VALUES_MAX] = {1ull << 51 | 44ull << 32};
+	struct inst_sample s;
+
+	(void)state;
+	ibs_decode(&form, values, &s);
+	assert_int_equal(field_of(&s, INST_FETCH_CYCLES), 44);
+	assert_int_equal(field_of(&s, INST_FETCH_L1_MISS), 1);
+	assert_int_equal(field_of(&s, INST_FETCH_TLB1_MISS), 0);
+	assert_true(field_of(&s, INST_LOAD) == UINT64_MAX);
+	form = (struct ibs_form){IBS_OP, 1, 1 << IBS_OP_DATA};
+	ibs_decode(&form, values, &s);
+	assert_true(field_of(&s, INST_LOAD) == UINT64_MAX);
+	assert_true(field_of(&s, INST_SOURCE) == UINT64_MAX);
+	assert_int_equal(field_of(&s, INST_TAKEN), 1);
+	assert_int_equal(field_of(&s, INST_MISPREDICTED), 0);
+	form.kind = 77;
+	form.mask = 0xff;
+	ibs_decode(&form, values, &s);
+	assert_true(s.known == 0);
 }
 
 static struct harvest *make_harvest(struct harvest_raw *raw)
@@ -235,6 +305,8 @@ int main(void)
 		cmocka_unit_test(an_operation_keeps_what_it_means),
 		cmocka_unit_test(a_fetch_keeps_what_it_means),
 		cmocka_unit_test(fields_are_parts_of_registers),
+		cmocka_unit_test(an_operation_is_decoded),
+		cmocka_unit_test(fetches_and_gaps_are_decoded),
 		cmocka_unit_test(records_come_through_a_harvest),
 		cmocka_unit_test(an_import_takes_so_many),
 	};

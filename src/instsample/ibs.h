@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
-#ifndef CULPRIT_EXCHANGE_IBS_H
-#define CULPRIT_EXCHANGE_IBS_H
+#ifndef CULPRIT_INSTSAMPLE_IBS_H
+#define CULPRIT_INSTSAMPLE_IBS_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include "db/batch.h"
+#include "instsample/sample.h"
 
 /*
  * AMD's instruction based sampling as Linux hands it out: PERF_SAMPLE_RAW is 32 bits of
@@ -14,6 +14,16 @@
  * in the kernel's arch/x86/include/asm/amd/ibs.h, whose names are used here. The numbers of
  * registers are those of the database's records (struct db_raw of db/batch.h).
  */
+enum ibs_kind { IBS_OP = 1, IBS_FETCH };
+
+#define IBS_VALUES_MAX 8
+
+/* What the processor can, and some registers of a sample. */
+struct ibs_form {
+	uint32_t kind, caps;
+	uint32_t mask; /* registers there are, by number: at most IBS_VALUES_MAX */
+};
+
 enum ibs_op {
 	IBS_OP_CTL,
 	IBS_OP_RIP, /* never stored: it is the sampled place */
@@ -34,16 +44,16 @@ enum ibs_fetch {
 };
 
 struct ibs_record {
-	struct db_raw_form form;
-	uint64_t values[DB_RAW_VALUES_MAX];
-	uint64_t target; /* of a branch that retired; 0: there is none */
-	uint64_t place;	 /* what the record itself says was sampled; 0: it does not know */
+	struct ibs_form form;
+	uint64_t values[IBS_VALUES_MAX]; /* of the registers in mask, by rising number */
+	uint64_t target;		 /* of a branch that retired; 0: there is none */
+	uint64_t place; /* what the record itself says was sampled; 0: it does not know */
 	bool had_physical;
 };
 
 /* -EBADMSG: raw data of that kind has neither this size nor, with these capabilities, these
  * registers. */
-int ibs_take(enum db_raw_kind kind, const void *raw, size_t size, struct ibs_record *ret);
+int ibs_take(enum ibs_kind kind, const void *raw, size_t size, struct ibs_record *ret);
 
 /* Names; NULL: nothing is known by that number. */
 const char *ibs_kind_name(uint32_t kind);
@@ -54,11 +64,14 @@ struct ibs_field {
 	uint8_t number, low, bits;
 	uint32_t caps; /* that it takes to mean this */
 	const char *name;
+	enum inst_field means; /* 0: nothing that other processors have too */
 };
 /* All of a kind; none of one that is not known. */
 const struct ibs_field *ibs_fields(uint32_t kind, size_t *ret_count);
 /* The value of a field. False: the record does not have it. */
-bool ibs_field_get(const struct ibs_field *field, const struct db_raw_form *form,
+bool ibs_field_get(const struct ibs_field *field, const struct ibs_form *form,
 		   const uint64_t *values, uint64_t *ret);
+/* What a record says of its instruction; nothing, if the kind is not known. */
+void ibs_decode(const struct ibs_form *form, const uint64_t *values, struct inst_sample *ret);
 
 #endif
