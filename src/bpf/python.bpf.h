@@ -34,21 +34,25 @@ __u32 codes_given; /* numbers of codes, over all CPUs */
 
 /* Of the stack at hand. */
 struct python {
-	__u64 cframe; /* the next that a C frame may have; 0: none */
+	__u64 mark;   /* the next structure that a C frame may have; 0: none */
+	__u64 first;  /* the Python frame that the next evaluator is at */
+	__u64 seek;   /* from there on the mark is looked for here; 0: it is known */
 	__u64 frame;  /* the next of Python's; 0: C frames go on */
 	__u64 seen;   /* a frame before, to notice loops by */
 	__u32 since;  /* frames since then */
 	__u32 room;   /* ... when another will be remembered */
 	__u32 number; /* of the interpreter; 0: not met yet */
 	__u32 process;
+	__u32 sought;				  /* frames that were looked at for marks */
+	__u32 evaluators;			  /* C frames that Python frames stood for */
 	__u32 frames, unnamed, strangers, broken; /* as in struct wire_stack_counters */
 	struct wire_python_code code;		  /* that is about to be sent */
 };
 
 static __always_inline void python_start(struct python *p, __u32 process)
 {
-	p->cframe = p->frame = p->seen = 0;
-	p->number = 0;
+	p->mark = p->first = p->seek = p->frame = p->seen = 0;
+	p->number = p->sought = p->evaluators = 0;
 	p->frames = p->unnamed = p->strangers = p->broken = 0;
 	p->process = process;
 }
@@ -81,8 +85,10 @@ static __always_inline __u32 python_half(__u64 address)
  */
 static __always_inline __u64 python_thread(const struct wire_python *v, __u64 runtime, __u64 self)
 {
-	__u64 state = python_word(runtime + v->runtime_current), key;
+	__u64 state = 0, key;
 
+	if (v->runtime_current)
+		state = python_word(runtime + v->runtime_current);
 	if (state && python_word(state + v->thread_id) == self)
 		return state;
 	key = python_word(runtime + v->runtime_key); /* whether there is one, and its number */
@@ -90,6 +96,26 @@ static __always_inline __u64 python_thread(const struct wire_python *v, __u64 ru
 		return 0;
 	state = python_word(self + THREAD_SPECIFIC + (key >> 32) * THREAD_SPECIFIC_SIZE + 8);
 	return state && python_word(state + v->thread_id) == self ? state : 0;
+}
+
+/* The next loop begins. */
+static __always_inline void python_begin_chain(struct python *p)
+{
+	p->seen = 0;
+	p->since = p->room = 0;
+}
+
+/* Brent's: the frame is compared with one before, at distances that double. */
+static __always_inline bool python_loops(struct python *p, __u64 frame)
+{
+	if (frame == p->seen)
+		return true;
+	if (p->since++ == p->room) {
+		p->seen = frame;
+		p->room = 2 * p->room + 1;
+		p->since = 0;
+	}
+	return false;
 }
 
 /* The stack has come to the file of an interpreter: finds the thread's evaluators. */
@@ -102,40 +128,152 @@ static __always_inline void python_meet(struct python *p, __u32 number, __u64 ba
 	if (!v)
 		return;
 	state = python_thread(v, base + v->runtime, self);
-	if (state)
-		p->cframe = python_word(state + v->thread_cframe);
-	else
+	if (!state) {
 		p->strangers++;
+		return;
+	}
+	if (v->thread_cframe)
+		p->mark = python_word(state + v->thread_cframe);
+	if (v->thread_frame)
+		p->first = python_word(state + v->thread_frame);
+	if (v->by == WIRE_PYTHON_BY_ENTRY)
+		p->seek = p->first;
+	python_begin_chain(p);
+}
+
+static __always_inline bool python_is_entry(const struct wire_python *v, __u64 frame)
+{
+	__u8 owner = 0;
+
+	bpf_probe_read_user(&owner, sizeof(owner), (const void *)(frame + v->frame_owner));
+	return owner == WIRE_PYTHON_OWNED_BY_C;
+}
+
+/* One step to the frame on the C stack behind those that the next evaluator runs. */
+static __always_inline void python_seek(struct python *p)
+{
+	const struct wire_python *v = bpf_map_lookup_elem(&pythons, &p->number);
+	__u64 frame = p->seek;
+
+	p->seek = 0;
+	if (!v)
+		return;
+	if (python_is_entry(v, frame)) {
+		p->mark = frame;
+		return;
+	}
+	frame = python_word(frame + v->frame_previous);
+	if (frame && p->sought++ < WIRE_PYTHON_DEPTH && !python_loops(p, frame))
+		p->seek = frame;
+	else
+		p->broken++;
+}
+
+/* Whether the code at an offset of its file is the evaluator's. */
+static __always_inline bool python_is_code(const struct wire_python *v, __u32 offset)
+{
+	for (int i = 0; i < WIRE_PYTHON_RANGES_MAX; i++)
+		if (offset - v->evaluator[i].begin < v->evaluator[i].end - v->evaluator[i].begin)
+			return true;
+	return false;
+}
+
+/* A frame object that returns to the one that the thread's state has for its innermost. */
+static __always_inline bool python_is_next(const struct wire_python *v, __u64 frame, __u64 first,
+					   __u64 type)
+{
+	return frame > 4096 && !(frame & 7) && frame != first &&
+	       python_word(frame + v->frame_previous) == first && python_word(frame + 8) == type;
+}
+
+#define PYTHON_SAVED 6 /* registers that the evaluator saves below its return address */
+
+/*
+ * An evaluator that has just begun, or is about to end, is not in the thread's state, or no more:
+ * the innermost frame is its caller's. Its own is where its caller has it: in a register, which the
+ * evaluator saves; and where it was interrupted itself, in one of its own.
+ */
+__noinline __u64 python_find_first(struct python *p, const struct wire_unwind_state *state,
+				   __u32 is_interrupted)
+{
+	const struct wire_python *v;
+	__u64 type, found = 0, at;
+	__u32 number;
+
+	if (!p || !state)
+		return 0;
+	number = p->number; /* verifiers before Linux 6.2 take no key from behind an argument */
+	v = bpf_map_lookup_elem(&pythons, &number);
+	if (!v || !p->first)
+		return 0;
+	type = python_word(p->first + 8);
+	at = state->reg[UNWIND_RSP] - 8 * (PYTHON_SAVED + 1);
+	for (int i = 0; i < PYTHON_SAVED; i++) {
+		__u64 word = python_word(at + 8 * i);
+
+		if (!found && python_is_next(v, word, p->first, type))
+			found = word;
+	}
+	for (int i = 3; is_interrupted && i < WIRE_UNWIND_REGISTERS; i++)
+		if (!found && python_is_next(v, state->reg[i], p->first, type))
+			found = state->reg[i];
+	return found;
+}
+
+/* A C frame, in the file of the interpreter that was met or not. */
+struct python_c_frame {
+	__u64 begin, end; /* its stack */
+	__u32 offset;	  /* its code's in the file */
+	bool is_there, is_interrupted;
+};
+
+/* The first Python frame of a C frame; 0: it is not the evaluator's, or has none yet. */
+static __always_inline __u64 python_take_first(struct python *p, const struct wire_python *v,
+					       const struct python_c_frame *c,
+					       const struct wire_unwind_state *state)
+{
+	bool is_marked = p->mark - c->begin < c->end - c->begin;
+	__u64 mark = p->mark, frame = p->first, own = 0;
+
+	if (is_marked && v->by != WIRE_PYTHON_BY_ENTRY)
+		p->mark = python_word(mark + v->cframe_previous);
+	if (v->by == WIRE_PYTHON_BY_CODE) {
+		if (!is_marked && !(c->is_there && python_is_code(v, c->offset)))
+			return 0;
+		if (!p->evaluators)
+			own = python_find_first(p, state, c->is_interrupted);
+		if (!own && frame)
+			p->first = python_word(frame + v->frame_previous);
+		return own ? own : frame;
+	}
+	if (!is_marked)
+		return 0;
+	if (v->by == WIRE_PYTHON_BY_CFRAME)
+		return python_word(mark + v->cframe_frame);
+	p->first = p->seek = python_word(mark + v->frame_previous);
+	p->mark = 0;
+	return frame == mark ? 0 : frame;
 }
 
 /* Whether a C frame is an evaluator's that runs Python frames, which then come next. */
-static __always_inline bool python_enter(struct python *p, __u64 begin, __u64 end)
+static __always_inline bool python_enter(struct python *p, const struct python_c_frame *c,
+					 const struct wire_unwind_state *state)
 {
 	const struct wire_python *v;
+	__u64 frame;
 
-	if (p->cframe - begin >= end - begin)
+	if (!p->mark && !p->first)
 		return false;
 	v = bpf_map_lookup_elem(&pythons, &p->number);
 	if (!v)
 		return false;
-	p->frame = python_word(p->cframe + v->cframe_frame);
-	p->cframe = python_word(p->cframe + v->cframe_previous);
-	p->seen = 0;
-	p->since = p->room = 0;
-	return p->frame != 0;
-}
-
-/* Brent's: the frame is compared with one before, at distances that double. */
-static __always_inline bool python_loops(struct python *p)
-{
-	if (p->frame == p->seen)
-		return true;
-	if (p->since++ == p->room) {
-		p->seen = p->frame;
-		p->room = 2 * p->room + 1;
-		p->since = 0;
-	}
-	return false;
+	frame = python_take_first(p, v, c, state);
+	if (!frame || (v->run == WIRE_PYTHON_TO_ENTRY && python_is_entry(v, frame)))
+		return false;
+	p->frame = frame;
+	p->evaluators++;
+	python_begin_chain(p);
+	return true;
 }
 
 static __always_inline void python_read_text(const struct wire_python *v, __u64 text, __u8 *to,
@@ -181,6 +319,7 @@ static __always_inline bool python_read_code(struct python *p, const struct wire
 	    bpf_probe_read_user(c->lines, bytes, (const void *)(lines + v->bytes_data)))
 		bytes = 0;
 	c->lines_bytes = bytes;
+	c->lines_form = v->lines;
 	return true;
 }
 
@@ -225,35 +364,62 @@ static __always_inline __u32 python_number(struct python *p, const struct wire_p
 	return number ? *number : python_tell_code(p, v, &key);
 }
 
+/* The frame that comes behind one in the same evaluator; 0: it was the last. */
+static __always_inline __u64 python_next(struct python *p, const struct wire_python *v, __u64 frame)
+{
+	__u8 is_last = 1;
+	__u64 next;
+
+	if (v->run == WIRE_PYTHON_ONE)
+		return 0;
+	if (v->run == WIRE_PYTHON_TO_FLAG) {
+		bpf_probe_read_user(&is_last, sizeof(is_last),
+				    (const void *)(frame + v->frame_is_entry));
+		if (is_last)
+			return 0;
+	}
+	next = python_word(frame + v->frame_previous);
+	if (!next || python_loops(p, next)) {
+		p->broken++;
+		return 0;
+	}
+	return v->run == WIRE_PYTHON_TO_ENTRY && python_is_entry(v, next) ? 0 : next;
+}
+
+/* The instruction that a frame is at, or, if it has not begun, its first. */
+static __always_inline __u32 python_instruction(const struct wire_python *v, __u64 frame,
+						__u64 code)
+{
+	__u64 at = frame + v->frame_instruction, begin = code + v->code_bytecode;
+	__s32 last;
+
+	if (v->at == WIRE_PYTHON_POINTER) {
+		at = python_word(at);
+		return at < begin ? 0 : (at - begin) / 2;
+	}
+	last = python_half(at);
+	if (last < 0)
+		return 0;
+	return v->at == WIRE_PYTHON_BYTES ? last / 2 : last;
+}
+
 /* The frame at hand, as it is kept, and the way to the next of the same evaluator. */
 static __always_inline __u64 python_follow(struct python *p)
 {
 	const struct wire_python *v = bpf_map_lookup_elem(&pythons, &p->number);
-	__u64 frame = p->frame, code, instruction, begin;
+	__u64 frame = p->frame, code;
 	__u32 number = 0;
-	__u8 is_entry = 1;
 
 	p->frame = 0;
 	p->frames++;
 	if (!v)
 		return WIRE_FRAME_PYTHON;
 	code = python_word(frame + v->frame_code);
-	instruction = python_word(frame + v->frame_instruction);
-	bpf_probe_read_user(&is_entry, sizeof(is_entry), (const void *)(frame + v->frame_is_entry));
 	if (code)
 		number = python_number(p, v, code);
 	p->unnamed += !number;
-	if (!is_entry) {
-		p->frame = python_word(frame + v->frame_previous);
-		if (!p->frame || python_loops(p)) {
-			p->frame = 0;
-			p->broken++;
-		}
-	}
-	/* Of a frame that has not begun it is the one before the first. */
-	begin = code + v->code_bytecode;
-	instruction = instruction < begin ? 0 : (instruction - begin) / 2;
-	return WIRE_FRAME_PYTHON | (__u64)number << 32 | (__u32)instruction;
+	p->frame = python_next(p, v, frame);
+	return WIRE_FRAME_PYTHON | (__u64)number << 32 | python_instruction(v, frame, code);
 }
 
 #endif

@@ -324,22 +324,21 @@ static __always_inline int follow_table(struct unwind *u, const struct wire_unwi
 	return number ? unwind_follow_rule(&u->state, rule) : follow_frame_pointer(&u->state);
 }
 
-/* Whether the C frame that begins there and was followed is one that Python frames stand for. */
-static __always_inline bool is_evaluator(struct unwind *u, const struct wire_unwind_table *t,
-					 __u64 begin)
+/* At the first frame in an interpreter's file. */
+static __always_inline void meet_python(struct unwind *u, const struct wire_unwind_table *t)
 {
-	if (t && t->python && !u->python.number) {
-		struct task_struct *task = (void *)bpf_get_current_task_btf();
+	struct task_struct *task = (void *)bpf_get_current_task_btf();
 
+	if (t && t->python && !u->python.number)
 		python_meet(&u->python, t->python, -u->here.shift, task->thread.fsbase);
-	}
-	return u->python.cframe && python_enter(&u->python, begin, u->state.reg[UNWIND_RSP]);
 }
 
 /* One frame, and the way to the next. */
 static __always_inline int follow(struct unwind *u)
 {
-	__u64 pc = u->state.pc - !u->state.exact, begin = u->state.reg[UNWIND_RSP], frame;
+	__u64 pc = u->state.pc - !u->state.exact, frame;
+	struct python_c_frame c = {.begin = u->state.reg[UNWIND_RSP],
+				   .is_interrupted = u->state.first};
 	struct wire_unwind_table *t;
 	int end;
 
@@ -347,13 +346,23 @@ static __always_inline int follow(struct unwind *u)
 		push(u, python_follow(&u->python));
 		return u->python.frames < WIRE_PYTHON_DEPTH ? -1 : WIRE_STACK_TOO_DEEP;
 	}
+	if (u->python.seek) {
+		python_seek(&u->python);
+		return -1;
+	}
 	if (!find_mapping(u, pc))
 		return WIRE_STACK_NOT_CODE;
 	frame = u->here.slot ? (__u64)u->here.slot << 32 | (__u32)(pc + u->here.shift)
 			     : WIRE_FRAME_ADDRESS | pc;
 	t = bpf_map_lookup_elem(&tables, &u->here.slot);
+	meet_python(u, t);
+	if (u->python.seek)
+		return -1; /* and this frame again */
+	c.is_there = t && t->python && t->python == u->python.number;
+	c.offset = frame;
 	end = follow_table(u, t, pc);
-	if (end >= 0 || !is_evaluator(u, t, begin))
+	c.end = u->state.reg[UNWIND_RSP];
+	if (end >= 0 || !python_enter(&u->python, &c, &u->state))
 		push(u, frame);
 	return end;
 }

@@ -7,10 +7,19 @@
 /*
  * Frames of Python in the place of the frames of its interpreter.
  *
- * CPython's evaluator has a structure of its own on the C stack (_PyCFrame), which its thread's
- * state (PyThreadState) leads to and which leads to the Python frames that this call of the
- * evaluator runs. So a C frame that has the structure is the evaluator's, and those Python frames
- * stand for it. Where anything is not as expected the C frame stays.
+ * Each call of CPython's evaluator has a C frame, and runs one Python frame or, since 3.11, those
+ * of functions that call one another without a call in C. Which C frames are the evaluator's, and
+ * which Python frames stand for one, is told by (wire_python.by and .run):
+ *
+ *   3.8, 3.9   the address of its code; a frame object each, by f_back
+ *   3.10       the same, or a structure on the C stack (CFrame), which outside the evaluator's
+ *              first and last instructions each call of it has
+ *   3.11       that structure, which leads to frames, of which the last says that it is
+ *   3.12       the same; after the last is one on the C stack, which says that it is no Python's
+ *   3.13       that frame on the C stack: what was the structure is no more
+ *
+ * The thread's state leads to the first of each. Where anything is not as expected the C frame
+ * stays.
  *
  * Maps of the unwinder:
  *   pythons  array  struct wire_python, number 0: none; a file's is in its struct wire_unwind_table
@@ -24,14 +33,34 @@
 #define WIRE_PYTHON_DEPTH   4096       /* in a stack, at most: a process may make up any number */
 #define WIRE_PYTHON_NUMBERS (1u << 28) /* fewer than this */
 
-/* An interpreter: where its data is, and the offsets of its version's structures. */
+enum wire_python_by { WIRE_PYTHON_BY_CODE, WIRE_PYTHON_BY_CFRAME, WIRE_PYTHON_BY_ENTRY };
+/* The Python frames of one C frame. */
+enum wire_python_run { WIRE_PYTHON_ONE, WIRE_PYTHON_TO_FLAG, WIRE_PYTHON_TO_ENTRY };
+/* What says which instruction a frame is at. */
+enum wire_python_at { WIRE_PYTHON_POINTER, WIRE_PYTHON_BYTES, WIRE_PYTHON_UNITS };
+/* Tables of lines: co_lnotab; co_linetable of 3.10 (PEP 626), and from 3.11 on (PEP 657). */
+enum wire_python_lines { WIRE_PYTHON_LNOTAB, WIRE_PYTHON_RANGES, WIRE_PYTHON_LOCATIONS };
+
+#define WIRE_PYTHON_OWNED_BY_C 3 /* frame_owner of a frame on the C stack */
+
+struct wire_python_range {
+	wire_u32 begin, end; /* offsets in the file */
+};
+
+#define WIRE_PYTHON_RANGES_MAX 2
+
+/* An interpreter: where its data is, and the offsets of its version's structures. Offset 0 stands
+ * for what the version does not have. */
 struct wire_python {
 	wire_u64 runtime; /* address of _PyRuntime = address of code - its file offset + this */
+	struct wire_python_range evaluator[WIRE_PYTHON_RANGES_MAX]; /* BY_CODE */
+	wire_u8 by, run, at, lines;
 	/* In _PyRuntimeState: the thread state that has the lock, and the key of each thread's. */
 	wire_u16 runtime_current, runtime_key;
-	wire_u16 thread_cframe, thread_id;
+	wire_u16 thread_cframe, thread_frame, thread_id;
 	wire_u16 cframe_frame, cframe_previous;
-	wire_u16 frame_code, frame_previous, frame_instruction, frame_is_entry;
+	wire_u16 frame_code, frame_previous, frame_instruction;
+	wire_u16 frame_is_entry, frame_owner;
 	wire_u16 code_line, code_file, code_name, code_full_name, code_lines, code_bytecode;
 	wire_u16 text_length, text_hash, text_state, text_ascii, text_compact;
 	wire_u16 bytes_size, bytes_data;
@@ -62,7 +91,7 @@ struct wire_python_code {
 	wire_u32 first_line;
 	struct wire_python_text file, name;
 	wire_u32 lines_bytes; /* that are here */
-	wire_u32 unused;
+	wire_u32 lines_form;  /* enum wire_python_lines */
 	wire_u8 file_text[WIRE_PYTHON_FILE_ROOM];
 	wire_u8 name_text[WIRE_PYTHON_NAME_ROOM];
 	wire_u8 lines[WIRE_PYTHON_LINES_ROOM]; /* the table of lines */

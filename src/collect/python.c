@@ -1,58 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
 #include "collect/python.h"
 
-#include <errno.h>
 #include <string.h>
-
-/* Offsets in the structures of a minor version, which keeps them once it is released. */
-static const struct {
-	uint32_t version; /* the upper half of PY_VERSION_HEX */
-	struct wire_python offsets;
-} versions[] = {
-	{0x030b,
-	 {
-		 .runtime_current = 576,
-		 .runtime_key = 592,
-		 .thread_cframe = 56,
-		 .thread_id = 152,
-		 .cframe_frame = 8,
-		 .cframe_previous = 16,
-		 .frame_code = 32,
-		 .frame_previous = 48,
-		 .frame_instruction = 56,
-		 .frame_is_entry = 68,
-		 .code_line = 72,
-		 .code_file = 112,
-		 .code_name = 120,
-		 .code_full_name = 128,
-		 .code_lines = 136,
-		 .code_bytecode = 184,
-		 .text_length = 16,
-		 .text_hash = 24,
-		 .text_state = 32,
-		 .text_ascii = 48,
-		 .text_compact = 72,
-		 .bytes_size = 16,
-		 .bytes_data = 32,
-	 }},
-};
-
-#define FINAL 0xf0 /* of PY_VERSION_HEX: no alpha, beta or candidate, which may differ */
-
-int python_describe(const struct image_python *python, const struct image_segment *segments,
-		    uint32_t segment_count, struct wire_python *ret)
-{
-	if (!segment_count || (python->version & 0xf0) != FINAL)
-		return -ENOENT;
-	for (size_t i = 0; i < sizeof(versions) / sizeof(versions[0]); i++) {
-		if (versions[i].version != python->version >> 16)
-			continue;
-		*ret = versions[i].offsets;
-		ret->runtime = python->runtime - (segments->address - segments->file_offset);
-		return 0;
-	}
-	return -ENOENT;
-}
 
 #define REPLACEMENT 0xfffd
 
@@ -97,6 +46,40 @@ int python_decode_text(const struct wire_python_text *text, const void *data, st
 	return r || !text->is_cut ? r : buf_append(out, "...", 3);
 }
 
+/* Pairs of bytes: instructions, and lines from the ones before to these. */
+static uint32_t decode_lnotab(const uint8_t *lines, size_t size, uint32_t first_line,
+			      uint64_t instruction)
+{
+	int64_t line = first_line;
+	uint64_t at = 0;
+
+	for (size_t i = 0; i + 1 < size; i += 2) {
+		at += lines[i];
+		if (at > 2 * instruction)
+			break;
+		line += (int8_t)lines[i + 1];
+	}
+	return line > 0 && line <= UINT32_MAX ? (uint32_t)line : first_line;
+}
+
+#define RANGE_NO_LINE (-128)
+
+/* Pairs of bytes: instructions, and from the line of those before to theirs. */
+static uint32_t decode_ranges(const uint8_t *lines, size_t size, uint32_t first_line,
+			      uint64_t instruction)
+{
+	int64_t line = first_line;
+	uint64_t end = 0;
+
+	for (size_t i = 0; i + 1 < size && end <= 2 * instruction; i += 2) {
+		int8_t step = (int8_t)lines[i + 1];
+
+		end += lines[i];
+		line += step == RANGE_NO_LINE ? 0 : step;
+	}
+	return line > 0 && line <= UINT32_MAX ? (uint32_t)line : first_line;
+}
+
 /* Kinds of entries; those below PYTHON_ONE_LINE and the last say no line. */
 enum { PYTHON_ONE_LINE = 10, PYTHON_NO_COLUMNS = 13, PYTHON_LONG, PYTHON_NONE };
 
@@ -117,8 +100,8 @@ static int64_t take_signed(const uint8_t *lines, size_t size, size_t *at)
 	return value & 1 ? -(int64_t)(value >> 1) : (int64_t)(value >> 1);
 }
 
-uint32_t python_decode_line(const uint8_t *lines, size_t size, uint32_t first_line,
-			    uint32_t instruction)
+static uint32_t decode_locations(const uint8_t *lines, size_t size, uint32_t first_line,
+				 uint32_t instruction)
 {
 	int64_t line = first_line;
 	uint64_t covered = 0;
@@ -135,4 +118,17 @@ uint32_t python_decode_line(const uint8_t *lines, size_t size, uint32_t first_li
 			at++;
 	}
 	return line > 0 && line <= UINT32_MAX ? (uint32_t)line : first_line;
+}
+
+uint32_t python_decode_line(uint32_t form, const uint8_t *lines, size_t size, uint32_t first_line,
+			    uint32_t instruction)
+{
+	switch (form) {
+	case WIRE_PYTHON_LNOTAB:
+		return decode_lnotab(lines, size, first_line, instruction);
+	case WIRE_PYTHON_RANGES:
+		return decode_ranges(lines, size, first_line, instruction);
+	default:
+		return decode_locations(lines, size, first_line, instruction);
+	}
 }

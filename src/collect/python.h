@@ -12,8 +12,8 @@
 /* What is known of versions of CPython, and how its data is read: what the program in the kernel
  * copies, bounded there, and hostile all the same. */
 
-/* What the program needs to know of an interpreter in a file with these segments. -ENOENT: its
- * version is not known here. */
+/* What the program needs to know of an interpreter in a file with these segments
+ * (python_layouts.c). -ENOENT: its version, or its build, is not known here. */
 int python_describe(const struct image_python *python, const struct image_segment *segments,
 		    uint32_t segment_count, struct wire_python *ret);
 
@@ -21,9 +21,10 @@ int python_describe(const struct image_python *python, const struct image_segmen
  * that there is no zero byte in it. 0 or the buffer's error. */
 int python_decode_text(const struct wire_python_text *text, const void *data, struct buf *out);
 
-/* The line of an instruction by the table of lines of its code (Objects/locations.md of CPython
- * 3.11); of one that has none, or is past what is known, the last known before. */
-uint32_t python_decode_line(const uint8_t *lines, size_t size, uint32_t first_line,
+/* The line of an instruction by the table of lines of its code, which has that form (enum
+ * wire_python_lines; Objects/lnotab_notes.txt of CPython 3.10 and locations.md of 3.11); of one
+ * that has none, or is past what is known, the last known before. */
+uint32_t python_decode_line(uint32_t form, const uint8_t *lines, size_t size, uint32_t first_line,
 			    uint32_t instruction);
 
 #endif

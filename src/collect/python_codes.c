@@ -11,7 +11,7 @@
 
 struct code {
 	uint32_t number; /* 0: none */
-	uint32_t first_line, script, lines_bytes;
+	uint32_t first_line, script, lines_bytes, lines_form;
 	uint64_t function;
 	uint8_t *lines;
 };
@@ -72,7 +72,8 @@ static bool is_code(const struct wire_python_code *r, size_t size)
 
 	return size >= head && r->number && r->number < WIRE_PYTHON_NUMBERS && r->name.bytes &&
 	       r->name.bytes <= sizeof(r->name_text) && r->file.bytes <= sizeof(r->file_text) &&
-	       r->lines_bytes <= sizeof(r->lines) && size - head >= r->lines_bytes;
+	       r->lines_bytes <= sizeof(r->lines) && size - head >= r->lines_bytes &&
+	       r->lines_form <= WIRE_PYTHON_LOCATIONS;
 }
 
 /* A file without a name has one that says so. */
@@ -114,6 +115,7 @@ void python_codes_take(struct python_codes *c, const struct wire_python_code *re
 	}
 	code.number = record->number;
 	code.first_line = record->first_line;
+	code.lines_form = record->lines_form;
 	place = &c->codes[code.number % PYTHON_CODES_MAX];
 	forget(c, place);
 	keep_lines(c, &code, record);
@@ -132,8 +134,8 @@ int python_codes_find(struct python_codes *c, uint64_t frame, uint32_t *ret_scri
 		return scripts_function(c->scripts, "[python]", 8, 0, "[unknown function]", 18,
 					ret_script, ret_offset);
 	}
-	line = python_decode_line(code->lines, code->lines_bytes, code->first_line,
-				  (uint32_t)frame);
+	line = python_decode_line(code->lines_form, code->lines, code->lines_bytes,
+				  code->first_line, (uint32_t)frame);
 	*ret_script = code->script;
 	*ret_offset = image_script_offset(code->function, line);
 	return 0;

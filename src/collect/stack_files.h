@@ -83,8 +83,8 @@ struct stack_files_counters {
 	uint64_t late;		/* tries to make one that failed for want of time or of means */
 	uint64_t refused;	/* rows whose rule found no number */
 };
-/* A bit for each minor version of Python 3 that was met and whose frames cannot be read; the
- * lowest: one before 3.11. */
+/* A bit for each minor version of Python 3 that was met and whose frames, in one of its builds,
+ * cannot be read. */
 uint32_t stack_files_unknown_pythons(const struct stack_files *f);
 void stack_files_count(const struct stack_files *f, struct stack_files_counters *ret);
 

@@ -5,49 +5,182 @@
 #include <string.h>
 #include "image/elf_symbols.h"
 
-struct wanted {
-	const char *name;
-	uint64_t address; /* 0: not found */
+/* What is looked for. Functions say by being there which version it is. */
+enum {
+	RUNTIME,
+	VERSION,
+	SINCE_3_8,
+	SINCE_3_9,
+	SINCE_3_10,
+	TRACED, /* each object has two words more at its beginning */
+	EVALUATOR,
+	EVALUATOR_COLD, /* only where symbols were not stripped */
+	WANTED,
 };
 
-/* Those of the wanted objects that a table of symbols has. */
-static void look_up(Elf *elf, Elf_Scn *section, const GElf_Shdr *header, struct wanted *wanted,
-		    size_t count)
+static const char *const names[WANTED] = {
+	[RUNTIME] = "_PyRuntime",
+	[VERSION] = "Py_Version",
+	[SINCE_3_8] = "PyCode_NewWithPosOnlyArgs",
+	[SINCE_3_9] = "PyFrame_GetBack",
+	[SINCE_3_10] = "PyIter_Send",
+	[TRACED] = "_Py_AddToAllObjects",
+	[EVALUATOR] = "_PyEval_EvalFrameDefault",
+	[EVALUATOR_COLD] = "_PyEval_EvalFrameDefault.cold",
+};
+
+struct found {
+	uint64_t address, size; /* 0: not found */
+};
+
+/* Those that a table of symbols has. */
+static void look_up(Elf *elf, Elf_Scn *section, const GElf_Shdr *header, struct found *found)
 {
 	Elf_Data *data = elf_getdata(section, NULL);
 	GElf_Sym symbol;
 
 	for (int i = 0; data && gelf_getsym(data, i, &symbol); i++) {
+		int type = GELF_ST_TYPE(symbol.st_info);
 		const char *name;
 
-		if (GELF_ST_TYPE(symbol.st_info) != STT_OBJECT || symbol.st_shndx == SHN_UNDEF)
+		if ((type != STT_OBJECT && type != STT_FUNC) || symbol.st_shndx == SHN_UNDEF)
 			continue;
 		name = elf_strptr(elf, header->sh_link, symbol.st_name);
-		for (size_t k = 0; name && k < count; k++)
-			if (strcmp(name, wanted[k].name) == 0)
-				wanted[k].address = symbol.st_value;
+		for (size_t k = 0; name && k < WANTED; k++)
+			if (strcmp(name, names[k]) == 0 &&
+			    (type == STT_OBJECT) == (k == RUNTIME || k == VERSION))
+				found[k] = (struct found){symbol.st_value, symbol.st_size};
 	}
+}
+
+/* _Py_DebugOffsets of 3.13, as far as it is used: words, of which these are the numbers. */
+enum {
+	DEBUG_COOKIE,
+	DEBUG_VERSION,
+	DEBUG_FREE_THREADED,
+	DEBUG_THREAD_FRAME = 23,
+	DEBUG_THREAD_ID,
+	DEBUG_FRAME_PREVIOUS = 29,
+	DEBUG_FRAME_CODE,
+	DEBUG_FRAME_INSTRUCTION,
+	DEBUG_FRAME_OWNER = 33,
+	DEBUG_CODE_FILE = 35,
+	DEBUG_CODE_NAME,
+	DEBUG_CODE_FULL_NAME,
+	DEBUG_CODE_LINES,
+	DEBUG_CODE_LINE,
+	DEBUG_CODE_BYTECODE = 43,
+	DEBUG_BYTES_SIZE = 65,
+	DEBUG_BYTES_DATA,
+	DEBUG_TEXT_STATE = 68,
+	DEBUG_TEXT_LENGTH,
+	DEBUG_TEXT_ASCII,
+	DEBUG_WORDS,
+};
+
+#define COOKIE	     "xdebugpy"
+#define OFFSET_MAX   4096 /* no structure of these is as large up to there */
+#define WITH_OFFSETS 0x030d
+
+static bool take_offset(const uint64_t *words, unsigned number, uint16_t *ret)
+{
+	*ret = (uint16_t)words[number];
+	return words[number] < OFFSET_MAX;
+}
+
+static bool take_offsets(const uint64_t *words, struct image_python_offsets *ret)
+{
+	const struct {
+		unsigned number;
+		uint16_t *to;
+	} fields[] = {
+		{DEBUG_THREAD_FRAME, &ret->thread_frame},
+		{DEBUG_THREAD_ID, &ret->thread_id},
+		{DEBUG_FRAME_PREVIOUS, &ret->frame_previous},
+		{DEBUG_FRAME_CODE, &ret->frame_code},
+		{DEBUG_FRAME_INSTRUCTION, &ret->frame_instruction},
+		{DEBUG_FRAME_OWNER, &ret->frame_owner},
+		{DEBUG_CODE_FILE, &ret->code_file},
+		{DEBUG_CODE_NAME, &ret->code_name},
+		{DEBUG_CODE_FULL_NAME, &ret->code_full_name},
+		{DEBUG_CODE_LINES, &ret->code_lines},
+		{DEBUG_CODE_LINE, &ret->code_line},
+		{DEBUG_CODE_BYTECODE, &ret->code_bytecode},
+		{DEBUG_BYTES_SIZE, &ret->bytes_size},
+		{DEBUG_BYTES_DATA, &ret->bytes_data},
+		{DEBUG_TEXT_STATE, &ret->text_state},
+		{DEBUG_TEXT_LENGTH, &ret->text_length},
+		{DEBUG_TEXT_ASCII, &ret->text_ascii},
+	};
+
+	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++)
+		if (!take_offset(words, fields[i].number, fields[i].to))
+			return false;
+	return true;
+}
+
+/* What the interpreter itself says, if it is of the version that says so in this form. */
+static void read_offsets(Elf *elf, struct image_python *p)
+{
+	Elf_Data *data = elf_data_at(elf, p->runtime);
+	struct image_python_offsets offsets = {0};
+	uint64_t words[DEBUG_WORDS];
+
+	if (p->version >> 16 != WITH_OFFSETS || !data || !data->d_buf ||
+	    data->d_size < sizeof(words))
+		return;
+	memcpy(words, data->d_buf, sizeof(words));
+	if (memcmp(words, COOKIE, sizeof(words[0])) != 0 || words[DEBUG_VERSION] != p->version)
+		return;
+	p->is_odd |= words[DEBUG_FREE_THREADED] != 0;
+	if (!take_offsets(words, &offsets))
+		return;
+	offsets.are_there = 1;
+	p->offsets = offsets;
+}
+
+static int read_version(Elf *elf, const struct found *found, uint32_t *ret)
+{
+	Elf_Data *data;
+
+	if (!found[VERSION].address) {
+		*ret = found[SINCE_3_10].address  ? 0x030a00f0
+		       : found[SINCE_3_9].address ? 0x030900f0
+		       : found[SINCE_3_8].address ? 0x030800f0
+						  : 0x030700f0;
+		return 0;
+	}
+	data = elf_data_at(elf, found[VERSION].address);
+	if (!data || !data->d_buf || data->d_size < sizeof(*ret))
+		return -EBADMSG;
+	memcpy(ret, data->d_buf, sizeof(*ret));
+	return 0;
 }
 
 static int read_elf(Elf *elf, struct image_python *ret)
 {
-	struct wanted wanted[] = {{.name = "_PyRuntime"}, {.name = "Py_Version"}};
+	struct found found[WANTED] = {0};
+	struct image_python p = {0};
 	GElf_Shdr header;
-	Elf_Data *data;
+	int err;
 
 	for (Elf_Scn *s = NULL; (s = elf_nextscn(elf, s));)
 		if (gelf_getshdr(s, &header) &&
 		    (header.sh_type == SHT_DYNSYM || header.sh_type == SHT_SYMTAB))
-			look_up(elf, s, &header, wanted, 2);
-	if (!wanted[0].address)
+			look_up(elf, s, &header, found);
+	if (!found[RUNTIME].address)
 		return -ENOENT;
-	*ret = (struct image_python){.runtime = wanted[0].address};
-	if (!wanted[1].address)
-		return 0; /* before 3.11 */
-	data = elf_data_at(elf, wanted[1].address);
-	if (!data || !data->d_buf || data->d_size < sizeof(ret->version))
-		return -EBADMSG;
-	memcpy(&ret->version, data->d_buf, sizeof(ret->version));
+	p.runtime = found[RUNTIME].address;
+	p.is_odd = found[TRACED].address != 0;
+	for (unsigned i = 0; i < IMAGE_PYTHON_RANGES; i++) {
+		p.evaluator[i].begin = found[EVALUATOR + i].address;
+		p.evaluator[i].end = found[EVALUATOR + i].address + found[EVALUATOR + i].size;
+	}
+	err = read_version(elf, found, &p.version);
+	if (err)
+		return err;
+	read_offsets(elf, &p);
+	*ret = p;
 	return 0;
 }
 

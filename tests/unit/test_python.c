@@ -37,15 +37,63 @@ static const uint8_t lines[] = {
 	26, 26, 26, 26, 26, 26, 26, 27, 27, 27, 27, 27, 27, 27, 27, 27, 27, 26, 26, 26, 26,
 };
 
+/* The same of other code by CPython 3.8 (co_lnotab) and 3.10 (where a range has no line). */
+static const uint8_t lnotab[] = {
+	0x00, 0x01, 0x04, 0x01, 0x10, 0x01, 0x08, 0x01, 0x02, 0x01, 0x02, 0x01, 0x02,
+	0xfe, 0x06, 0x05, 0x04, 0x01, 0x0c, 0x01, 0x02, 0x01, 0x02, 0x01, 0x02, 0xfe,
+	0x0a, 0x03, 0x04, 0x01, 0x02, 0xff, 0x0c, 0x02, 0x0a, 0x01, 0x28, 0x02,
+};
+static const uint8_t lnotab_lines[] = {
+	14, 14, 15, 15, 15, 15, 15, 15, 15, 15, 16, 16, 16, 16, 17, 18, 19, 17, 17, 17,
+	22, 22, 23, 23, 23, 23, 23, 23, 24, 25, 26, 24, 24, 24, 24, 24, 27, 27, 28, 27,
+	27, 27, 27, 27, 27, 29, 29, 29, 29, 29, 30, 30, 30, 30, 30, 30, 30, 30, 30, 30,
+	30, 30, 30, 30, 30, 30, 30, 30, 30, 30, 32, 32, 32, 32, 32, 32, 32,
+};
+static const uint8_t ranges[] = {
+	0x04, 0x01, 0x10, 0x01, 0x08, 0x01, 0x02, 0x01, 0x02, 0x01, 0x02, 0x01, 0x06, 0xfe,
+	0x04, 0x05, 0x08, 0x01, 0x04, 0xff, 0x02, 0x80, 0x02, 0x02, 0x02, 0x01, 0x02, 0x01,
+	0x06, 0xfe, 0x0a, 0x08, 0x04, 0xfb, 0x02, 0x01, 0x0a, 0xff, 0x0a, 0x02, 0x02, 0x01,
+	0x14, 0xff, 0x0a, 0x03, 0x14, 0xfd, 0x02, 0xfe, 0x02, 0x02, 0x16, 0x03,
+};
+static const uint8_t ranges_lines[] = {
+	14, 14, 15, 15, 15, 15, 15, 15, 15, 15, 16, 16, 16, 16, 17, 18, 19, 17, 17, 17, 22, 22, 23,
+	23, 23, 23, 22, 22, 22, 24, 25, 26, 24, 24, 24, 32, 32, 32, 32, 32, 27, 27, 28, 27, 27, 27,
+	27, 27, 29, 29, 29, 29, 29, 30, 29, 29, 29, 29, 29, 29, 29, 29, 29, 29, 32, 32, 32, 32, 32,
+	29, 29, 29, 29, 29, 29, 29, 29, 29, 29, 27, 29, 32, 32, 32, 32, 32, 32, 32, 32, 32, 32, 32,
+};
+
 static void test_lines(void **state)
 {
 	(void)state;
 	for (uint32_t i = 0; i < sizeof(lines); i++)
-		assert_int_equal(python_decode_line(table, sizeof(table), 13, i), lines[i]);
+		assert_int_equal(
+			python_decode_line(WIRE_PYTHON_LOCATIONS, table, sizeof(table), 13, i),
+			lines[i]);
 	/* Past what is known, and of a table that was cut. */
-	assert_int_equal(python_decode_line(table, sizeof(table), 13, 1000), 26);
-	assert_int_equal(python_decode_line(table, 20, 13, 80), 16);
-	assert_int_equal(python_decode_line(NULL, 0, 13, 80), 13);
+	assert_int_equal(python_decode_line(WIRE_PYTHON_LOCATIONS, table, sizeof(table), 13, 1000),
+			 26);
+	assert_int_equal(python_decode_line(WIRE_PYTHON_LOCATIONS, table, 20, 13, 80), 16);
+	assert_int_equal(python_decode_line(WIRE_PYTHON_LOCATIONS, NULL, 0, 13, 80), 13);
+}
+
+static void test_older_lines(void **state)
+{
+	(void)state;
+	for (uint32_t i = 0; i < sizeof(lnotab_lines); i++)
+		assert_int_equal(
+			python_decode_line(WIRE_PYTHON_LNOTAB, lnotab, sizeof(lnotab), 13, i),
+			lnotab_lines[i]);
+	for (uint32_t i = 0; i < sizeof(ranges_lines); i++)
+		assert_int_equal(
+			python_decode_line(WIRE_PYTHON_RANGES, ranges, sizeof(ranges), 13, i),
+			ranges_lines[i]);
+	/* Past the end, cut in a pair, and none. */
+	for (uint32_t form = WIRE_PYTHON_LNOTAB; form <= WIRE_PYTHON_RANGES; form++) {
+		assert_int_equal(python_decode_line(form, lnotab, sizeof(lnotab), 13, UINT32_MAX),
+				 32);
+		assert_int_equal(python_decode_line(form, lnotab, 5, 13, UINT32_MAX), 15);
+		assert_int_equal(python_decode_line(form, NULL, 0, 13, 7), 13);
+	}
 }
 
 static void test_hostile_lines(void **state)
@@ -54,15 +102,21 @@ static void test_hostile_lines(void **state)
 	/* The lowest and the highest numbers, numbers without an end, lines below 1. */
 	static const uint8_t low[] = {0xe8, 0x7f, 0x7f, 0x7f, 0x7f, 0x7f, 0x7f, 0x7f, 0x7f,
 				      0x7f, 0x7f, 0x7f, 0x7f, 0x7f, 0xe8, 0x7f, 0xe8, 0x03};
+	/* Down past line 1. */
+	static const uint8_t down[] = {0, 0x81, 0, 0x81, 0, 0x81};
 	uint8_t noise[512];
 	uint32_t seed = 1;
 
-	assert_int_equal(python_decode_line(low, sizeof(low), 7, 100), 7);
+	assert_int_equal(python_decode_line(WIRE_PYTHON_LNOTAB, down, sizeof(down), 7, 100), 7);
+	assert_int_equal(python_decode_line(WIRE_PYTHON_RANGES, down, sizeof(down), 7, 100), 7);
+	assert_int_equal(python_decode_line(WIRE_PYTHON_LOCATIONS, low, sizeof(low), 7, 100), 7);
 	for (unsigned round = 0; round < 1000; round++) {
 		for (size_t i = 0; i < sizeof(noise); i++)
 			noise[i] = (uint8_t)((seed = seed * 1664525 + 1013904223) >> 24);
 		for (uint32_t at = 0; at < 2048; at += 97)
-			assert_true(python_decode_line(noise, sizeof(noise), 1, at) >= 1);
+			for (uint32_t form = 0; form <= WIRE_PYTHON_LOCATIONS; form++)
+				assert_true(python_decode_line(form, noise, sizeof(noise), 1, at) >=
+					    1);
 	}
 }
 
@@ -94,50 +148,159 @@ static void test_texts(void **state)
 	check_text(3, "abc", 3, false, "\xef\xbf\xbd");
 }
 
+/* What is known of an interpreter of that version, built as usual. */
+static struct image_python python_of(uint32_t version)
+{
+	struct image_python p = {.runtime = 0xa5b740, .version = version};
+
+	p.evaluator[0].begin = 0x420000;
+	p.evaluator[0].end = 0x428000;
+	p.offsets = (struct image_python_offsets){
+		.thread_frame = 72, .frame_owner = 70, .text_ascii = 40, .are_there = 1};
+	return p;
+}
+
+static const struct image_segment code_segment = {.address = 0x41f000, .file_offset = 0x1f000};
+
 static void test_versions(void **state)
 {
 	(void)state;
-	struct image_python python = {.runtime = 0xa5b740, .version = 0x030b02f0};
-	struct image_segment segment = {.address = 0x41f000, .file_offset = 0x1f000};
+	static const uint8_t by[] = {WIRE_PYTHON_BY_CODE,   WIRE_PYTHON_BY_CODE,
+				     WIRE_PYTHON_BY_CODE,   WIRE_PYTHON_BY_CFRAME,
+				     WIRE_PYTHON_BY_CFRAME, WIRE_PYTHON_BY_ENTRY};
+	struct image_python python;
 	struct wire_python wire;
 
-	assert_int_equal(python_describe(&python, &segment, 1, &wire), 0);
-	assert_int_equal(wire.runtime, 0xa5b740 - 0x400000);
-	assert_int_equal(python_describe(&python, &segment, 0, &wire), -ENOENT);
-	python.version = 0x030b00c2; /* a candidate */
-	assert_int_equal(python_describe(&python, &segment, 1, &wire), -ENOENT);
-	python.version = 0x030c01f0;
-	assert_int_equal(python_describe(&python, &segment, 1, &wire), -ENOENT);
+	for (uint32_t minor = 8; minor <= 13; minor++) {
+		python = python_of(0x030002f0 | minor << 16);
+		assert_int_equal(python_describe(&python, &code_segment, 1, &wire), 0);
+		assert_int_equal(wire.runtime, 0xa5b740 - 0x400000);
+		assert_int_equal(wire.evaluator[0].begin, 0x20000);
+		assert_int_equal(wire.evaluator[0].end, 0x28000);
+		assert_int_equal(wire.evaluator[1].end, 0);
+		assert_int_equal(wire.by, by[minor - 8]);
+		assert_int_equal(python_describe(&python, &code_segment, 0, &wire), -ENOENT);
+		python.version ^= 0x30; /* a candidate */
+		assert_int_equal(python_describe(&python, &code_segment, 1, &wire), -ENOENT);
+		python = python_of(0x030002f0 | minor << 16);
+		python.is_odd = 1;
+		assert_int_equal(python_describe(&python, &code_segment, 1, &wire), -ENOENT);
+	}
+	python = python_of(0x030700f0);
+	assert_int_equal(python_describe(&python, &code_segment, 1, &wire), -ENOENT);
+	python = python_of(0x030e00f0);
+	assert_int_equal(python_describe(&python, &code_segment, 1, &wire), -ENOENT);
+}
+
+/* What a version cannot do without. */
+static void test_lacking(void **state)
+{
+	(void)state;
+	struct image_python python = python_of(0x030d01f0);
+	struct wire_python wire;
+
+	assert_int_equal(python_describe(&python, &code_segment, 1, &wire), 0);
+	assert_int_equal(wire.thread_frame, 72);
+	assert_int_equal(wire.text_compact, 56);
+	python.offsets.are_there = 0;
+	assert_int_equal(python_describe(&python, &code_segment, 1, &wire), -ENOENT);
+	python = python_of(0x030900f0);
+	python.evaluator[0].end = UINT64_MAX; /* not in a file as large as files are */
+	assert_int_equal(python_describe(&python, &code_segment, 1, &wire), -ENOENT);
+	python.evaluator[0].end = python.evaluator[0].begin;
+	assert_int_equal(python_describe(&python, &code_segment, 1, &wire), -ENOENT);
+	python.version = 0x030a00f0; /* has another way */
+	assert_int_equal(python_describe(&python, &code_segment, 1, &wire), 0);
+}
+
+/* 0 or the error, with what a library of that source says. */
+static int read_library(struct image_worker *w, const char *source, struct image_python *ret)
+{
+	int fd, r;
+
+	assert_int_equal(workshop_write("p.c", source), 0);
+	assert_int_equal(workshop_run("gcc -shared -fPIC -s -o p.so p.c"), 0);
+	fd = workshop_open("p.so");
+	r = image_worker_python(w, fd, ret, NULL);
+	close(fd);
+	return r;
 }
 
 static void test_file(void **state)
 {
 	(void)state;
-	static const char source[] =
-		"const unsigned long Py_Version = 0x030b04f0; char _PyRuntime[100];\n";
+	static const struct {
+		const char *source;
+		uint32_t version;
+	} files[] = {
+		{"const unsigned long Py_Version = 0x030b04f0; char _PyRuntime[100];", 0x030b04f0},
+		{"char _PyRuntime[100];", 0x030700f0},
+		{"char _PyRuntime[100]; void PyCode_NewWithPosOnlyArgs(void) {}", 0x030800f0},
+		{"char _PyRuntime[100]; void PyCode_NewWithPosOnlyArgs(void) {}"
+		 "void PyFrame_GetBack(void) {}",
+		 0x030900f0},
+		{"char _PyRuntime[100]; void PyCode_NewWithPosOnlyArgs(void) {}"
+		 "void PyFrame_GetBack(void) {} void PyIter_Send(void) {}",
+		 0x030a00f0},
+	};
 	struct image_worker *w = image_worker_new(NULL);
 	struct image_python python;
 	int fd;
 
-	assert_int_equal(workshop_write("p.c", source), 0);
-	assert_int_equal(workshop_run("gcc -shared -fPIC -s -o p.so p.c"), 0);
-	assert_int_equal(workshop_run("gcc -shared -fPIC -DPy_Version=other -o other.so p.c"), 0);
-	assert_int_equal(workshop_run("gcc -shared -fPIC -D_PyRuntime=some -o none.so p.c"), 0);
-	fd = workshop_open("p.so");
-	assert_int_equal(image_worker_python(w, fd, &python, NULL), 0);
-	assert_int_equal(python.version, 0x030b04f0);
-	assert_true(python.runtime != 0);
-	close(fd);
-	fd = workshop_open("other.so");
-	assert_int_equal(image_worker_python(w, fd, &python, NULL), 0);
-	assert_int_equal(python.version, 0); /* before 3.11 */
-	close(fd);
-	fd = workshop_open("none.so");
-	assert_int_equal(image_worker_python(w, fd, &python, NULL), -ENOENT);
-	close(fd);
+	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+		assert_int_equal(read_library(w, files[i].source, &python), 0);
+		assert_int_equal(python.version, files[i].version);
+		assert_true(python.runtime != 0);
+		assert_false(python.is_odd || python.offsets.are_there);
+		assert_int_equal(python.evaluator[0].begin, 0);
+	}
+	assert_int_equal(read_library(w, "char some[100];", &python), -ENOENT);
+	assert_int_equal(read_library(w,
+				      "char _PyRuntime[9]; void _Py_AddToAllObjects(void) {}"
+				      "void _PyEval_EvalFrameDefault(void) {}",
+				      &python),
+			 0);
+	assert_true(python.is_odd);
+	assert_true(python.evaluator[0].begin < python.evaluator[0].end);
 	fd = workshop_open("p.c");
 	assert_int_equal(image_worker_python(w, fd, &python, NULL), -EBADMSG);
 	close(fd);
+	image_worker_free(w);
+}
+
+/* What a library reads as that says of itself as 3.13 does, with another value for a word. */
+static int read_offsets(struct image_worker *w, const char *cookie, unsigned words, unsigned number,
+			uint64_t value, struct image_python *ret)
+{
+	char source[512];
+
+	snprintf(source, sizeof(source),
+		 "const unsigned long Py_Version = 0x030d01f0; struct { char cookie[8]; unsigned "
+		 "long words[%u]; } _PyRuntime = {\"%s\", {0x030d01f0, 0, [2 ... 69] = 24, "
+		 "[%u] = %lu}};",
+		 words, cookie, number, value);
+	return read_library(w, source, ret);
+}
+
+static void test_own_offsets(void **state)
+{
+	(void)state;
+	struct image_worker *w = image_worker_new(NULL);
+	struct image_python python;
+
+	assert_int_equal(read_offsets(w, "xdebugpy", 100, 22, 72, &python), 0);
+	assert_true(python.offsets.are_there && !python.is_odd);
+	assert_int_equal(python.offsets.thread_frame, 72);
+	assert_int_equal(python.offsets.text_ascii, 24);
+	assert_int_equal(read_offsets(w, "xdebugpx", 100, 22, 72, &python), 0);
+	assert_false(python.offsets.are_there);
+	/* Of another version, without a lock, too large, at the file's end. */
+	assert_int_equal(read_offsets(w, "xdebugpy", 100, 0, 0x030d02f0, &python), 0);
+	assert_false(python.offsets.are_there);
+	assert_int_equal(read_offsets(w, "xdebugpy", 100, 1, 1, &python), 0);
+	assert_true(python.is_odd);
+	assert_int_equal(read_offsets(w, "xdebugpy", 100, 69, UINT64_MAX, &python), 0);
+	assert_false(python.offsets.are_there);
 	image_worker_free(w);
 }
 
@@ -150,6 +313,7 @@ static struct wire_python_code code(uint32_t number, const char *file, const cha
 	memcpy(c.file_text, file, strlen(file));
 	memcpy(c.name_text, name, strlen(name));
 	c.lines_bytes = sizeof(table);
+	c.lines_form = WIRE_PYTHON_LOCATIONS;
 	memcpy(c.lines, table, sizeof(table));
 	return c;
 }
@@ -214,6 +378,8 @@ static void test_hostile_codes(void **state)
 	python_codes_take(c, &bad, sizeof(bad));
 	bad = good, bad.number = UINT32_MAX;
 	python_codes_take(c, &bad, sizeof(bad));
+	bad = good, bad.lines_form = WIRE_PYTHON_LOCATIONS + 1;
+	python_codes_take(c, &bad, sizeof(bad));
 	bad = good, bad.name.bytes = 0;
 	python_codes_take(c, &bad, sizeof(bad));
 	bad = good, bad.name.bytes = UINT16_MAX;
@@ -225,7 +391,7 @@ static void test_hostile_codes(void **state)
 	python_codes_take(c, &good, offsetof(struct wire_python_code, lines) + 10);
 	python_codes_take(c, &good, 3);
 	python_codes_count(c, &counters);
-	assert_int_equal(counters.refused, 8);
+	assert_int_equal(counters.refused, 9);
 	/* The most that fits: names of the largest, then more lines than there is memory for. */
 	for (uint32_t i = 1; i <= PYTHON_CODES_MAX_BYTES / WIRE_PYTHON_LINES_ROOM + 5; i++) {
 		bad = code(i, "", "f");
@@ -236,7 +402,7 @@ static void test_hostile_codes(void **state)
 		line = i;
 	}
 	python_codes_count(c, &counters);
-	assert_int_equal(counters.refused, 8);
+	assert_int_equal(counters.refused, 9);
 	assert_int_equal(counters.without_lines, 5);
 	assert_int_equal(python_codes_find(c, frame(line, 47), &script, &offset), 0);
 	assert_int_equal(image_script_line(offset), 13);
@@ -332,11 +498,12 @@ static void test_kept(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_lines),	      cmocka_unit_test(test_hostile_lines),
-		cmocka_unit_test(test_texts),	      cmocka_unit_test(test_versions),
-		cmocka_unit_test(test_file),	      cmocka_unit_test(test_codes),
-		cmocka_unit_test(test_hostile_codes), cmocka_unit_test(test_offsets),
-		cmocka_unit_test(test_kept),
+		cmocka_unit_test(test_older_lines),   cmocka_unit_test(test_lacking),
+		cmocka_unit_test(test_own_offsets),   cmocka_unit_test(test_lines),
+		cmocka_unit_test(test_hostile_lines), cmocka_unit_test(test_texts),
+		cmocka_unit_test(test_versions),      cmocka_unit_test(test_file),
+		cmocka_unit_test(test_codes),	      cmocka_unit_test(test_hostile_codes),
+		cmocka_unit_test(test_offsets),	      cmocka_unit_test(test_kept),
 	};
 
 	image_worker_dispatch(argc, argv);
