@@ -6,7 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include "analyze/cpi.h"
+#include "analyze/disassemble.h"
 #include "analyze/insight_state.h"
+#include "machine/listing_decoder.h"
+#include "util/search.h"
 
 #define INSIGHT_MAX_BYTES ((size_t)2 << 30)
 #define MEMO_PLACES	  2048
@@ -480,5 +483,110 @@ int insight_new(struct insights *all, const struct query_image *image, uint64_t 
 		insight_free(w.result);
 	else
 		*ret = w.result;
+	return err;
+}
+
+/* Where a function's cycles went, by cause: Figure 4 of Anderson et al., SOSP 1997. */
+static void add_culprits(struct insight_summary *s, const struct insight_instruction *in,
+			 double samples_per_cycle)
+{
+	for (uint32_t i = 0; i < in->culprits.count; i++) {
+		const struct culprit *c = &in->culprits.list[i];
+		if (c->is_static) {
+			s->fixed[c->cause].low += c->low * samples_per_cycle;
+			s->fixed[c->cause].high += c->high * samples_per_cycle;
+			s->fixed[c->cause].likely += c->likely * samples_per_cycle;
+		} else {
+			s->dynamic[c->cause].low += c->low * samples_per_cycle;
+			s->dynamic[c->cause].high += c->high * samples_per_cycle;
+			s->dynamic[c->cause].likely += c->likely * samples_per_cycle;
+		}
+	}
+	s->gain += in->culprits.gain * samples_per_cycle;
+}
+
+/*
+ * What no culprit has is execution. Instructions of which it is not known how often they ran have
+ * no culprits: all of theirs is unexplained.
+ */
+void insight_summarize(struct insight *r)
+{
+	struct insight_summary *s = &r->summary;
+	double explained = 0;
+	for (size_t i = 0; i < r->instruction_count; i++) {
+		const struct insight_instruction *in = &r->instructions[i];
+		s->samples += in->charged;
+		if (in->cpi.value > 0)
+			add_culprits(s, in, in->charged / in->cpi.value);
+		else
+			s->dynamic[CULPRIT_UNEXPLAINED].likely += in->charged;
+	}
+	for (unsigned c = 0; c < CULPRIT_CAUSES; c++)
+		explained += s->fixed[c].likely + s->dynamic[c].likely;
+	s->dynamic[CULPRIT_UNEXPLAINED].low = s->dynamic[CULPRIT_UNEXPLAINED].high =
+		s->dynamic[CULPRIT_UNEXPLAINED].likely;
+	s->execution = fmax(0, s->samples - explained);
+}
+
+void insight_summary_add(struct insight_summary *to, const struct insight_summary *from)
+{
+	to->samples += from->samples;
+	for (unsigned c = 0; c < CULPRIT_CAUSES; c++) {
+		to->fixed[c].low += from->fixed[c].low;
+		to->fixed[c].high += from->fixed[c].high;
+		to->fixed[c].likely += from->fixed[c].likely;
+		to->dynamic[c].low += from->dynamic[c].low;
+		to->dynamic[c].high += from->dynamic[c].high;
+		to->dynamic[c].likely += from->dynamic[c].likely;
+	}
+	to->execution += from->execution;
+	to->gain += from->gain;
+}
+
+/* Of an instruction that the graph has, all of whose bytes are there. */
+const uint8_t *insight_code_at(void *image, uint64_t address)
+{
+	const struct insight_image *i = image;
+	size_t size;
+	return cfg_code_at(i->cfg, address, &size);
+}
+
+size_t insight_first_sample(const struct insight_image *image, uint64_t address)
+{
+	return SEARCH_FIRST(image->sample_count, i, image->samples[i].offset >= address);
+}
+
+uint64_t insight_samples_between(const struct insight_image *image, uint64_t start, uint64_t end)
+{
+	uint64_t sum = 0;
+	for (size_t i = insight_first_sample(image, start);
+	     i < image->sample_count && image->samples[i].offset < end; i++)
+		sum += image->samples[i].count;
+	return sum;
+}
+
+int insight_disassemble(struct insights *all, struct insight *i, size_t block,
+			enum isa_syntax syntax)
+{
+	struct insight_image *image = &all->images[i->image - all->query->images];
+	const struct insight_block *b = &i->blocks[block];
+	struct isa_decoder **d = &image->writers[syntax];
+	uint16_t machine;
+	unsigned bits;
+	int err = 0;
+	if (!*d) {
+		image_find_machine(all->finder, &image->image->id, image->image->path, &machine,
+				   &bits);
+		err = machine_listing_decoder_new(machine, bits, syntax, d, NULL);
+	}
+	for (uint32_t k = 0; k < b->instruction_count && !err; k++) {
+		uint32_t n = b->first_instruction + k;
+		const uint8_t *code = insight_code_at(image, i->instructions[n].address);
+		if (!code)
+			continue;
+		i->instructions[n].text = disassemble(i->memory, *d, image->symbols, code,
+						      &i->function->instructions[n]);
+		err = i->instructions[n].text ? 0 : -ENOMEM;
+	}
 	return err;
 }

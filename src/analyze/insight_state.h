@@ -76,7 +76,7 @@ struct insights {
 	size_t kept_bytes;
 };
 
-/* insight_function.c: the bytes at an address of an image's code; NULL: not there. A struct
+/* insight.c: the bytes at an address of an image's code; NULL: not there. A struct
  * insight_image as its argument. */
 const uint8_t *insight_code_at(void *image, uint64_t address);
 /* The first of the image's samples of time at an address or behind it. */
@@ -94,7 +94,7 @@ void insight_keep_best_case(struct insights *all, const struct cfg_function *f,
 			    struct best_case *best);
 void insight_free_best_cases(struct insights *all);
 
-/* insight_summary.c: from the culprits of the instructions. */
+/* insight.c: from the culprits of the instructions. */
 void insight_summarize(struct insight *r);
 
 /* insight_footprint.c: how much code the functions of each image keep in use. -ENOMEM. */

@@ -93,8 +93,6 @@ int build_assemble(struct cfg_builder *b, struct cfg_function **ret);
  */
 int build_resolve_jumps(struct cfg_builder *b, const struct cfg_function *f, bool *ret_more);
 
-/* One function's graph, new. 0, -ENOENT: no code at the entry, -ENOMEM. (build.c) */
-int cfg_build(struct cfg_image *image, uint64_t entry, struct cfg_function **ret);
 struct cfg_builder *cfg_builder_new(void);
 void cfg_builder_free(struct cfg_builder *b);
 

@@ -6,6 +6,9 @@
 #include "cfg/build.h"
 #include "util/array.h"
 
+/* Tables in code that is only reached through tables, and so on. */
+#define ROUNDS_MAX 16
+
 /* The end of the code region that has the address. */
 static uint64_t region_end(const struct cfg_source *s, uint64_t address)
 {
@@ -154,6 +157,39 @@ static int keep_function(struct cfg_image *image, struct cfg_function *f)
 	return err;
 }
 
+/* One function's graph, new. 0, -ENOENT: no code at the entry, -ENOMEM. */
+static int build_function(struct cfg_image *image, uint64_t entry, struct cfg_function **ret)
+{
+	struct cfg_builder *b = image->builder;
+	struct cfg_function *f = NULL;
+	bool more = true;
+	size_t size;
+	if (!cfg_code_at(image, entry, &size))
+		return -ENOENT;
+	int err = build_start(b, image, entry);
+	for (unsigned round = 0; more && !err; round++) {
+		free(f);
+		f = NULL;
+		more = false;
+		err = build_explore(b);
+		if (!err)
+			err = build_assemble(b, &f);
+		if (!err && b->jump_count && round < ROUNDS_MAX)
+			err = build_resolve_jumps(b, f, &more);
+		if (!err && b->jump_count && !more) { /* once more, with what is known of them */
+			free(f);
+			f = NULL;
+			err = build_assemble(b, &f);
+		}
+	}
+	if (err < 0) {
+		free(f);
+		return err;
+	}
+	*ret = f;
+	return 0;
+}
+
 static int function_from(struct cfg_image *image, uint64_t entry, const struct cfg_function **ret)
 {
 	struct cfg_function *f;
@@ -162,7 +198,7 @@ static int function_from(struct cfg_image *image, uint64_t entry, const struct c
 		*ret = image->built[index];
 		return 0;
 	}
-	int err = cfg_build(image, entry, &f);
+	int err = build_function(image, entry, &f);
 	if (err < 0)
 		return err;
 	err = keep_function(image, f);

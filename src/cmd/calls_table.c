@@ -21,14 +21,79 @@ struct lead {
 	bool single;	/* there is but one: no branch is drawn */
 };
 
+/* Deep recursion in a tree: stretches in which the same calls follow each other again and again. */
+
+#define CHAIN_MAX  4096 /* nodes that are looked at; a longer run is shown as several */
+#define PERIOD_MAX 8
+#define COPIES_MIN 3 /* fewer are as well shown */
+
+struct run {
+	uint32_t period, again;
+};
+
+static bool counts_equal(const struct calls_view *v, uint32_t a, uint32_t b)
+{
+	size_t events = v->tree->event_count;
+	const uint64_t *counts = v->by_self ? v->tree->self : v->tree->total;
+
+	for (size_t e = 0; e < events; e++)
+		if (counts[a * events + e] != counts[b * events + e])
+			return false;
+	return true;
+}
+
+/* The child that all stacks of a node go on to; UINT32_MAX: there is none. */
+static uint32_t only_child(const struct calls_view *v, uint32_t node, uint64_t depth)
+{
+	const struct tree_node *n = &v->tree->nodes[node];
+	struct calls_rest rest;
+	uint32_t child;
+
+	if (calls_count_shown(v, node, depth, &rest) != 1 || rest.nodes)
+		return UINT32_MAX;
+	child = v->tree->children[n->first_child]; /* what is shown stands first */
+	return counts_equal(v, node, child) ? child : UINT32_MAX;
+}
+
+static bool same_call(const struct tree *t, uint32_t a, uint32_t b)
+{
+	const struct tree_node *x = &t->nodes[a], *y = &t->nodes[b];
+
+	return x->function == y->function && x->site == y->site && x->site_line == y->site_line;
+}
+
+/* From a node that is shown, which stands at that depth: the calls of `period` nodes, which then
+ * stand there so many times again, each with all stacks of the one before. period 0: nothing
+ * repeats. */
+static struct run find_run(const struct calls_view *v, uint32_t node, uint64_t depth)
+{
+	uint32_t chain[CHAIN_MAX], count = 0;
+
+	while (node != UINT32_MAX && count < CHAIN_MAX) {
+		chain[count++] = node;
+		node = only_child(v, node, depth++);
+	}
+	count--; /* the last one goes on otherwise: it is always shown */
+	for (uint32_t period = 1; period <= PERIOD_MAX; period++) {
+		uint32_t equal = 0;
+
+		while (equal + period < count &&
+		       same_call(v->tree, chain[equal], chain[equal + period]))
+			equal++;
+		if (equal / period + 1 >= COPIES_MIN)
+			return (struct run){period, equal / period};
+	}
+	return (struct run){0};
+}
+
 struct drawing {
 	const struct calls_view *view;
 	struct table *table;
 	struct lead *leads; /* for each level */
 	size_t lead_room;
 	struct buf lead;
-	struct calls_run run; /* that the nodes at hand are of */
-	uint32_t run_left;    /* of its nodes; period * again of these are not shown */
+	struct run run;	   /* that the nodes at hand are of */
+	uint32_t run_left; /* of its nodes; period * again of these are not shown */
 	int samples, total, self, tree, site, image; /* columns */
 	int depth, function, build_id, inlined, self_count;
 	int events;			  /* the first of those of further events */
@@ -255,7 +320,7 @@ static int pass_run(struct drawing *d, uint32_t node, uint64_t depth, bool *ret)
 	if (!d->view->runs)
 		return 0;
 	if (!d->run_left) {
-		d->run = calls_find_run(d->view, node, depth);
+		d->run = find_run(d->view, node, depth);
 		d->run_left = d->run.period * (d->run.again + 1);
 	}
 	if (!d->run_left)

@@ -45,14 +45,6 @@ int calls_walk(const struct calls_view *v, const struct calls_visitor *visitor);
 uint32_t calls_count_shown(const struct calls_view *v, uint32_t node, uint64_t depth,
 			   struct calls_rest *ret);
 
-/* From a node that is shown, which stands at that depth: the calls of `period` nodes, which then
- * stand there so many times again, each with all stacks of the one before. period 0: nothing
- * repeats. */
-struct calls_run {
-	uint32_t period, again;
-};
-struct calls_run calls_find_run(const struct calls_view *v, uint32_t node, uint64_t depth);
-
 /* The samples of the stacks of the first event that have one of the functions, each once. 0 or
  * -ENOMEM. */
 int calls_count_through(const struct tree *t, const bool *functions, uint64_t *ret);
@@ -106,8 +98,7 @@ int calls_gprof_table(const struct calls_gprof *g, struct report_header *h, stru
 		      struct diag *diag);
 int calls_gprof_json(const struct calls_gprof *g, struct report_header *h, struct diag *diag);
 
-/* Notes of the header, and its JSON, with what is said of the stacks. */
-void calls_describe(const struct tree *t, struct report_header *h);
+/* The header's JSON, with what is said of the stacks. */
 json_t *calls_json_header(const struct stack_set *s, const struct report_header *h);
 
 #endif

@@ -62,8 +62,6 @@ int elf_read_got(Elf *elf, struct elf_got_name **ret, size_t *ret_count);
  * over. from may be another file with the same addresses as code.
  */
 int elf_add_table(struct symbol_set *set, const struct elf_code *code, Elf *from, uint32_t type);
-/* Functions by Go's own table, with their names. */
-int elf_add_go(struct symbol_set *set, const struct elf_code *code);
 int elf_add_plt(struct symbol_set *set, const struct elf_code *code);
 int elf_add_starts(struct symbol_set *set, const struct elf_code *code);
 /* Function starts that only the code itself shows, where what the set has leaves gaps: after all

@@ -6,12 +6,7 @@
 #include <stdint.h>
 #include "util/diag.h"
 
-/* Two ways to the bytes of the kernel's memory; each fills out whole or fails. */
-
-/* Through an ELF core file of it (/proc/kcore). -ENOENT: there is no such file, or it does not have
- * the range. */
-int kernel_read_kcore(const char *path, uint64_t address, void *out, size_t size,
-		      struct diag *diag);
+/* The bytes of the kernel's memory: all of them, or it fails. */
 
 /* Through src/bpf/kread.bpf.c, which is loaded into *reader when that is NULL. -EFAULT: the range
  * is not mapped. */

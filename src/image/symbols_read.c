@@ -1,8 +1,42 @@
 /* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
 #include "image/elf_symbols.h"
+#include "image/go_table.h"
 
 #include <errno.h>
 #include <stdlib.h>
+
+static int add_function(struct symbol_set *set, const struct elf_code *code,
+			const struct go_table *t, const struct go_function *f)
+{
+	const char *name = go_table_name(t, f, SYMBOL_NAME_MAX);
+	const struct elf_region *region = elf_code_region(code, f->start);
+	struct symbol_candidate c = {.rank = SYMBOL_LOCAL};
+
+	if (!name || !*name || !region)
+		return 0;
+	c.start = f->start;
+	c.size = f->end - f->start;
+	c.limit = region->end;
+	return symbol_set_add(set, &c, name);
+}
+
+/* Functions by Go's own table, with their names. */
+static int add_go(struct symbol_set *set, const struct elf_code *code)
+{
+	GElf_Shdr header;
+	Elf_Scn *section = elf_find_section(code->elf, GO_TABLE_SECTION, &header);
+	Elf_Data *data = section ? elf_rawdata(section, NULL) : NULL;
+	struct go_table t;
+	struct go_function f;
+	int err = 0;
+
+	if (!data || !data->d_buf || go_table_open(data->d_buf, data->d_size, &t))
+		return 0;
+	for (uint64_t i = 0; i < t.count && !err; i++)
+		if (go_table_function(&t, i, &f))
+			err = add_function(set, code, &t, &f);
+	return err;
+}
 
 /* Adds a file's symbol table; *source becomes name if that gave anything and none is set yet. */
 static int add_source(struct symbol_set *set, const struct elf_code *code, Elf *from, uint32_t type,
@@ -30,7 +64,7 @@ static int add_all(struct symbol_set *set, const struct elf_code *code, Elf *deb
 	}
 	if (!err && !*source) {
 		size_t before = set->count;
-		err = elf_add_go(set, code);
+		err = add_go(set, code);
 		if (set->count > before)
 			*source = "gopclntab";
 	}

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "machine/simulate.h"
-#include "machine/symbolic.h"
+#include "util/hash.h"
 
 #define CHUNK_ROUNDS	   12  /* divisible by the usual periods 1, 2, 3, 4, 6 */
 #define CHUNK_INSTRUCTIONS 192 /* at least */
@@ -19,6 +19,67 @@
 #define PATH_WARM	 300
 #define CHUNKS_MAX	 24
 #define INSTRUCTIONS_MAX 60000
+
+/*
+ * Addresses without values: each general register holds an unknown number (its version) plus a
+ * known constant. Two accesses with the same versions and constants touch the same bytes, so a load
+ * finds the store before it; accesses through different unknowns are taken to be apart.
+ */
+struct symbolic {
+	struct {
+		uint32_t version;
+		int64_t offset;
+	} registers[16];
+	uint32_t versions;
+};
+
+/* All registers unknown, and different from all that were before. */
+static void symbolic_reset(struct symbolic *s)
+{
+	for (unsigned i = 0; i < 16; i++) {
+		s->registers[i].version = ++s->versions;
+		s->registers[i].offset = 0;
+	}
+}
+
+/* One of 2^44 places for each unknown, 1 MB of constants around each. */
+static uint64_t place(uint64_t version, uint64_t salt)
+{
+	return version ? hash_u64(version * 4 + salt) << 20 : 0;
+}
+
+static uint64_t address_of(const struct symbolic *s, const struct machine_instruction *in)
+{
+	uint64_t address = (uint64_t)in->memory_value;
+	if (in->base < 16)
+		address += place(s->registers[in->base].version, 0) +
+			   (uint64_t)s->registers[in->base].offset;
+	if (in->index < 16)
+		address += place(s->registers[in->index].version, 1) * in->scale +
+			   (uint64_t)s->registers[in->index].offset * in->scale;
+	if (in->index != ISA_REG_NONE && in->index >= 16)
+		return UINT64_MAX;
+	return address == UINT64_MAX ? 0 : address;
+}
+
+/* Fills in the addresses of an execution and goes past the instruction. */
+static void symbolic_step(struct symbolic *s, const struct machine_instruction *in,
+			  struct machine_execution *ret)
+{
+	uint64_t address = address_of(s, in);
+	ret->load_address = in->traits & MACHINE_LOADS ? address : UINT64_MAX;
+	ret->store_address = in->traits & MACHINE_STORES ? address : UINT64_MAX;
+	if (in->adds_to < 16 && in->adds_from < 16) {
+		s->registers[in->adds_to] = s->registers[in->adds_from];
+		s->registers[in->adds_to].offset += in->adds;
+	}
+	for (unsigned i = 0; i < in->write_count; i++) {
+		if (in->writes[i] >= 16 || in->writes[i] == in->adds_to)
+			continue;
+		s->registers[in->writes[i]].version = ++s->versions;
+		s->registers[in->writes[i]].offset = 0;
+	}
+}
 
 struct tally {
 	uint64_t cycles;
@@ -62,11 +123,11 @@ static void run_round(struct run *r)
 	struct machine_timing t;
 	if (r->repeat == MACHINE_PATH) {
 		machine_simulator_cut(r->simulator);
-		machine_symbolic_reset(&r->symbols);
+		symbolic_reset(&r->symbols);
 	}
 	for (size_t i = 0; i < r->count; i++) {
 		const struct machine_instruction *in = &r->list[i];
-		machine_symbolic_step(&r->symbols, in, &x);
+		symbolic_step(&r->symbols, in, &x);
 		x.next = r->list[i + 1 < r->count ? i + 1 : 0].address;
 		machine_simulator_step(r->simulator, in, &x, &t);
 		count_head(r, i, &t);
@@ -183,7 +244,7 @@ int machine_head_times(struct machine_simulator *s, const struct machine_instruc
 	if (!r.tallies)
 		return -ENOMEM;
 	machine_simulator_reset(s);
-	machine_symbolic_reset(&r.symbols);
+	symbolic_reset(&r.symbols);
 	uint32_t rounds = run_until_steady(&r, &steady.settled);
 	finish(&r, rounds, heads, &steady);
 	free(r.tallies);
