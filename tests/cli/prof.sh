@@ -229,7 +229,7 @@ check_status "hostile names --json" 0 "$culprit" prof -i evil.db --json --by sub
 check "are JSON" python 'assert rows[0]["subject"] == "comm=a\nb\x07", rows'
 
 # Limits that were met, and what was lost by the way, are told.
-limits="edges.damaged edges.lost edges.refused kernel.refused stacks.damaged stacks.python.refused"
+limits="code.refused edges.damaged edges.lost edges.refused kernel.refused lines.refused stacks.damaged stacks.python.refused"
 {
 	printf 'epoch\t1\t2\n'
 	sample cycles $((hot)) 60 app 7

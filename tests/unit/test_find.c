@@ -180,6 +180,34 @@ static void test_long_lists(void **state)
 	image_finder_free(f);
 }
 
+/* Of a large file the code of functions is kept while there is room, and what had none is counted.
+ */
+static void test_more_than_is_kept(void **state)
+{
+	(void)state;
+	char db2[300];
+	const struct image_symbols *s;
+	assert_int_equal(
+		workshop_write("large.s",
+			       ".macro f name\n.globl \\name\n.type \\name, @function\n"
+			       "\\name: .skip 6 << 20, 0x90\nret\n.size \\name, . - \\name\n.endm\n"
+			       "f one\nf two\nf three\n"),
+		0);
+	assert_int_equal(workshop_run("gcc -nostdlib -static -Wl,--build-id -Wl,-e,one large.s "
+				      "-o large; mkdir -p full/0123456789abcdef0123456789abcdef"),
+			 0);
+	struct image_id id = identity("large");
+	snprintf(db2, sizeof(db2), "%s/full", workshop_dir);
+	struct image_finder *f = finder(db2);
+	assert_int_equal(image_find_symbols(f, &id, path, &s, NULL), 0);
+	uint64_t at[] = {start_of(s, "one"), start_of(s, "two"), start_of(s, "three")};
+	assert_int_equal(image_finder_keep_functions(f, &id, path, at, 2, NULL), 0);
+	assert_int_equal(image_finder_counts(f).code_refused, 0);
+	assert_true(image_finder_keep_functions(f, &id, path, at + 2, 1, NULL) < 0);
+	assert_int_equal(image_finder_counts(f).code_refused, 1);
+	image_finder_free(f);
+}
+
 /* A program that others may execute, but not read: what was sampled of it is kept, and no more. */
 static void test_not_for_all(void **state)
 {
@@ -428,7 +456,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_long_lists),  cmocka_unit_test(test_kept_by_another_name),
 		cmocka_unit_test(test_kept),	    cmocka_unit_test(test_debug_files),
 		cmocka_unit_test(test_others),	    cmocka_unit_test(test_kernel),
-		cmocka_unit_test(test_not_for_all),
+		cmocka_unit_test(test_not_for_all), cmocka_unit_test(test_more_than_is_kept),
 	};
 	return cmocka_run_group_tests(tests, workshop_setup, workshop_teardown);
 }
