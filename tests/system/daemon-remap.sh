@@ -14,13 +14,13 @@ compile mapper <<'C'
 int main(int argc, char **argv)
 {
 	int fd = open(argv[0], O_RDONLY);
-	time_t end = time(0) + (argc > 1 ? 5 : 0);
+	time_t begin = time(0), end = begin + (argc > 1 ? 5 : 0);
 	unsigned long count = 0;
 	do {
 		for (int i = 0; i < 1000; i++, count++)
 			munmap(mmap(0, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0), 4096);
 	} while (time(0) < end);
-	printf("%lu\n", count);
+	printf("%lu %ld\n", count, (long)(time(0) - begin) + 2);
 }
 C
 compile brief <<'C'
@@ -50,12 +50,18 @@ while kill -0 $mapper 2>/dev/null; do
 done
 wait $mapper
 check "it answers" timeout 20 "$culprit" ctl --socket "$socket" status
-wait_until 30 at_least 1 field records_left_out
+read -r count seconds <mapped
+least=$((count - 16384 * seconds - $(field records_lost)))
+[ $least -le 0 ] || wait_until 30 at_least $least field records_left_out
 lost=$(field records_lost)
 left=$(field records_left_out)
-echo "# of $(cat mapped) mappings $left were left out and $lost lost"
-check "what is too much of one process is left out, and counted" test "$left" -gt 10000
-check "and hardly any record is lost" test $((lost * 20)) -lt "$(cat mapped)"
+echo "# of $count mappings $left were left out, of at least $least, and $lost lost"
+if [ $least -gt 0 ]; then
+	check "what is too much of one process is left out, and counted" test "$left" -ge $least
+else
+	skip "what is too much of one process is left out" "this machine is too busy to map as much in a second"
+fi
+check "and hardly any record is lost" test $((lost * 20)) -lt "$count"
 stop_daemon
 check "it ends with 0" test $? = 0
 "$culprit" prof -i "$db" --epoch all --json --limit 100000 >all.json
@@ -69,5 +75,5 @@ print(f"# {got} samples of it, {unknown} unknown")
 sys.exit(not (got > 50 and unknown <= 0.05 * got))
 PY
 "$culprit" prof -i "$db" --epoch all >out 2>&1
-check_match "and reports say what was left out" out 'mappings and names of processes that made too many'
+[ "$left" = 0 ] || check_match "and reports say what was left out" out 'mappings and names of processes that made too many'
 tap_end
