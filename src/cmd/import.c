@@ -178,8 +178,9 @@ static void tell(const struct importing *i, const struct import_result *r)
 	}
 	if (r->images_unwritten)
 		fprintf(stderr,
-			"culprit: warning: symbols of %u images are not kept, so reports can name "
-			"their functions only while their files are there: %s\n",
+			"culprit: warning: symbols, code or lines of %u images are not kept, so "
+			"reports "
+			"have them only while their files are there: %s\n",
 			r->images_unwritten, r->unwritten_why.text);
 	fprintf(stderr, "culprit: files of %u of %u images are at hand; epoch %s of %s in %s\n",
 		r->images_found, r->images, r->epoch, r->machine, i->target.db);

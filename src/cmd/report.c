@@ -287,8 +287,8 @@ static void describe_troubles(struct report_header *h, const struct query *q)
 				  "more than are, or "
 				  "the disk is nearly full"},
 		{"symbols.unwritten",
-		 "times the symbols of an image could not be written to the database (was its disk "
-		 "full?): they are found only while its file is there"},
+		 "times symbols, code or lines of an image could not be written to the database "
+		 "(was its disk full?): they are found only while its file is there"},
 		{"kernel.refused", "modules or programs of the kernel were not known: too many"},
 		{"edges.lost", "windows of branch outcomes were taken and lost"},
 		{"edges.damaged",

@@ -280,8 +280,8 @@ static bool tell_unwritten_symbols(struct session *s)
 	if (!count)
 		return false;
 	keeper_read_trouble(s->keeper, &why);
-	log_warning("symbols of %llu images are not kept, so reports can name their functions only "
-		    "while their files are there: %s",
+	log_warning("symbols, code or lines of %llu images are not kept, so reports have them "
+		    "only while their files are there: %s",
 		    (unsigned long long)count, why.text);
 	return true;
 }
