@@ -114,8 +114,8 @@ static int keep_symbols(struct keeper *k, const struct image_id *id,
 	buf_init(&bytes, JIT_MAX_BYTES);
 	r = image_symbols_save(symbols, &bytes);
 	if (!r)
-		r = db_blob_write(k->db_path, k->machine, &io_system, id, "symbols", bytes.data,
-				  bytes.size, &why);
+		r = db_blob_write(&(struct db_blobs){k->db_path, k->machine, &io_system}, id,
+				  "symbols", bytes.data, bytes.size, &why);
 	if (r && *why.text)
 		note_unwritten(k, why.text);
 	buf_free(&bytes);
@@ -237,8 +237,8 @@ static int keep_script(struct keeper *k, const struct keeper_script *script)
 	struct image_symbols *known = NULL, *all;
 	void *data;
 	size_t size;
-	int r = db_blob_read(k->db_path, k->machine, &io_system, &script->id, "symbols",
-			     JIT_MAX_BYTES, &data, &size, NULL);
+	int r = db_blob_read(&(struct db_blobs){k->db_path, k->machine, &io_system}, &script->id,
+			     "symbols", JIT_MAX_BYTES, &data, &size, NULL);
 
 	if (!r) {
 		image_symbols_load(data, size, &known, NULL);

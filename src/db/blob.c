@@ -56,17 +56,17 @@ int db_blob_pack(const void *data, size_t size, struct buf *out)
 }
 
 /* DB/MACHINE/images; machine NULL: this machine's. */
-static int images_make(const struct io *io, const char *db_path, const char *machine,
-		       struct diag *diag)
+static int images_make(const struct db_blobs *in, struct diag *diag)
 {
-	char *own = machine ? NULL : layout_machine_name();
-	const char *name = machine ? machine : own;
-	int db_fd = name ? layout_open_dir(io, AT_FDCWD, db_path) : -ENOMEM;
+	const struct io *io = in->io;
+	char *own = in->machine ? NULL : layout_machine_name();
+	const char *name = in->machine ? in->machine : own;
+	int db_fd = name ? layout_open_dir(io, AT_FDCWD, in->db_path) : -ENOMEM;
 	int machine_fd = db_fd < 0 ? db_fd : layout_enter_dir(io, db_fd, name);
 	int fd = machine_fd < 0 ? machine_fd : layout_make_dir(io, machine_fd, LAYOUT_IMAGES);
 
 	if (fd < 0)
-		diag_fail(diag, -fd, "cannot make %s/%s/" LAYOUT_IMAGES ": %s", db_path,
+		diag_fail(diag, -fd, "cannot make %s/%s/" LAYOUT_IMAGES ": %s", in->db_path,
 			  name ? name : "", layout_write_error(-fd));
 	if (machine_fd >= 0)
 		io->close(io->arg, machine_fd);
@@ -83,27 +83,27 @@ struct blob {
 	size_t size;
 };
 
-static int write_stored(const char *db_path, const char *machine, const struct io *io,
-			const struct blob *b, bool lasting, struct diag *diag)
+static int write_stored(const struct db_blobs *in, const struct blob *b, bool lasting,
+			struct diag *diag)
 {
 	char name[BLOB_NAME_MAX];
 	int fd, r = blob_name(b->image, b->kind, name, diag);
 
 	if (r < 0)
 		return r;
-	fd = images_make(io, db_path, machine, diag);
+	fd = images_make(in, diag);
 	if (fd < 0)
 		return fd;
-	r = (lasting ? io_replace_file : io_place_file)(io, fd, name, b->data, b->size, 0640);
+	r = (lasting ? io_replace_file : io_place_file)(in->io, fd, name, b->data, b->size, 0640);
 	if (r < 0)
-		diag_fail(diag, -r, "cannot write %s/%s: %s", db_path, name,
+		diag_fail(diag, -r, "cannot write %s/%s: %s", in->db_path, name,
 			  layout_write_error(-r));
-	io->close(io->arg, fd);
+	in->io->close(in->io->arg, fd);
 	return r;
 }
 
-static int write_blob(const char *db_path, const char *machine, const struct io *io,
-		      const struct blob *b, bool lasting, struct diag *diag)
+static int write_blob(const struct db_blobs *in, const struct blob *b, bool lasting,
+		      struct diag *diag)
 {
 	struct buf file;
 	int r;
@@ -113,48 +113,41 @@ static int write_blob(const char *db_path, const char *machine, const struct io 
 	if (r < 0)
 		diag_fail(diag, -r, "cannot pack %s: %s", b->kind, strerror(-r));
 	else
-		r = write_stored(db_path, machine, io,
-				 &(struct blob){b->image, b->kind, file.data, file.size}, lasting,
-				 diag);
+		r = write_stored(in, &(struct blob){b->image, b->kind, file.data, file.size},
+				 lasting, diag);
 	buf_free(&file);
 	return r;
 }
 
-int db_blob_write(const char *db_path, const char *machine, const struct io *io,
-		  const struct image_id *image, const char *kind, const void *data, size_t size,
-		  struct diag *diag)
+int db_blob_write(const struct db_blobs *in, const struct image_id *image, const char *kind,
+		  const void *data, size_t size, struct diag *diag)
 {
-	return write_blob(db_path, machine, io, &(struct blob){image, kind, data, size}, true,
-			  diag);
+	return write_blob(in, &(struct blob){image, kind, data, size}, true, diag);
 }
 
-int db_blob_cache(const char *db_path, const char *machine, const struct io *io,
-		  const struct image_id *image, const char *kind, const void *data, size_t size,
-		  struct diag *diag)
+int db_blob_cache(const struct db_blobs *in, const struct image_id *image, const char *kind,
+		  const void *data, size_t size, struct diag *diag)
 {
-	return write_blob(db_path, machine, io, &(struct blob){image, kind, data, size}, false,
-			  diag);
+	return write_blob(in, &(struct blob){image, kind, data, size}, false, diag);
 }
 
-int db_blob_place(const char *db_path, const char *machine, const struct io *io,
-		  const struct image_id *image, const char *kind, const void *packed, size_t size,
-		  struct diag *diag)
+int db_blob_place(const struct db_blobs *in, const struct image_id *image, const char *kind,
+		  const void *packed, size_t size, struct diag *diag)
 {
-	return write_stored(db_path, machine, io, &(struct blob){image, kind, packed, size}, true,
-			    diag);
+	return write_stored(in, &(struct blob){image, kind, packed, size}, true, diag);
 }
 
-bool db_blob_is_there(const char *db_path, const char *machine, const struct io *io,
-		      const struct image_id *image, const char *kind)
+bool db_blob_is_there(const struct db_blobs *in, const struct image_id *image, const char *kind)
 {
+	const struct io *io = in->io;
 	char name[BLOB_NAME_MAX], path[512];
 	int db_fd, fd = -1;
 
 	if (blob_name(image, kind, name, NULL) < 0 ||
-	    snprintf(path, sizeof(path), "%s/" LAYOUT_IMAGES "/%s", machine, name) >=
+	    snprintf(path, sizeof(path), "%s/" LAYOUT_IMAGES "/%s", in->machine, name) >=
 		    (int)sizeof(path))
 		return false;
-	db_fd = layout_open_dir(io, AT_FDCWD, db_path);
+	db_fd = layout_open_dir(io, AT_FDCWD, in->db_path);
 	if (db_fd < 0)
 		return false;
 	fd = layout_open_file(io, db_fd, path);
@@ -302,25 +295,25 @@ static int blob_read_any(const struct io *io, int db_fd, const char *name, size_
 	return found;
 }
 
-int db_blob_read(const char *db_path, const char *machine, const struct io *io,
-		 const struct image_id *image, const char *kind, size_t max_bytes, void **ret_data,
-		 size_t *ret_size, struct diag *diag)
+int db_blob_read(const struct db_blobs *in, const struct image_id *image, const char *kind,
+		 size_t max_bytes, void **ret_data, size_t *ret_size, struct diag *diag)
 {
+	const struct io *io = in->io;
 	char name[BLOB_NAME_MAX];
 	int r = blob_name(image, kind, name, diag), db_fd;
 
 	if (r < 0)
 		return r;
-	db_fd = layout_open_dir(io, AT_FDCWD, db_path);
+	db_fd = layout_open_dir(io, AT_FDCWD, in->db_path);
 	if (db_fd < 0)
-		return layout_fail_open(db_path, db_fd, diag);
-	if (machine)
-		r = blob_read_from(io, db_fd, machine, name, max_bytes, ret_data, ret_size);
+		return layout_fail_open(in->db_path, db_fd, diag);
+	if (in->machine)
+		r = blob_read_from(io, db_fd, in->machine, name, max_bytes, ret_data, ret_size);
 	else
 		r = blob_read_any(io, db_fd, name, max_bytes, ret_data, ret_size);
 	io->close(io->arg, db_fd);
 	if (r < 0)
-		return diag_fail(diag, -r, "cannot read %s of %s: %s", name, db_path,
+		return diag_fail(diag, -r, "cannot read %s of %s: %s", name, in->db_path,
 				 r == -EBADMSG ? "it is damaged" : strerror(-r));
 	return 0;
 }

@@ -16,26 +16,25 @@
  * ("symbols", "code", "lines", "told"). Written by atomic replacement, by the collector and by
  * reports alike; no lock. Losing one costs only a new look-up.
  */
-int db_blob_write(const char *db_path, const char *machine, const struct io *io,
-		  const struct image_id *image, const char *kind, const void *data, size_t size,
-		  struct diag *diag);
+struct db_blobs {		       /* where they are; all is borrowed */
+	const char *db_path, *machine; /* machine NULL: this one; to read, any */
+	const struct io *io;
+};
+
+int db_blob_write(const struct db_blobs *in, const struct image_id *image, const char *kind,
+		  const void *data, size_t size, struct diag *diag);
 /* The same for who can make it anew and writes many: a crash of the machine may lose it. */
-int db_blob_cache(const char *db_path, const char *machine, const struct io *io,
-		  const struct image_id *image, const char *kind, const void *data, size_t size,
-		  struct diag *diag);
-/* machine NULL: any machine's. -ENOENT, -EBADMSG (damaged), -EFBIG past max_bytes. free() the data.
- */
-int db_blob_read(const char *db_path, const char *machine, const struct io *io,
-		 const struct image_id *image, const char *kind, size_t max_bytes, void **ret_data,
-		 size_t *ret_size, struct diag *diag);
+int db_blob_cache(const struct db_blobs *in, const struct image_id *image, const char *kind,
+		  const void *data, size_t size, struct diag *diag);
+/* -ENOENT, -EBADMSG (damaged), -EFBIG past max_bytes. free() the data. */
+int db_blob_read(const struct db_blobs *in, const struct image_id *image, const char *kind,
+		 size_t max_bytes, void **ret_data, size_t *ret_size, struct diag *diag);
 
 /* db_blob_write of the bytes of a blob that db_blob_pack made. */
-int db_blob_place(const char *db_path, const char *machine, const struct io *io,
-		  const struct image_id *image, const char *kind, const void *packed, size_t size,
-		  struct diag *diag);
+int db_blob_place(const struct db_blobs *in, const struct image_id *image, const char *kind,
+		  const void *packed, size_t size, struct diag *diag);
 /* Whether this machine has one, damaged or not. */
-bool db_blob_is_there(const char *db_path, const char *machine, const struct io *io,
-		      const struct image_id *image, const char *kind);
+bool db_blob_is_there(const struct db_blobs *in, const struct image_id *image, const char *kind);
 
 /* The bytes of a blob, for files elsewhere. -EFBIG past out's maximum, -ENOMEM. */
 int db_blob_pack(const void *data, size_t size, struct buf *out);

@@ -16,11 +16,11 @@ static int load_blob(struct image_finder *f, const struct image_id *id, const ch
 {
 	if (!f->db_path)
 		return -ENOENT;
-	int err = db_blob_read(f->db_path, f->machine, &io_system, id, kind, max_bytes, ret_data,
-			       ret_size, NULL);
+	int err = db_blob_read(&(struct db_blobs){f->db_path, f->machine, &io_system}, id, kind,
+			       max_bytes, ret_data, ret_size, NULL);
 	if (err == -ENOENT && f->machine && !own_only)
-		err = db_blob_read(f->db_path, NULL, &io_system, id, kind, max_bytes, ret_data,
-				   ret_size, NULL);
+		err = db_blob_read(&(struct db_blobs){f->db_path, NULL, &io_system}, id, kind,
+				   max_bytes, ret_data, ret_size, NULL);
 	if (err == -EBADMSG || err == -EFBIG)
 		f->counts.damaged++;
 	return err;
@@ -60,12 +60,13 @@ static int write_blob(struct image_finder *f, const struct image_id *id, const c
 		copy->size = 0;
 		int err = db_blob_pack(b->data, b->size, copy);
 		if (!err)
-			return db_blob_place(f->db_path, f->machine, &io_system, id, kind,
-					     copy->data, copy->size, &f->keep_why);
+			return db_blob_place(&(struct db_blobs){f->db_path, f->machine, &io_system},
+					     id, kind, copy->data, copy->size, &f->keep_why);
 		copy->size = 0;
 	}
-	return (f->keeps ? db_blob_write : db_blob_cache)(f->db_path, f->machine, &io_system, id,
-							  kind, b->data, b->size, &f->keep_why);
+	return (f->keeps ? db_blob_write
+			 : db_blob_cache)(&(struct db_blobs){f->db_path, f->machine, &io_system},
+					  id, kind, b->data, b->size, &f->keep_why);
 }
 
 int finder_save_blob(struct image_finder *f, const struct image_id *id, const char *kind,
@@ -100,11 +101,12 @@ int finder_place(struct image_finder *f, const struct image_id *id, const struct
 		return -ENOSPC;
 	/* What is there may have more: functions that were wanted. */
 	for (size_t i = 0; i < IMAGE_KEPT_BLOBS; i++)
-		if (db_blob_is_there(f->db_path, f->machine, &io_system, id, kept_kinds[i]))
+		if (db_blob_is_there(&(struct db_blobs){f->db_path, f->machine, &io_system}, id,
+				     kept_kinds[i]))
 			return -EEXIST;
 	for (size_t i = 0; i < IMAGE_KEPT_BLOBS; i++) {
-		int err = db_blob_place(f->db_path, f->machine, &io_system, id, kept_kinds[i],
-					k->blobs[i].data, k->blobs[i].size, NULL);
+		int err = db_blob_place(&(struct db_blobs){f->db_path, f->machine, &io_system}, id,
+					kept_kinds[i], k->blobs[i].data, k->blobs[i].size, NULL);
 		if (err < 0)
 			return err;
 	}

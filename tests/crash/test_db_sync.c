@@ -90,7 +90,8 @@ static void check_blob(struct trial *t, const struct io *io, const struct image_
 {
 	void *data;
 	size_t size;
-	int r = db_blob_read("db", NULL, io, id, "symbols", 100, &data, &size, NULL);
+	int r = db_blob_read(&(struct db_blobs){"db", NULL, io}, id, "symbols", 100, &data, &size,
+			     NULL);
 
 	if (r == 0) {
 		if (size != 3 || memcmp(data, "abc", 3) != 0)
@@ -267,10 +268,12 @@ static void write_blobs(struct trial *t)
 {
 	struct diag diag = {""};
 
-	must(db_blob_write("db", TEST_MACHINE, &t->io, &kept_id, "symbols", "abc", 3, &diag),
+	must(db_blob_write(&(struct db_blobs){"db", TEST_MACHINE, &t->io}, &kept_id, "symbols",
+			   "abc", 3, &diag),
 	     &diag);
 	t->blob_kept = true;
-	must(db_blob_cache("db", TEST_MACHINE, &t->io, &cached_id, "symbols", "abc", 3, &diag),
+	must(db_blob_cache(&(struct db_blobs){"db", TEST_MACHINE, &t->io}, &cached_id, "symbols",
+			   "abc", 3, &diag),
 	     &diag);
 }
 

@@ -301,17 +301,17 @@ static void blobs_are_bounded_and_checked(void **state)
 	memset(text, 'x', sizeof(text));
 	image_id_format(&id, name);
 	snprintf(path, sizeof(path), "%s/" TEST_MACHINE "/images/%s.code", p->db, name);
-	assert_int_equal(db_blob_write(p->db, TEST_MACHINE, &io_system, &id, "code", text,
-				       sizeof(text), NULL),
+	assert_int_equal(db_blob_write(&(struct db_blobs){p->db, TEST_MACHINE, &io_system}, &id,
+				       "code", text, sizeof(text), NULL),
 			 0);
-	assert_int_equal(
-		db_blob_write(p->db, TEST_MACHINE, &io_system, &id, "../code", "", 0, NULL),
-		-EINVAL);
-	assert_int_equal(
-		db_blob_read(p->db, TEST_MACHINE, &io_system, &id, "code", 999, &data, &size, NULL),
-		-EFBIG);
-	assert_int_equal(db_blob_read(p->db, TEST_MACHINE, &io_system, &id, "code", 1000, &data,
-				      &size, NULL),
+	assert_int_equal(db_blob_write(&(struct db_blobs){p->db, TEST_MACHINE, &io_system}, &id,
+				       "../code", "", 0, NULL),
+			 -EINVAL);
+	assert_int_equal(db_blob_read(&(struct db_blobs){p->db, TEST_MACHINE, &io_system}, &id,
+				      "code", 999, &data, &size, NULL),
+			 -EFBIG);
+	assert_int_equal(db_blob_read(&(struct db_blobs){p->db, TEST_MACHINE, &io_system}, &id,
+				      "code", 1000, &data, &size, NULL),
 			 0);
 	assert_memory_equal(data, text, sizeof(text));
 	free(data);
@@ -323,8 +323,8 @@ static void blobs_are_bounded_and_checked(void **state)
 		assert_int_equal(pread(fd, &byte, 1, at), 1);
 		flipped = (char)~byte;
 		assert_int_equal(pwrite(fd, &flipped, 1, at), 1);
-		assert_int_equal(db_blob_read(p->db, TEST_MACHINE, &io_system, &id, "code", 1000,
-					      &data, &size, NULL),
+		assert_int_equal(db_blob_read(&(struct db_blobs){p->db, TEST_MACHINE, &io_system},
+					      &id, "code", 1000, &data, &size, NULL),
 				 -EBADMSG);
 		assert_int_equal(db_verify(p->db, &io_system, NULL, NULL, &totals, NULL), -EBADMSG);
 		assert_int_equal(pwrite(fd, &byte, 1, at), 1);

@@ -337,7 +337,8 @@ static int read_blob(const struct scene *s, const struct image_id *id)
 {
 	void *data;
 	size_t size;
-	int r = db_blob_read(s->place.db, NULL, &io_system, id, "symbols", 100, &data, &size, NULL);
+	int r = db_blob_read(&(struct db_blobs){s->place.db, NULL, &io_system}, id, "symbols", 100,
+			     &data, &size, NULL);
 
 	if (r == 0)
 		free(data);
@@ -346,9 +347,9 @@ static int read_blob(const struct scene *s, const struct image_id *id)
 
 static void write_blob(const struct scene *s, const struct image_id *id)
 {
-	assert_int_equal(
-		db_blob_write(s->place.db, TEST_MACHINE, &io_system, id, "symbols", "abc", 3, NULL),
-		0);
+	assert_int_equal(db_blob_write(&(struct db_blobs){s->place.db, TEST_MACHINE, &io_system},
+				       id, "symbols", "abc", 3, NULL),
+			 0);
 }
 
 static void blobs_go_with_the_last_epoch_of_their_image(void **state)

@@ -285,9 +285,9 @@ static void no_link_in_a_database_is_written_through(void **state)
 	mkdir(p->db, 0700);
 	assert_int_equal(symlink(elsewhere, machine), 0);
 	assert_int_equal(db_writer_open(p->db, TEST_MACHINE, &io_system, &w, NULL), -ENOTDIR);
-	assert_int_equal(
-		db_blob_write(p->db, TEST_MACHINE, &io_system, &id, "symbols", "abc", 3, NULL),
-		-ENOTDIR);
+	assert_int_equal(db_blob_write(&(struct db_blobs){p->db, TEST_MACHINE, &io_system}, &id,
+				       "symbols", "abc", 3, NULL),
+			 -ENOTDIR);
 	unlink(machine);
 	mkdir(machine, 0700);
 	snprintf(at, sizeof(at), "%s/lock", machine);
@@ -300,9 +300,9 @@ static void no_link_in_a_database_is_written_through(void **state)
 	w = place_open_writer(p);
 	snprintf(at, sizeof(at), "%s/images", machine);
 	assert_int_equal(symlink(elsewhere, at), 0);
-	assert_int_equal(
-		db_blob_write(p->db, TEST_MACHINE, &io_system, &id, "symbols", "abc", 3, NULL),
-		-ENOTDIR);
+	assert_int_equal(db_blob_write(&(struct db_blobs){p->db, TEST_MACHINE, &io_system}, &id,
+				       "symbols", "abc", 3, NULL),
+			 -ENOTDIR);
 	assert_int_equal(db_writer_begin_epoch(w, TEST_TIME_NS, NULL), 0);
 	snprintf(at, sizeof(at), "%s/%s/seg-00000001.tmp", machine, db_writer_epoch(w));
 	assert_int_equal(symlink(victim, at), 0);
