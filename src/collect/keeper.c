@@ -82,6 +82,7 @@ struct keeper {
 	struct keeper_counters counters;
 	struct diag trouble;  /* of the last that could not be written */
 	uint64_t asked_again; /* after so many of them */
+	uint64_t forgotten;   /* times: what finders know of the database is not so any more */
 };
 
 static void free_job(struct job *job)
@@ -352,11 +353,34 @@ static void do_job(struct keeper *k, struct image_finder *finder, struct image_w
 	pthread_mutex_unlock(&k->lock);
 }
 
+static uint64_t read_forgotten(struct keeper *k)
+{
+	uint64_t forgotten;
+
+	pthread_mutex_lock(&k->lock);
+	forgotten = k->forgotten;
+	pthread_mutex_unlock(&k->lock);
+	return forgotten;
+}
+
+/* Another, once what this one kept may be gone; without memory for it, later. */
+static void renew_finder(struct keeper *k, struct image_finder **finder, uint64_t *forgotten)
+{
+	uint64_t now = read_forgotten(k);
+	struct image_finder *other;
+
+	if (*forgotten == now || image_finder_new(k->db_path, k->machine, &other))
+		return;
+	image_finder_free(*finder);
+	*finder = other;
+	*forgotten = now;
+}
+
 static void do_jobs(struct keeper *k)
 {
 	struct image_finder *finder = NULL;
 	struct image_worker *worker = image_worker_new(NULL);
-	uint64_t thread_ns, workers_ns;
+	uint64_t thread_ns, workers_ns, forgotten = read_forgotten(k);
 	struct job *job;
 
 	if (image_finder_new(k->db_path, k->machine, &finder))
@@ -373,6 +397,7 @@ static void do_jobs(struct keeper *k)
 		job = next_job(k);
 		if (!job)
 			break;
+		renew_finder(k, &finder, &forgotten);
 		thread_ns = allowance_thread_ns();
 		workers_ns = image_finder_cpu_ns(finder) + image_worker_cpu_ns(worker);
 		do_job(k, finder, worker, job);
@@ -617,8 +642,8 @@ static void know_image(struct keeper *k, struct job *job)
 	struct known_image *known;
 	uint32_t index;
 
-	if (intern_add(k->asked, &job->id, sizeof(job->id), &index) || index != k->image_count ||
-	    array_grow(&k->images, k->image_count, &k->image_room, sizeof(*k->images), 64))
+	if (array_grow(&k->images, k->image_count, &k->image_room, sizeof(*k->images), 64) ||
+	    intern_add(k->asked, &job->id, sizeof(job->id), &index) || index != k->image_count)
 		return;
 	known = &k->images[k->image_count++];
 	*known = (struct known_image){.id = job->id};
@@ -766,21 +791,33 @@ void keeper_read_trouble(struct keeper *k, struct diag *ret)
 	pthread_mutex_unlock(&k->lock);
 }
 
-void keeper_ask_again(struct keeper *k)
+static bool ask_anew(struct keeper *k)
 {
-	struct keeper_counters now;
-	struct intern *none;
+	struct intern *none = intern_new(IMAGES_MAX);
 
-	keeper_read_counters(k, &now);
-	if (now.unwritten == k->asked_again)
-		return;
-	none = intern_new(IMAGES_MAX);
 	if (!none)
-		return;
+		return false;
 	intern_free(k->asked);
 	k->asked = none;
 	pthread_mutex_lock(&k->lock);
 	forget_images(k);
 	pthread_mutex_unlock(&k->lock);
-	k->asked_again = now.unwritten;
+	return true;
+}
+
+void keeper_ask_again(struct keeper *k)
+{
+	struct keeper_counters now;
+
+	keeper_read_counters(k, &now);
+	if (now.unwritten != k->asked_again && ask_anew(k))
+		k->asked_again = now.unwritten;
+}
+
+void keeper_forget(struct keeper *k)
+{
+	pthread_mutex_lock(&k->lock);
+	k->forgotten++;
+	pthread_mutex_unlock(&k->lock);
+	ask_anew(k);
 }

@@ -72,5 +72,8 @@ void keeper_read_counters(struct keeper *k, struct keeper_counters *ret);
 void keeper_read_trouble(struct keeper *k, struct diag *ret);
 /* What could not be written may be asked for again: there may be room by now. */
 void keeper_ask_again(struct keeper *k);
+/* What was kept may be gone from the database, as retention removes what no epoch refers to: all is
+ * asked for anew when it is sampled again. */
+void keeper_forget(struct keeper *k);
 
 #endif

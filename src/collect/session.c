@@ -369,13 +369,15 @@ int session_begin_epoch(struct session *s, struct diag *diag)
 
 int session_tidy(struct session *s, uint64_t max_age_ns, uint64_t max_bytes, struct diag *diag)
 {
-	unsigned removed;
+	unsigned removed = 0;
 	int r = 0;
 
 	if (db_writer_segments(s->writer) >= COMPACT_SEGMENTS)
 		r = db_writer_compact(s->writer, NULL, diag);
 	if (!r && (max_age_ns || max_bytes))
 		r = db_writer_retain(s->writer, max_age_ns, max_bytes, &removed, diag);
+	if (removed)
+		keeper_forget(s->keeper);
 	return r;
 }
 

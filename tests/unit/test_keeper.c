@@ -11,10 +11,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 #include "collect/keeper.h"
+#include "image/facts.h"
 #include "image/worker.h"
 
 static int remove_one(const char *path, const struct stat *st, int type, struct FTW *at)
@@ -158,6 +160,59 @@ static void what_the_disk_could_not_take_is_asked_for_again(void **state)
 	assert_int_equal(nftw(dir, remove_one, 8, FTW_DEPTH | FTW_PHYS), 0);
 }
 
+static unsigned blobs;
+
+static int count_blob(const char *path, const struct stat *st, int type, struct FTW *at)
+{
+	(void)st;
+	(void)at;
+	blobs += type == FTW_F && strstr(path, ".symbols") != NULL;
+	return 0;
+}
+
+static int remove_blob(const char *path, const struct stat *st, int type, struct FTW *at)
+{
+	(void)st;
+	(void)at;
+	return type == FTW_F ? remove(path) : 0;
+}
+
+static unsigned blobs_after_wanting(struct keeper *k, const char *db)
+{
+	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	struct image_facts facts;
+
+	assert_true(fd >= 0);
+	assert_int_equal(image_facts_identify(fd, &facts, NULL), 0);
+	keeper_want_file(k, &facts.id, "/proc/self/exe", fd);
+	keeper_finish(k);
+	close(fd);
+	blobs = 0;
+	assert_int_equal(nftw(db, count_blob, 8, FTW_PHYS), 0);
+	return blobs;
+}
+
+/* As of a job that runs once a month, with --keep 30d. */
+static void what_retention_removed_is_kept_again(void **state)
+{
+	char db[] = "/tmp/culprit-keeper.XXXXXX", machine[64];
+	struct keeper *k;
+
+	(void)state;
+	assert_non_null(mkdtemp(db));
+	snprintf(machine, sizeof(machine), "%s/machine", db);
+	assert_int_equal(mkdir(machine, 0700), 0);
+	k = keeper_new(db, "machine");
+	assert_non_null(k);
+	assert_int_equal(blobs_after_wanting(k, db), 1);
+	assert_int_equal(nftw(db, remove_blob, 8, FTW_DEPTH | FTW_PHYS), 0);
+	assert_int_equal(blobs_after_wanting(k, db), 0);
+	keeper_forget(k);
+	assert_int_equal(blobs_after_wanting(k, db), 1);
+	keeper_free(k);
+	assert_int_equal(nftw(db, remove_one, 8, FTW_DEPTH | FTW_PHYS), 0);
+}
+
 int main(int argc, char **argv)
 {
 	image_worker_dispatch(argc, argv);
@@ -165,6 +220,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(what_was_refused_is_asked_for_again),
 		cmocka_unit_test(maps_are_held_behind_many_descriptors),
 		cmocka_unit_test(what_the_disk_could_not_take_is_asked_for_again),
+		cmocka_unit_test(what_retention_removed_is_kept_again),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
