@@ -24,12 +24,15 @@ int query_new(const struct query_selection *selection, enum query_group group, s
 	struct query *q;
 
 	for (size_t i = 0; i < selection->subject_count; i++) {
-		const char *equals = strchr(selection->subjects[i], '=');
+		const char *subject = selection->subjects[i], *equals = strchr(subject, '=');
 
-		if (!equals || equals == selection->subjects[i])
+		if (!equals || equals == subject)
 			return diag_fail(diag, EINVAL,
-					 "subject '%s' is not KEY=GLOB, as in comm=gcc*",
-					 selection->subjects[i]);
+					 "subject '%s' is not KEY=GLOB, as in comm=gcc*", subject);
+		if (!subject_has_key(subject, (size_t)(equals - subject)))
+			return diag_fail(diag, EINVAL,
+					 "subject '%s': '%.*s' is none of " SUBJECT_KEYS, subject,
+					 (int)(equals - subject), subject);
 	}
 	q = calloc(1, sizeof(*q));
 	if (!q)

@@ -51,7 +51,7 @@ enum {
 	{"event", REPORT_EVENT, "GLOB", "events by name"},                                         \
 	{"image", REPORT_IMAGE, "GLOB", "images by path, file name or build-id"},                  \
 	{"function", REPORT_FUNCTION, "REGEX", "functions by (demangled) name"},                   \
-	{"subject", REPORT_SUBJECT, "KEY=GLOB", "comm, thread, cgroup, container, pid or label.NAME; may be repeated"}, \
+	{"subject", REPORT_SUBJECT, "KEY=GLOB", SUBJECT_KEYS "; may be repeated"}, \
 	REPORT_MACHINE_OPTION
 /* clang-format on */
 

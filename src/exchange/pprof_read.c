@@ -265,10 +265,7 @@ static int find_place(struct unpacker *u, uint64_t id, struct place **ret, struc
 /* The keys that a subject has of its own; all others are labels. */
 static void name_key(const char *key, char out[300])
 {
-	bool own = !strcmp(key, "comm") || !strcmp(key, "pid") || !strcmp(key, "cgroup") ||
-		   !strcmp(key, "container") || has_start(key, "label.");
-
-	snprintf(out, 300, "%s%.256s", own ? "" : "label.", key);
+	snprintf(out, 300, "%s%.256s", subject_has_key(key, strlen(key)) ? "" : "label.", key);
 }
 
 struct subject {

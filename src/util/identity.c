@@ -174,3 +174,14 @@ const char *subject_get(const void *subject, size_t size, const char *key, size_
 	}
 	return NULL;
 }
+
+bool subject_has_key(const char *key, size_t size)
+{
+	static const char *const own[] = {"comm", "thread", "cgroup", "container", "pid"};
+	static const char label[] = "label.";
+
+	for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)
+		if (!key_compare(key, size, own[i], strlen(own[i])))
+			return true;
+	return size >= sizeof(label) && !memcmp(key, label, sizeof(label) - 1);
+}

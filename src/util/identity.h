@@ -64,5 +64,8 @@ long subject_build(struct subject_pair *pairs, size_t count, void *out, size_t r
 bool subject_next(const void *subject, size_t size, size_t *at, struct subject_pair *ret);
 /* The value of a key, NULL when absent. */
 const char *subject_get(const void *subject, size_t size, const char *key, size_t *ret_size);
+/* Whether a subject can have the key: one of SUBJECT_KEYS. */
+bool subject_has_key(const char *key, size_t size);
+#define SUBJECT_KEYS "comm, thread, cgroup, container, pid or label.NAME"
 
 #endif

@@ -6,6 +6,7 @@
 unset CULPRIT_DB DEBUGINFOD_URLS COLUMNS
 export HOME=$PWD
 make_foreign() { python3 "$root/tests/cli/foreign.py" "$@"; }
+mkdb=$build/tests/cli/mkdb
 import() { rm -rf ./p.db && "$culprit" import "$@" -o p.db; }
 # rows BY EVENTS...: "NAME IMAGE SAMPLES..." of prof --by BY, sorted.
 rows() {
@@ -75,6 +76,12 @@ for kind in mapped heap; do
 	check_same "$kind: the same table by way of pprof" "$(table p.db)" "$(table pprof.db)"
 	check_same "$kind: the same tree" "$(tree p.db)" "$(tree pprof.db)"
 done
+
+printf 'epoch\t1\t2\nframe\tmain\t1\t01\t/bin/app\t16\nsample\t1\t01\t/bin/app\tcpu-clock\t1000\t16\t9\tthread=alpha
+stack\tcpu-clock\t1000\t9\tthread=alpha\tmain\n' | "$mkdb" threads.db m1
+"$culprit" export -i threads.db --pprof threads.pb
+import threads.pb -q
+check_match "a thread's name comes back as one" <("$culprit" prof -i p.db --by thread) ' 9 .*alpha *app'
 
 cat >some.folded <<'E2'
 # a comment

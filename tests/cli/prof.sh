@@ -91,6 +91,7 @@ refuse "bad limit" 2 "'-3'" -i a.db --limit -3
 refuse "no limit" 2 "'0'" -i a.db --limit 0
 refuse "bad regex" 2 'regular expression' -i a.db --function '('
 refuse "bad subject" 2 'KEY=GLOB' -i a.db --subject comm
+refuse "a subject's key that there is not" 2 "'team' is none of comm, thread" -i a.db --subject 'team=x'
 refuse "bad sort" 2 "'taste'" -i a.db --sort taste
 refuse "a sort that perf has" 2 "subject; images are --by image" -i a.db --sort dso,sym
 refuse "no total" 2 '--inclusive' -i a.db --sort total
