@@ -349,7 +349,8 @@ static void summarize_budget(const struct session_status *s)
 	static const char *const names[BUDGET_PARTS] = BUDGET_PART_NAMES;
 	const char *comma = "";
 
-	fprintf(stderr, "culprit: cost %.2g%% of %.3g%%: ", s->budget.sum, s->budget_percent);
+	fprintf(stderr, "culprit: a slowdown of %.2g%%, with a budget of %.3g%%: ", s->budget.sum,
+		s->budget_percent);
 	for (enum budget_part p = 0; p < BUDGET_PARTS; p++)
 		if (s->budget.percent[p] > 0) {
 			fprintf(stderr, "%s%s %.2g%%", comma, names[p], s->budget.percent[p]);

@@ -8,7 +8,7 @@ need_sampling
 # Nothing can be had for that: after the second window the rate is as low as it may be.
 "$culprit" record -v -a --budget 0.02 -o low.db -- timeout 24 sh -c 'while :; do :; done' >table 2>err
 check "a recording above its budget succeeds" [ -s table ]
-check_match "it says what it cost, by parts" err 'cost [0-9.e-]+% of 0.02%: .*interrupts [0-9.e-]+%.*collector [0-9.e-]+%'
+check_match "it says what it cost, by parts" err 'a slowdown of [0-9.e-]+%, with a budget of 0.02%: .*interrupts [0-9.e-]+%.*collector [0-9.e-]+%'
 check_match "and that a window was above the budget" err '; 1 of 2 windows of 10 s above it'
 check_match "and how far it lowered the rates" err 'lowered to 0\.[0-9]+ of what was planned'
 "$culprit" prof -i low.db >out 2>err
