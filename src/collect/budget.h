@@ -34,9 +34,10 @@ enum budget_part {
 /* Of the budget: what is planned for the parts that no step lowers. */
 #define BUDGET_REST_SHARE 0.2
 /* Of the budget: what unwind tables and symbols may take on an average (allowance.h), and how long
- * they may save it up: after a minute in which much was new the next has the less. */
+ * they may save it up: after five minutes in which much was new the next have the less. Of one
+ * minute the tables of a large new program were not paid for before it had ended. */
 #define BUDGET_HELPERS_SHARE 0.3
-#define BUDGET_BURST_S	     60.0
+#define BUDGET_BURST_S	     300.0
 
 #define BUDGET_WINDOW_NS 10000000000ull
 /* Windows over which what the helpers took is spread: ten minutes. */

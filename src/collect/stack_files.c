@@ -15,7 +15,7 @@
 /* A file whose table takes longer is given up: of the processor, and until it is there. A busy
  * machine may need long for little, and who waits is only the next file. */
 #define MAKER_BYTES    (256u << 20)
-#define MAKER_NS       1000000000ull
+#define MAKER_NS       2000000000ull /* one was too little for libx265 when the host was busy */
 #define MAKER_WAIT_NS  60000000000ull
 #define MAKER_AGAIN_NS 10000000000ull
 #define MAKER_TRIES    4
