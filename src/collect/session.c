@@ -367,6 +367,9 @@ int session_begin_epoch(struct session *s, struct diag *diag)
 	return r ?: db_writer_begin_epoch(s->writer, clock_wall_ns(), diag);
 }
 
+/* Between two times that all images are asked for anew: top removes an epoch every few seconds. */
+#define FORGET_NS 600000000000ull
+
 int session_tidy(struct session *s, uint64_t max_age_ns, uint64_t max_bytes, struct diag *diag)
 {
 	unsigned removed = 0;
@@ -376,8 +379,12 @@ int session_tidy(struct session *s, uint64_t max_age_ns, uint64_t max_bytes, str
 		r = db_writer_compact(s->writer, NULL, diag);
 	if (!r && (max_age_ns || max_bytes))
 		r = db_writer_retain(s->writer, max_age_ns, max_bytes, &removed, diag);
-	if (removed)
+	s->forget_due |= removed != 0;
+	if (s->forget_due && clock_monotonic_ns() >= s->forget_next_ns) {
 		keeper_forget(s->keeper);
+		s->forget_due = false;
+		s->forget_next_ns = clock_monotonic_ns() + FORGET_NS;
+	}
 	return r;
 }
 

@@ -41,6 +41,8 @@ struct session {
 	struct sampler *sampler;
 	struct db_batch *batch;
 	struct db_writer *writer;
+	bool forget_due; /* the database may have lost what was kept */
+	uint64_t forget_next_ns;
 	struct resolver *resolver;
 	struct keeper *keeper;
 	struct edges *edges;   /* NULL: samples are not followed */
