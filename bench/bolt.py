@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
 """What BOLT makes of an exported profile of a real program, culprit itself: linked again with relocations,
-recorded while it sums up a recording, laid out anew, and timed against what it was, in alternation."""
+recorded while it sums up a recording, laid out again, and timed against what it was, in alternation."""
 import os
 import statistics
 import subprocess

@@ -1,116 +1,25 @@
 /* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
 /*
- * Fixed amounts of work that bench/budget and bench/end_to_end time:
+ * Fixed amounts of work, for the loads of bench/budget and bench/end_to_end:
  *
- *     budget-load server REQUESTS    a server of keys and values, and its clients, over the
- * loopback budget-load memory MILLIONS    loads that follow one another through half the second
- * level
+ *     budget-load server REQUESTS    of a server of keys and values, by its clients
+ *     budget-load memory MILLIONS    of loads that follow one another through half the second level
  */
-#include <arpa/inet.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
-#include <sys/socket.h>
-#include <sys/wait.h>
-#include <unistd.h>
-#include "collect/governor.h"
-#include "collect/governor_work.h"
-
-#define CLIENTS 16
-#define KEYS	65536 /* of 64 bytes each: 4 MB */
-#define VALUE	64
-
-static void need(int good, const char *what)
-{
-	if (!good) {
-		perror(what);
-		exit(1);
-	}
-}
-
-static char (*make_values(void))[VALUE]
-{
-	char(*values)[VALUE] = malloc(sizeof(*values) * KEYS);
-
-	need(values != NULL, "malloc");
-	for (unsigned i = 0; i < KEYS; i++)
-		snprintf(values[i], VALUE, "value of %u", i);
-	return values;
-}
-
-/* "get NUMBER\n" is answered by its value, until all clients have gone. */
-static void serve(int listener)
-{
-	char(*values)[VALUE] = make_values(), request[64];
-	int poller = epoll_create1(0), open = 0;
-	struct epoll_event e = {.events = EPOLLIN};
-
-	for (; open < CLIENTS; open++) {
-		e.data.fd = accept(listener, NULL, NULL);
-		need(e.data.fd >= 0, "accept");
-		need(!epoll_ctl(poller, EPOLL_CTL_ADD, e.data.fd, &e), "epoll_ctl");
-	}
-	while (open) {
-		struct epoll_event ready[CLIENTS];
-		int count = epoll_wait(poller, ready, CLIENTS, -1);
-
-		for (int i = 0; i < count; i++) {
-			ssize_t n = read(ready[i].data.fd, request, sizeof(request) - 1);
-
-			if (n <= 0) {
-				close(ready[i].data.fd);
-				open--;
-				continue;
-			}
-			request[n] = 0;
-			need(write(ready[i].data.fd, values[strtoul(request + 4, NULL, 10) % KEYS],
-				   VALUE) == VALUE,
-			     "write");
-		}
-	}
-	exit(0);
-}
-
-static void ask(const struct sockaddr_in *at, unsigned long requests)
-{
-	char line[64], value[VALUE];
-	int fds[CLIENTS];
-	uint32_t draw = 1;
-
-	for (int i = 0; i < CLIENTS; i++) {
-		fds[i] = socket(AF_INET, SOCK_STREAM, 0);
-		need(!connect(fds[i], (const struct sockaddr *)at, sizeof(*at)), "connect");
-	}
-	for (unsigned long done = 0; done < requests; done += CLIENTS) {
-		for (int i = 0; i < CLIENTS; i++) {
-			int n = snprintf(line, sizeof(line), "get %u\n",
-					 (draw = draw * 1664525 + 1013904223) >> 8);
-
-			need(write(fds[i], line, (size_t)n) == n, "write");
-		}
-		for (int i = 0; i < CLIENTS; i++)
-			need(recv(fds[i], value, VALUE, MSG_WAITALL) == VALUE, "recv");
-	}
-	for (int i = 0; i < CLIENTS; i++)
-		close(fds[i]);
-}
+#include "budget_server.h"
+#include "collect/cost/governor.h"
+#include "collect/cost/governor_work.h"
 
 static void run_server(unsigned long requests)
 {
-	struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-	socklen_t size = sizeof(at);
-	int listener = socket(AF_INET, SOCK_STREAM, 0);
+	struct server s;
 
-	need(listener >= 0 && !bind(listener, (struct sockaddr *)&at, sizeof(at)) &&
-		     !listen(listener, CLIENTS) &&
-		     !getsockname(listener, (struct sockaddr *)&at, &size),
-	     "socket");
-	if (fork() == 0)
-		serve(listener);
-	ask(&at, requests);
-	wait(NULL);
+	server_start(&s);
+	for (unsigned long done = 0; done < requests; done += SERVER_CLIENTS)
+		server_ask(&s);
+	server_end(&s);
 }
 
 static void run_memory(unsigned long millions)

@@ -13,8 +13,8 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
-#include "cfg/open.h"
-#include "image/worker.h"
+#include "../tests/unit/cfg_file.h"
+#include "image/worker/worker.h"
 
 struct totals {
 	uint64_t functions, complete, instructions, blocks, edges;

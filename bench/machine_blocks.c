@@ -3,33 +3,27 @@
  * Simulated cycles a round of blocks of machine code, one in hex a line on stdin, and, with --time,
  * measured ones beside them (in units of a chain of additions). For machine_blocks.py.
  *
- *     machine-blocks [--core CORE] [--builtin] [--time] <BLOCKS
+ *     machine-blocks [--core CORE] [--builtin] [--tuned] [--time] <BLOCKS
  *
  * Timed blocks must run in a loop: they may use the caller-saved registers, and memory from 0 to
  * 2047 bytes past rsi and r9, which hold the address of a buffer of zeros.
  */
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
+#include <immintrin.h>
 #include <sys/mman.h>
-#include "machine/simulate.h"
+#include "collect/cost/core_meter.h"
+#include "bound_name.h"
+#include "tune_here.h"
 
-#define CODE_MAX 4096
-#define TIMES	 7
+#define CODE_MAX    4096
+#define PATIENCE_NS 40e6
 
 struct block {
 	uint8_t code[CODE_MAX];
 	size_t size;
 };
-
-static double now_ns(void)
-{
-	struct timespec t;
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
-}
 
 static bool read_block(const char *line, struct block *b)
 {
@@ -89,38 +83,15 @@ static uint8_t *load_code(const struct block *b)
 	return begin - sizeof(start);
 }
 
-static double run(const uint8_t *code, uint64_t rounds)
+static double measure(const struct block *b)
 {
 	_Alignas(4096) static uint8_t buffer[8192];
-	void (*f)(uint64_t, void *);
+	const uint8_t *code = load_code(b);
+	machine_loop_run *run;
+	memcpy(&run, &code, sizeof(run));
+	static struct core_meter meter;
 	memset(buffer, 0, sizeof(buffer));
-	memcpy(&f, &code, sizeof(f));
-	double start = now_ns();
-	f(rounds, buffer);
-	return now_ns() - start;
-}
-
-/* ns a cycle: 64 dependent additions a round. */
-static double yardstick(void)
-{
-	struct block chain = {.size = 0};
-	for (int i = 0; i < 64; i++, chain.size += 3)
-		memcpy(chain.code + chain.size, "\x48\x01\xc8", 3);
-	add_jump(&chain);
-	return run(load_code(&chain), 5000) / (5000 * 64);
-}
-
-static double measure(const struct block *b, double cycles)
-{
-	uint64_t rounds = (uint64_t)(400000 / (cycles + 1)) + 100;
-	double best = INFINITY, unit = INFINITY;
-	for (int i = 0; i < TIMES; i++) {
-		unit = fmin(unit, yardstick());
-		const uint8_t *code = load_code(b);
-		run(code, rounds / 10);
-		best = fmin(best, run(code, rounds));
-	}
-	return best / (double)rounds / unit;
+	return core_meter_cycles(&meter, run, buffer, PATIENCE_NS);
 }
 
 int main(int argc, char **argv)
@@ -131,7 +102,7 @@ int main(int argc, char **argv)
 	struct machine_model *m;
 	struct machine_simulator *s;
 	struct diag diag;
-	bool timed = false;
+	bool timed = false, tuned = false;
 	static struct machine_instruction list[CODE_MAX];
 	static struct machine_head heads[CODE_MAX];
 	static char line[3 * CODE_MAX];
@@ -140,11 +111,17 @@ int main(int argc, char **argv)
 			source = MACHINE_SOURCE_BUILTIN;
 		else if (!strcmp(argv[i], "--time"))
 			timed = true;
+		else if (!strcmp(argv[i], "--tuned"))
+			tuned = true;
 		else if (strcmp(argv[i], "--core") != 0 || ++i == argc ||
 			 !(core = machine_core_by_name(argv[i])))
 			return fprintf(stderr, "what is %s?\n", argv[i < argc ? i : argc - 1]), 2;
 	}
-	if (machine_model_new(core, source, &m, &diag) || machine_simulator_new(m, NULL, &s))
+	/* What blocks compute from zeros, no static model knows: denormal numbers count as zeros.
+	 */
+	_mm_setcsr(_mm_getcsr() | 0x8040);
+	if (machine_model_new(core, source, &m, &diag) || (tuned && tune_here(m, &diag)) ||
+	    machine_simulator_new(m, NULL, &s))
 		return fprintf(stderr, "%s\n", diag.text), 1;
 	while (fgets(line, sizeof(line), stdin)) {
 		struct block b;
@@ -156,9 +133,9 @@ int main(int argc, char **argv)
 		size_t count = prepare(m, &b, list);
 		if (machine_head_times(s, list, count, MACHINE_LOOP, heads, &steady))
 			return 1;
-		printf("%.3f %s", steady.cycles, machine_bound_name(steady.bound));
+		printf("%.3f %s", steady.cycles, bound_names[steady.bound]);
 		if (timed)
-			printf(" %.3f", measure(&b, steady.cycles));
+			printf(" %.3f", measure(&b));
 		putchar('\n');
 	}
 	machine_simulator_free(s);

@@ -186,8 +186,11 @@ def main():
         blocks = assemble(random_block(draw) for _ in range(args.count))
         out = run(tool + ["--time"], "\n".join(blocks) + "\n").split("\n")
         rows = [line.split() for line in out if line]
-        show([(float(r[2]), float(r[0]), r[1], b) for r, b in zip(rows, blocks)], "measured",
-             args.worst)
+        pairs = [(float(r[2]), float(r[0]), r[1], b) for r, b in zip(rows, blocks) if float(r[2]) > 0]
+        if len(pairs) < len(blocks):
+            print(f"{len(blocks) - len(pairs)} blocks were disturbed all the while: left out")
+        if pairs:
+            show(pairs, "measured", args.worst)
         return 0
     files = args.files or [f for f in FILES if glob.glob(f)]
     blocks = real_blocks(files, draw, args.count)

@@ -15,10 +15,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "collect/sampler.h"
+#include "sampler_cost.h"
 
-#define REPEAT	 3
-#define CPUS_MAX 1024
+#define REPEAT	    3
+#define BURNERS_MAX 1024
 
 /* One hot loop: every sample hits its entry. */
 static void spin(void)
@@ -151,9 +151,9 @@ int main(void)
 	size_t count = getenv("CULPRIT_BENCH_QUICK") ? 1 : 2;
 	struct event clock;
 	struct diag diag;
-	pid_t pids[CPUS_MAX];
+	pid_t pids[BURNERS_MAX];
 
-	cpus = cpus < CPUS_MAX ? cpus : CPUS_MAX;
+	cpus = cpus < BURNERS_MAX ? cpus : BURNERS_MAX;
 	stats = bpf_enable_stats(BPF_STATS_RUN_TIME);
 	if (stats < 0) {
 		fprintf(stderr, "cannot enable BPF statistics: %s\n", strerror(errno));

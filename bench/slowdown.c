@@ -15,7 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "collect/sampler.h"
+#include "sampler_cost.h"
 
 #define HZ	 10000
 #define SLICE_NS 20000000.0

@@ -17,7 +17,9 @@
 #include <unistd.h>
 
 #include "collect/session_state.h"
-#include "image/worker.h"
+#include "sampler_cost.h"
+#include "collect/stacks/stacks.h"
+#include "image/worker/worker.h"
 #include "util/clock.h"
 
 #define CALLS	   15 /* of two functions: with the thread's start 20 frames */
@@ -79,7 +81,7 @@ static struct counted read_counted(const struct session *s)
 	struct stacks_status status;
 	struct counted c = {0};
 
-	stacks_read_status(s->stacks, &status);
+	stacks_read_status(session_follower(s, &stacks_follower, NULL), &status);
 	c.stacks = status.stacks;
 	c.frames = status.frames;
 	c.spent_ns = status.spent_ns;
@@ -93,11 +95,11 @@ static struct counted window(struct session *s, uint32_t one_in, uint64_t ns)
 	uint64_t end_ns = clock_monotonic_ns() + ns;
 	struct counted before, after;
 
-	sampler_unwind(s->sampler, one_in);
+	sampler_follow(s->sampler, WIRE_FOLLOW_STACK, one_in);
 	before = read_counted(s);
 	while (clock_monotonic_ns() < end_ns) {
 		session_wait(s, NULL, 0, 10);
-		sampler_unwind(s->sampler, one_in);
+		sampler_follow(s->sampler, WIRE_FOLLOW_STACK, one_in);
 	}
 	after = read_counted(s);
 	return (struct counted){after.stacks - before.stacks, after.frames - before.frames,
@@ -135,8 +137,8 @@ static int measure(const char *db, pid_t work, double hz, struct diag *diag)
 					.rate_hz = hz,
 					.budget_percent = 100,
 					.scoped = true,
-					.stacks = true,
-					.stacks_needed = true};
+					.followers = {{.ops = &stacks_follower, .needed = true}},
+					.follower_count = 1};
 	struct session *s = NULL;
 	struct event clock;
 	int r = event_parse("cpu-clock", &clock, diag);

@@ -56,7 +56,7 @@ class Said:
     def __init__(self, command, hz=HZ):
         db = os.path.join(TMP, "said.db")
         shutil.rmtree(db, ignore_errors=True)
-        text = subprocess.run([CULPRIT, "record", "--no-edges", "-F", str(hz), "-o", db, "--", *command],
+        text = subprocess.run([CULPRIT, "record", "-v", "--no-edges", "-F", str(hz), "-o", db, "--", *command],
                               stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
                               check=False).stderr
         found = re.search(r"(\d+) stacks, ([\d.e+]+)%.*; ([\d.e+]+) frames and ([\d.e+]+) us", text)

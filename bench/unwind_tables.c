@@ -10,9 +10,9 @@
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
-#include "collect/unwind_tables.h"
+#include "collect/stacks/unwind_tables.h"
 #include "image/facts.h"
-#include "image/unwind.h"
+#include "unwind/unwind.h"
 
 #define ROWS  (64u << 20)
 #define RULES 65536

@@ -23,8 +23,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 struct claims {
 	struct cfg_source source;
 	struct cfg_extent extents[MAX];
-	struct cfg_landing landings[MAX];
-	struct cfg_external externals[MAX];
+	struct image_layout_landing landings[MAX];
+	struct image_layout_external externals[MAX];
 	struct cfg_bytes code, data;
 };
 
@@ -65,11 +65,12 @@ static void read_claims(struct cursor *c, struct claims *s)
 	}
 	for (size_t i = 0; i < s->source.landing_count; i++) {
 		uint16_t function = read_u16(c), address = read_u16(c);
-		s->landings[i] = (struct cfg_landing){CODE + function, CODE + address};
+		s->landings[i] = (struct image_layout_landing){CODE + function, CODE + address};
 	}
 	for (size_t i = 0; i < s->source.external_count; i++) {
 		uint16_t slot = read_u16(c);
-		s->externals[i] = (struct cfg_external){DATA + slot, names[cursor_u8(c) % 5]};
+		s->externals[i] =
+			(struct image_layout_external){DATA + slot, names[cursor_u8(c) % 5]};
 	}
 	qsort(s->extents, s->source.extent_count, sizeof(*s->extents), compare_u64);
 	qsort(s->landings, s->source.landing_count, sizeof(*s->landings), compare_u64);

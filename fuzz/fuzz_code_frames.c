@@ -5,7 +5,7 @@
  */
 #include <stdint.h>
 #include <stdlib.h>
-#include "image/code_frames.h"
+#include "unwind/code_frames.h"
 
 #define CODE 0x401000u
 #define HEAD 8
@@ -28,7 +28,7 @@ static int take_rule(void *arg, uint64_t start, uint64_t end, const struct wire_
 	return 0;
 }
 
-/* Rising, as the bytes are. */
+/* Ascending, as the bytes are. */
 static size_t take_addresses(const uint8_t *bytes, uint64_t *list)
 {
 	uint64_t at = CODE;

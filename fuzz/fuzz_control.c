@@ -10,8 +10,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 #include "collect/control.h"
-#include "collect/subject.h"
-#include "report/json.h"
+#include "collect/process/subject.h"
+#include "render/json.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

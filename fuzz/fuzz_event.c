@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include "collect/event_name.h"
+#include "collect/events/event_name.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

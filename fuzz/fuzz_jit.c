@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 #include <sys/mman.h>
-#include "image/jit.h"
+#include "image/jit/jit.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

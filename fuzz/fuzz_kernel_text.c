@@ -10,8 +10,8 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include "image/kallsyms.h"
-#include "image/kernel_iomem.h"
+#include "image/kernel/kallsyms.h"
+#include "image/kernel/kernel_iomem.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -43,8 +43,8 @@ static int find_code(void *arg, const struct harvest_image *image, struct readin
 	u = calloc(1, sizeof(*u));
 	*ret = (struct reading_code){
 		.segments = calloc(1, sizeof(*ret->segments)), .segment_count = 1, .unwind = u};
-	u->rows = calloc(ROWS, sizeof(*u->rows));
-	u->rules = calloc(ROWS, sizeof(*u->rules));
+	u->memory = u->rules = calloc(ROWS, sizeof(*u->rules) + sizeof(*u->rows));
+	u->rows = (void *)(u->rules + ROWS);
 	u->row_count = u->rule_count = ROWS;
 	fill(u);
 	*ret->segments = (struct image_segment){0x1000, 0x1000, 0x1000};

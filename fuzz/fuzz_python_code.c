@@ -5,8 +5,8 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include "collect/python.h"
-#include "collect/python_codes.h"
+#include "collect/stacks/python.h"
+#include "collect/stacks/python_codes.h"
 #include "image/script.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

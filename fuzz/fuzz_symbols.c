@@ -5,7 +5,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 #include "image/code.h"
-#include "image/debug_link.h"
+#include "image/elf/debug_link.h"
 #include "image/layout.h"
 #include "image/line_table.h"
 #include "image/symbols.h"
@@ -80,6 +80,8 @@ static void read_file(int fd)
 	uint8_t *code;
 	size_t size;
 	if (image_symbols_read(fd, fd, 16 << 20, &s, NULL) == 0)
+		use_symbols(s);
+	if (image_data_symbols_read(fd, fd, 16 << 20, &s, NULL) == 0)
 		use_symbols(s);
 	if (image_lines_read(fd, -1, addresses, 5, &l, NULL) == 0)
 		image_lines_free(l);

@@ -3,9 +3,9 @@
  * and Go's tables of frames. */
 #include <stdint.h>
 #include <stdlib.h>
-#include "image/ehframe.h"
-#include "image/go_frames.h"
-#include "image/unwind_rule.h"
+#include "unwind/ehframe.h"
+#include "unwind/go_frames.h"
+#include "unwind/unwind_rule.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

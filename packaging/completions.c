@@ -71,8 +71,8 @@ static void print_options_case(const struct cmd_spec *s)
 {
 	printf("\t%s) echo \"", s->name);
 	for (const struct cmd_option *o = s->options; o->name; o++) {
-		if (o->value < CMD_LONG)
-			printf("-%c ", o->value);
+		if (cmd_option_letter(o))
+			printf("-%c ", cmd_option_letter(o));
 		printf("--%s ", o->name);
 	}
 	puts("-h --help\" ;;");
@@ -95,8 +95,8 @@ static void print_cases(void)
 			if (!takes_argument(o))
 				continue;
 			printf("\t%s,--%s", commands[i].spec->name, o->name);
-			if (o->value < CMD_LONG)
-				printf(" | %s,-%c", commands[i].spec->name, o->value);
+			if (cmd_option_letter(o))
+				printf(" | %s,-%c", commands[i].spec->name, cmd_option_letter(o));
 			printf(") echo \"%s\" ;;\n", argument_kind(o));
 		}
 	puts("\tesac\n}\n_culprit_operand() { # COMMAND\n\tcase $1 in");
@@ -120,8 +120,8 @@ static void print_fish_option(const char *command, const struct cmd_option *o)
 	const char *kind = takes_argument(o) ? argument_kind(o) : NULL;
 
 	printf("complete -c culprit -n '__culprit_is %s' -l %s", command, o->name);
-	if (o->value < CMD_LONG)
-		printf(" -s %c", o->value);
+	if (cmd_option_letter(o))
+		printf(" -s %c", cmd_option_letter(o));
 	if (kind && !strcmp(kind, "@files"))
 		printf(" -r -F");
 	else if (kind && !strcmp(kind, "@pids"))
@@ -137,7 +137,7 @@ static void print_fish_option(const char *command, const struct cmd_option *o)
 
 static void print_fish(void)
 {
-	static const struct cmd_option help = {"help", 'h', NULL, "show this", NULL};
+	static const struct cmd_option help = {"help", 'h', NULL, "show this"};
 	char words[256];
 
 	for (size_t i = 0; i < COUNT; i++) {

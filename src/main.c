@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
 #include "cmd/cmd.h"
 #include "exchange/import.h"
-#include "image/worker.h"
+#include "image/worker/worker.h"
 
 int main(int argc, char **argv)
 {

@@ -25,6 +25,7 @@ class Sums:
 
     def __init__(self, name):
         self.name, self.self, self.total = name, collections.Counter(), collections.Counter()
+        self.own = collections.Counter()  # with what an interpreter took for it
 
     def add_stack(self, functions, value):
         """The outermost first."""
@@ -44,6 +45,7 @@ def prof():
         key = key_of(row["function"], row["image"])
         sums.self[key] += row["samples"]
         sums.total[key] += row["total"]
+        sums.own[key] += row["self"]
     return sums
 
 
@@ -211,7 +213,7 @@ def main():
     assert sum(v for k, v in outer.self.items() if k in python or EVALUATOR.fullmatch(k[0])) == evaluated
     outer_total = Sums(flat.name)
     outer_total.total = flat.total
-    outer_total.self = outer.self
+    outer_total.self = flat.own
     hold(outer_total, outer, slack, skip=several)
     hold(outer_total, outer_tree, slack, skip=several)
     hold(tree, samples, slack, skip=several)

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include "analyze/cpi.h"
+#include "analyze/culprits/culprits_scale.h"
 #include "analyze/disassemble.h"
 #include "analyze/insight_state.h"
 #include "machine/listing_decoder.h"
@@ -13,6 +13,8 @@
 
 #define INSIGHT_MAX_BYTES ((size_t)2 << 30)
 #define MEMO_PLACES	  2048
+/* Outcomes of a branch from which the shares of its ways are known: to a tenth, mostly. */
+#define OUTCOMES_LEAST 20
 /*
  * Instructions that cannot stall may give a block's scale up to this factor. The interval of a
  * single loop's count is far wider, but then they explain every stall away (of a loop that decoding
@@ -67,6 +69,7 @@ static int work_allocate(struct work *w)
 {
 	const struct cfg_function *f = w->f;
 	size_t n = f->instruction_count + 1, edges = f->edge_count + 1;
+
 	w->operands = calloc(n, sizeof(*w->operands));
 	w->samples = calloc(n, sizeof(*w->samples));
 	w->charged = calloc(n, sizeof(*w->charged));
@@ -84,11 +87,13 @@ static int work_allocate(struct work *w)
 static void decode(struct work *w)
 {
 	struct isa_instruction in;
-	if (!w->image->memo) /* without memory for it: each is decoded anew */
+
+	if (!w->image->memo) /* without memory for it: each is decoded again */
 		w->image->memo = isa_memo_operands_new(MEMO_PLACES);
 	for (uint32_t i = 0; i < w->f->instruction_count; i++) {
 		uint64_t address = w->f->instructions[i].address;
 		const uint8_t *code = insight_code_at(w->image, address);
+
 		if (code)
 			isa_memo_operands(w->image->memo, w->image->decoder, code,
 					  w->f->instructions[i].size, address, &in,
@@ -96,10 +101,17 @@ static void decode(struct work *w)
 	}
 }
 
+/* The first of the image's samples of time at an address or behind it. */
+static size_t first_sample(const struct insight_image *image, uint64_t address)
+{
+	return SEARCH_FIRST(image->sample_count, i, image->samples[i].offset >= address);
+}
+
 /* Code that several functions jump into is in the graph of each, but its samples are of one. */
 static bool is_own(const struct work *w, uint64_t address)
 {
 	const struct cfg_function *owner;
+
 	return cfg_image_function(w->image->cfg, address, &owner) || owner == w->f;
 }
 
@@ -107,11 +119,14 @@ static bool is_own(const struct work *w, uint64_t address)
 static void place_samples(struct work *w)
 {
 	const struct insight_image *image = w->image;
+
 	for (uint32_t r = 0; r < w->f->range_count; r++) {
 		uint64_t end = w->f->ranges[r].end;
-		for (size_t i = insight_first_sample(image, w->f->ranges[r].start);
+
+		for (size_t i = first_sample(image, w->f->ranges[r].start);
 		     i < image->sample_count && image->samples[i].offset < end; i++) {
 			uint32_t at = cfg_function_instruction_at(w->f, image->samples[i].offset);
+
 			if (!is_own(w, image->samples[i].offset))
 				continue;
 			w->result->samples += image->samples[i].count;
@@ -126,17 +141,24 @@ static void place_samples(struct work *w)
 static void set_frequencies(struct work *w)
 {
 	const struct frequency_function *q = w->frequency;
+
 	for (uint32_t b = 0; b < w->f->block_count && q; b++)
 		w->block_count[b] = q->block_count[b].value;
 	for (uint32_t e = 0; e < w->f->edge_count && q; e++) {
+		const uint32_t from = w->f->edges[e].from;
+
 		w->edge_count[e] = q->edge_count[e].value;
-		w->edge_known[e] = q->edge_count[e].confidence >= FREQUENCY_MEDIUM;
+		w->edge_known[e] =
+			q->edge_count[e].confidence >= FREQUENCY_MEDIUM ||
+			(from != CFG_OUTSIDE &&
+			 frequency_outcomes(w->all->frequency, q, from) >= OUTCOMES_LEAST);
 	}
 }
 
 static struct frequency_estimate count_of(const struct work *w, uint32_t block)
 {
 	static const struct frequency_estimate none = {0, 0, INFINITY, FREQUENCY_LOW};
+
 	return w->frequency ? w->frequency->block_count[block] : none;
 }
 
@@ -145,14 +167,17 @@ static void set_sites(struct work *w)
 	double cycles = w->all->basis.cycles_per_sample;
 	struct charge_request q = {w->f,       w->operands,  w->best->prepared, w->edge_count,
 				   w->samples, w->all->skid, w->image->masks};
+
 	charge_samples(&q, w->charged, w->fresh);
 	for (uint32_t b = 0; b < w->f->block_count; b++) {
 		struct frequency_estimate e = count_of(w, b);
 		double count = w->block_count[b], doubt = 1;
+
 		if (e.confidence == FREQUENCY_LOW && count > 0)
 			doubt = fmin(DOUBT_MOST, fmax(1, fmax(e.high / count, count / e.low)));
 		for (uint32_t k = 0; k < w->f->blocks[b].instruction_count && count > 0; k++) {
 			uint32_t i = w->f->blocks[b].first_instruction + k;
+
 			w->sites[i] =
 				(struct culprit_site){count, doubt, w->charged[i] * cycles / count,
 						      w->fresh[i] * cycles / count};
@@ -185,6 +210,7 @@ static double *event_field(struct culprit_events *e, enum insight_event kind)
 static void add_event(struct work *w, uint32_t at, enum insight_event kind, double events)
 {
 	double *field = event_field(&w->events[at], kind);
+
 	if (w->sites[at].count > 0)
 		*field += events / w->sites[at].count;
 	if (kind != INSIGHT_EVENT_PAGE_FAULTS && at > 0 && w->sites[at - 1].count > 0)
@@ -197,8 +223,10 @@ static int set_events(struct work *w)
 	const struct query_part *part = w->image->part;
 	struct culprit_events none = {-1, -1, -1, -1, -1, -1};
 	bool any = false;
+
 	for (uint32_t e = 0; e < q->event_count; e++) {
 		double *field = event_field(&none, (enum insight_event)w->all->event_kinds[e]);
+
 		if (field)
 			*field = 0;
 		any |= field != NULL;
@@ -214,6 +242,7 @@ static int set_events(struct work *w)
 		const struct query_row *row = &part->rows[i];
 		const struct query_event *e = &q->events[row->event];
 		enum insight_event kind = (enum insight_event)w->all->event_kinds[row->event];
+
 		if (!event_field(&none, kind) || row->offset < w->f->low ||
 		    row->offset >= w->f->high)
 			continue;
@@ -230,12 +259,15 @@ static int set_data(struct work *w)
 {
 	const struct evidence_edge *touches = w->image->touches;
 	const size_t count = w->image->touch_count;
+
 	for (uint32_t r = 0; r < w->f->range_count; r++) {
 		const uint64_t end = w->f->ranges[r].end;
+
 		for (size_t i = data_touches_seek(touches, count, w->f->ranges[r].start);
 		     i < count && touches[i].from < end;
 		     i = data_touches_seek(touches, count, touches[i].from + 1)) {
 			uint32_t at = cfg_function_instruction_at(w->f, touches[i].from);
+
 			if (!w->data)
 				w->data = calloc(w->f->instruction_count + 1, sizeof(*w->data));
 			if (!w->data)
@@ -247,9 +279,9 @@ static int set_data(struct work *w)
 	return 0;
 }
 
-static int find_culprits(struct work *w, struct culprit_list *lists)
+static struct culprit_view view_of(const struct work *w)
 {
-	struct culprit_view v = {
+	return (struct culprit_view){
 		.function = w->f,
 		.operands = w->operands,
 		.kinds = w->image->kinds,
@@ -268,7 +300,6 @@ static int find_culprits(struct work *w, struct culprit_list *lists)
 		.footprint = w->image->footprint,
 		.masks = w->image->masks,
 	};
-	return culprits_find(&v, w->result->memory, lists);
 }
 
 /* In straight line: a jump right behind an sti is too rare to be followed. */
@@ -276,16 +307,20 @@ static uint64_t shown_at(const struct work *w, uint32_t at)
 {
 	const struct isa_instruction *in = &w->f->instructions[at];
 	const bool later = w->image->masks && in->unmasks > 1 && at + 1 < w->f->instruction_count;
+
 	return in->address + in->size + (later ? in[1].size : 0);
 }
 
 static void fill_instructions(struct work *w, const struct culprit_list *lists)
 {
 	struct insight *r = w->result;
+
 	for (uint32_t b = 0; b < w->f->block_count; b++) {
 		struct frequency_estimate count = count_of(w, b);
+
 		for (uint32_t k = 0; k < w->f->blocks[b].instruction_count; k++) {
 			uint32_t i = w->f->blocks[b].first_instruction + k;
+
 			/* How long a miss takes is only as well known as how many there were. */
 			for (uint32_t c = 0;
 			     count.confidence == FREQUENCY_LOW && c < lists[i].count; c++)
@@ -301,8 +336,7 @@ static void fill_instructions(struct work *w, const struct culprit_list *lists)
 				.charged = w->charged[i],
 				.best_cycles = w->best->expected[i],
 				.slots = w->best->heads[i].slots,
-				.cpi = cpi_estimate(w->charged[i], w->all->basis.cycles_per_sample,
-						    &count),
+				.cpi = cpi_estimate(w->charged[i], insights_sample(w->all), &count),
 				.culprits = lists[i],
 			};
 		}
@@ -312,9 +346,11 @@ static void fill_instructions(struct work *w, const struct culprit_list *lists)
 static void fill_blocks(struct work *w)
 {
 	struct insight *r = w->result;
+
 	for (uint32_t b = 0; b < w->f->block_count; b++) {
 		const struct cfg_block *block = &w->f->blocks[b];
 		struct insight_block *to = &r->blocks[b];
+
 		*to = (struct insight_block){
 			.start = block->start,
 			.end = block->end,
@@ -327,7 +363,7 @@ static void fill_blocks(struct work *w)
 			to->relative = w->frequency->block_relative[b];
 		for (uint32_t k = 0; k < block->instruction_count; k++)
 			to->charged += w->charged[block->first_instruction + k];
-		to->cycles = cpi_estimate(to->charged, w->all->basis.cycles_per_sample, &to->count);
+		to->cycles = cpi_estimate(to->charged, insights_sample(w->all), &to->count);
 	}
 }
 
@@ -335,8 +371,10 @@ static void fill_edges(struct work *w)
 {
 	struct insight *r = w->result;
 	size_t n = 0;
+
 	for (uint32_t e = 0; e < w->f->edge_count; e++) {
 		const struct cfg_edge *edge = &w->f->edges[e];
+
 		if (edge->from == CFG_OUTSIDE || edge->to == CFG_OUTSIDE ||
 		    w->f->blocks[edge->from].instruction_count == 0)
 			continue;
@@ -359,9 +397,11 @@ static void fill_totals(struct work *w)
 	struct insight *r = w->result;
 	struct frequency_estimate executed = {0, 0, 0, FREQUENCY_HIGH};
 	double best = 0, charged = 0, unseen = 0;
+
 	for (size_t b = 0; b < r->block_count; b++) {
 		const struct insight_block *block = &r->blocks[b];
 		double n = block->instruction_count;
+
 		executed.value += n * block->count.value;
 		executed.low += n * block->count.low;
 		/* Blocks that were not seen share what nobody would have seen. */
@@ -376,7 +416,7 @@ static void fill_totals(struct work *w)
 		charged += block->charged;
 	}
 	executed.high += unseen;
-	r->cpi = cpi_estimate(charged, w->all->basis.cycles_per_sample, &executed);
+	r->cpi = cpi_estimate(charged, insights_sample(w->all), &executed);
 	r->best_cpi = executed.value > 0 ? best / executed.value : 0;
 }
 
@@ -384,6 +424,7 @@ static void name_function(struct work *w)
 {
 	struct insight *r = w->result;
 	const struct image_function *symbol = NULL;
+
 	if (w->image->symbols)
 		symbol = image_symbols_find(w->image->symbols, w->f->entry);
 	r->image = w->image->image;
@@ -400,13 +441,16 @@ static void name_function(struct work *w)
 		if (w->f->why[i])
 			r->why = cfg_reason_text((enum cfg_reason)i);
 	r->entries = (struct frequency_estimate){.high = INFINITY};
-	if (w->frequency)
+	if (w->frequency) {
 		r->entries = w->frequency->entries;
+		r->counted = w->frequency->counted;
+	}
 }
 
 static int allocate_result(struct work *w)
 {
 	struct insight *r = w->result = calloc(1, sizeof(*r));
+
 	if (!r)
 		return -ENOMEM;
 	r->memory = arena_new(INSIGHT_MAX_BYTES);
@@ -421,77 +465,13 @@ static int allocate_result(struct work *w)
 	return r->instructions && r->blocks && r->edges ? 0 : -ENOMEM;
 }
 
-static int analyze(struct work *w, struct diag *diag)
-{
-	struct culprit_list *lists = NULL;
-	int err = cfg_loops_of_function(w->f, &w->loops);
-	if (err == -EINVAL)
-		err = 0;
-	if (!err)
-		err = insight_best_case(w->all, w->image, w->f, w->loops, &w->best);
-	if (!err)
-		err = work_allocate(w);
-	if (!err)
-		err = allocate_result(w);
-	if (!err) {
-		name_function(w);
-		decode(w);
-		place_samples(w);
-		set_frequencies(w);
-		set_sites(w);
-		err = set_events(w);
-	}
-	if (!err)
-		err = set_data(w);
-	if (!err) {
-		lists = calloc(w->f->instruction_count + 1, sizeof(*lists));
-		err = lists ? find_culprits(w, lists) : -ENOMEM;
-	}
-	if (!err) {
-		fill_instructions(w, lists);
-		fill_blocks(w);
-		fill_edges(w);
-		fill_totals(w);
-		insight_summarize(w->result);
-	}
-	free(lists);
-	return err ? diag_fail(diag, -err, "out of memory for a function") : 0;
-}
-
-int insight_new(struct insights *all, const struct query_image *image, uint64_t address,
-		struct insight **ret, struct diag *diag)
-{
-	struct work w = {.all = all, .image = &all->images[image - all->query->images]};
-	int err = 0;
-	if (!w.image->cfg)
-		return diag_fail(diag, w.image->error ? -w.image->error : ENOENT, "%s",
-				 w.image->why.text);
-	if (w.image->number != UINT32_MAX)
-		w.frequency = frequency_find(all->frequency, w.image->number, address);
-	if (w.frequency)
-		w.f = w.frequency->function;
-	else
-		err = cfg_image_function(w.image->cfg, address, &w.f);
-	if (err == -ENOENT)
-		return diag_fail(diag, ENOENT, "there is no code at 0x%llx",
-				 (unsigned long long)address);
-	if (err)
-		return diag_fail(diag, -err, "out of memory for a function");
-	err = analyze(&w, diag);
-	work_free(&w);
-	if (err)
-		insight_free(w.result);
-	else
-		*ret = w.result;
-	return err;
-}
-
 /* Where a function's cycles went, by cause: Figure 4 of Anderson et al., SOSP 1997. */
 static void add_culprits(struct insight_summary *s, const struct insight_instruction *in,
 			 double samples_per_cycle)
 {
 	for (uint32_t i = 0; i < in->culprits.count; i++) {
 		const struct culprit *c = &in->culprits.list[i];
+
 		if (c->is_static) {
 			s->fixed[c->cause].low += c->low * samples_per_cycle;
 			s->fixed[c->cause].high += c->high * samples_per_cycle;
@@ -509,12 +489,14 @@ static void add_culprits(struct insight_summary *s, const struct insight_instruc
  * What no culprit has is execution. Instructions of which it is not known how often they ran have
  * no culprits: all of theirs is unexplained.
  */
-void insight_summarize(struct insight *r)
+static void summarize(struct insight *r)
 {
 	struct insight_summary *s = &r->summary;
 	double explained = 0;
+
 	for (size_t i = 0; i < r->instruction_count; i++) {
 		const struct insight_instruction *in = &r->instructions[i];
+
 		s->samples += in->charged;
 		if (in->cpi.value > 0)
 			add_culprits(s, in, in->charged / in->cpi.value);
@@ -526,6 +508,104 @@ void insight_summarize(struct insight *r)
 	s->dynamic[CULPRIT_UNEXPLAINED].low = s->dynamic[CULPRIT_UNEXPLAINED].high =
 		s->dynamic[CULPRIT_UNEXPLAINED].likely;
 	s->execution = fmax(0, s->samples - explained);
+}
+
+/* All that rules of culprits look at. */
+static int gather(struct work *w)
+{
+	int r = cfg_loops_of_function(w->f, &w->loops);
+
+	if (r == -EINVAL)
+		r = 0;
+	if (!r)
+		r = insight_best_case(w->all, w->image, w->f, w->loops, &w->best);
+	if (!r)
+		r = work_allocate(w);
+	if (!r)
+		r = allocate_result(w);
+	if (!r) {
+		name_function(w);
+		decode(w);
+		place_samples(w);
+		set_frequencies(w);
+		set_sites(w);
+		r = set_events(w);
+	}
+	return r ? r : set_data(w);
+}
+
+static int analyze(struct work *w, struct diag *diag)
+{
+	struct culprit_list *lists = NULL;
+	int r = gather(w);
+
+	if (!r) {
+		const struct culprit_view v = view_of(w);
+
+		lists = calloc(w->f->instruction_count + 1, sizeof(*lists));
+		r = lists ? culprits_find(&v, w->result->memory, lists) : -ENOMEM;
+	}
+	if (!r) {
+		fill_instructions(w, lists);
+		fill_blocks(w);
+		fill_edges(w);
+		fill_totals(w);
+		summarize(w->result);
+	}
+	free(lists);
+	return r ? diag_fail(diag, -r, "out of memory for a function") : 0;
+}
+
+int insight_new(struct insights *all, const struct query_image *image, uint64_t address,
+		struct insight **ret, struct diag *diag)
+{
+	struct work w = {.all = all, .image = &all->images[image - all->query->images]};
+	int r = 0;
+
+	if (!w.image->cfg)
+		return diag_fail(diag, w.image->error ? -w.image->error : ENOENT, "%s",
+				 w.image->why.text);
+	if (w.image->number != UINT32_MAX)
+		w.frequency = frequency_find(all->frequency, w.image->number, address);
+	if (w.frequency)
+		w.f = w.frequency->function;
+	else
+		r = cfg_image_function(w.image->cfg, address, &w.f);
+	if (r == -ENOENT)
+		return diag_fail(diag, ENOENT, "there is no code at 0x%llx",
+				 (unsigned long long)address);
+	if (r)
+		return diag_fail(diag, -r, "out of memory for a function");
+	r = analyze(&w, diag);
+	work_free(&w);
+	if (r)
+		insight_free(w.result);
+	else
+		*ret = w.result;
+	return r;
+}
+
+int insight_stall(struct insights *all, struct insight_image *image,
+		  const struct frequency_function *frequency, double *ret_said, double *ret_shape)
+{
+	struct work w = {
+		.all = all, .image = image, .frequency = frequency, .f = frequency->function};
+	double cycles = 0, best = 0;
+	int r = gather(&w);
+
+	for (uint32_t i = 0; i < w.f->instruction_count && !r; i++) {
+		cycles += w.sites[i].cycles * w.sites[i].count;
+		best += w.best->expected[i] * w.sites[i].count;
+	}
+	if (!r) {
+		const struct culprit_view v = view_of(&w);
+
+		*ret_said = best > 0 ? cycles / best : 0;
+		*ret_shape = culprit_stall_by_shape(&v);
+	}
+	insight_free(w.result);
+	work_free(&w);
+	return r;
 }
 
 void insight_summary_add(struct insight_summary *to, const struct insight_summary *from)
@@ -548,18 +628,15 @@ const uint8_t *insight_code_at(void *image, uint64_t address)
 {
 	const struct insight_image *i = image;
 	size_t size;
-	return cfg_code_at(i->cfg, address, &size);
-}
 
-size_t insight_first_sample(const struct insight_image *image, uint64_t address)
-{
-	return SEARCH_FIRST(image->sample_count, i, image->samples[i].offset >= address);
+	return cfg_code_at(i->cfg, address, &size);
 }
 
 uint64_t insight_samples_between(const struct insight_image *image, uint64_t start, uint64_t end)
 {
 	uint64_t sum = 0;
-	for (size_t i = insight_first_sample(image, start);
+
+	for (size_t i = first_sample(image, start);
 	     i < image->sample_count && image->samples[i].offset < end; i++)
 		sum += image->samples[i].count;
 	return sum;
@@ -573,20 +650,23 @@ int insight_disassemble(struct insights *all, struct insight *i, size_t block,
 	struct isa_decoder **d = &image->writers[syntax];
 	uint16_t machine;
 	unsigned bits;
-	int err = 0;
+	int r = 0;
+
 	if (!*d) {
 		image_find_machine(all->finder, &image->image->id, image->image->path, &machine,
 				   &bits);
-		err = machine_listing_decoder_new(machine, bits, syntax, d, NULL);
+		r = machine_listing_decoder_new(machine, bits, syntax, d, NULL);
 	}
-	for (uint32_t k = 0; k < b->instruction_count && !err; k++) {
+	const struct disassembly texts = {i->memory, *d, all->finder, &image->image->id,
+					  image->image->path};
+	for (uint32_t k = 0; k < b->instruction_count && !r; k++) {
 		uint32_t n = b->first_instruction + k;
 		const uint8_t *code = insight_code_at(image, i->instructions[n].address);
+
 		if (!code)
 			continue;
-		i->instructions[n].text = disassemble(i->memory, *d, image->symbols, code,
-						      &i->function->instructions[n]);
-		err = i->instructions[n].text ? 0 : -ENOMEM;
+		i->instructions[n].text = disassemble(&texts, code, &i->function->instructions[n]);
+		r = i->instructions[n].text ? 0 : -ENOMEM;
 	}
-	return err;
+	return r;
 }

@@ -5,11 +5,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include "analyze/culprits.h"
-#include "analyze/frequency.h"
-#include "analyze/query.h"
+#include "analyze/culprits/culprits.h"
+#include "analyze/frequency/frequency.h"
+#include "analyze/query/query.h"
 #include "db/reader.h"
-#include "image/find.h"
+#include "find/find.h"
 #include "machine/cost.h"
 #include "util/diag.h"
 
@@ -28,7 +28,7 @@ struct insights_request {
 	struct image_finder *finder;
 	enum frequency_method method;
 	/* Called again and again with how far it is; may be NULL. */
-	void (*progress)(const char *doing, size_t done, size_t of);
+	void (*progress)(const char *format, ...) __attribute__((format(printf, 1, 2)));
 };
 
 /* Borrows query, reader and finder. -ENODATA: no event of the query tells time. */
@@ -38,13 +38,23 @@ void insights_free(struct insights *all);
 /* What the estimates rest on, for the header of reports. */
 struct insights_basis {
 	const char *core;	  /* "AMD Zen 5, costs from LLVM 19.1.7 (znver5)" */
-	double clock_ghz;	  /* that cycles are of */
-	const char *clock_source; /* where it is from */
-	double cycles_per_sample;
+	double clock_ghz;	  /* of the cycles */
+	const char *clock_source; /* where it comes from */
+	double cycles_per_sample, cycles_deviation; /* of its logarithm */
 	double skid; /* share of samples that are shown one instruction late */
 	bool skid_measured;
 	uint64_t edges, windows; /* outcomes and windows of edge samples; 0: none */
-	bool classic;		 /* frequencies are by DCPI's rule, whatever was asked for */
+	uint64_t records;	 /* of branches, by the processor */
+	/* Executions that were counted; why they are not those of the samples, and tell ratios
+	 * alone (NULL: they are); functions that have them: whole, ratios alone, or not fitting the
+	 * code. */
+	uint64_t counts;
+	const char *counts_part;
+	uint64_t functions_counted, functions_part, functions_misfit;
+	uint64_t functions_bursts;	/* of functions_counted: in bursts, for the whole time */
+	uint64_t samples_counted;	/* of functions counted whole */
+	uint64_t loops, samples_looped; /* whose iterations pairs of samples tell, and theirs */
+	bool classic;			/* frequencies are by DCPI's rule, whatever was asked for */
 	struct frequency_estimate instructions; /* executed, of the selection */
 	struct culprit_footprint footprint;
 	uint64_t images_without_code; /* their functions have no rows */
@@ -53,7 +63,15 @@ struct insights_basis {
 	uint64_t samples_unplaced; /* where no function's graph has an instruction: in no row */
 };
 const struct insights_basis *insights_basis(const struct insights *all);
-/* What the model of the core was asked for until now, and what it lacks. */
+/* Whether frequencies rest on edges, whatever observed them, and not on samples alone. */
+static inline bool insights_have_edges(const struct insights *all)
+{
+	const struct insights_basis *b = insights_basis(all);
+
+	return b->edges + b->records + b->counts > 0;
+}
+
+/* What the model of the core was asked for so far, and what it lacks. */
 void insights_count_forms(const struct insights *all, struct machine_counters *ret);
 
 struct insight_instruction {
@@ -66,8 +84,8 @@ struct insight_instruction {
 	double charged;	    /* of the function's samples: those that it is responsible for */
 	double best_cycles; /* that it keeps retirement waiting at best */
 	double slots;	    /* of the core's width that it takes */
-	struct frequency_estimate cpi; /* cycles that it keeps retirement waiting, an execution */
-	struct culprit_list culprits;  /* the most likely first; cycles an execution */
+	struct frequency_estimate cpi; /* cycles that it keeps retirement waiting, per execution */
+	struct culprit_list culprits;  /* the most likely first; cycles per execution */
 	const char *text;	       /* NULL: was not asked for, or its code is not there */
 };
 
@@ -75,8 +93,8 @@ struct insight_block {
 	uint64_t start, end;
 	uint32_t first_instruction, instruction_count;
 	double charged;			  /* samples */
-	double best_cycles;		  /* an execution */
-	struct frequency_estimate cycles; /* an execution */
+	double best_cycles;		  /* per execution */
+	struct frequency_estimate cycles; /* per execution */
 	struct frequency_estimate relative, count;
 };
 
@@ -113,23 +131,24 @@ struct insight {
 	uint64_t samples_outside;	   /* of these: where its graph has no instruction */
 	double best_cpi;
 	struct frequency_estimate cpi; /* of all its instructions, by executions */
+	bool counted;		       /* executions are counts, not estimates */
 	bool complete;		       /* its graph has all its edges */
-	const char *why;	       /* it is not, else NULL */
+	const char *why;	       /* it is not complete; NULL: it is */
 	const struct cfg_function *function;
 
-	struct arena *memory; /* its own business */
+	struct arena *memory; /* private */
 };
 
 /*
  * The function that has an address of an image of the query. -ENOENT: there is no code there that
- * can be read (why, in diag); -ESTALE: the image's file is another build than was profiled.
+ * can be read (why, in diag); -ESTALE: the image's file is another build than the profiled one.
  */
 int insight_new(struct insights *all, const struct query_image *image, uint64_t address,
 		struct insight **ret, struct diag *diag);
 void insight_free(struct insight *i);
 
-/* Writes the text of the instructions of one block: those that nobody prints are not worth the
- * time. -ENOMEM. */
+/* Writes the text of the instructions of one block: it is not worth the time where nobody prints
+ * it. -ENOMEM. */
 int insight_disassemble(struct insights *all, struct insight *i, size_t block,
 			enum isa_syntax syntax);
 
@@ -142,8 +161,7 @@ struct insights_function {
 	const struct cfg_function *function;
 };
 const struct insights_function *insights_functions(struct insights *all, size_t *ret_count);
-/* How often the functions of one image ran, by address: owned by all. NULL and 0: nothing is known.
- */
+/* How often the functions of one image ran, by address: owned by all. NULL and 0: none is known. */
 const struct frequency_function *insights_frequencies(const struct insights *all,
 						      const struct query_image *image,
 						      size_t *ret_count);

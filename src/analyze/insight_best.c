@@ -17,12 +17,13 @@ static int find_best_case(struct insights *all, struct insight_image *image,
 {
 	struct cfg_loops *own = NULL;
 	double *weight = calloc(f->block_count + 1, sizeof(*weight));
-	int err = weight ? 0 : -ENOMEM;
-	if (!err && !loops)
-		err = cfg_loops_of_function(f, &own);
-	if (err == -EINVAL) /* too large for the pass: straight paths then */
-		err = 0;
-	for (uint32_t b = 0; b < f->block_count && !err; b++)
+	int r = weight ? 0 : -ENOMEM;
+
+	if (!r && !loops)
+		r = cfg_loops_of_function(f, &own);
+	if (r == -EINVAL) /* too large for the pass: straight paths then */
+		r = 0;
+	for (uint32_t b = 0; b < f->block_count && !r; b++)
 		weight[b] = (double)insight_samples_between(image, f->blocks[b].start,
 							    f->blocks[b].end);
 	struct best_case_request q = {.function = f,
@@ -32,11 +33,11 @@ static int find_best_case(struct insights *all, struct insight_image *image,
 				      .code = insight_code_at,
 				      .arg = image,
 				      .block_weight = weight};
-	if (!err)
-		err = best_case_new(&q, ret);
+	if (!r)
+		r = best_case_new(&q, ret);
 	cfg_loops_free(own);
 	free(weight);
-	return err;
+	return r;
 }
 
 static size_t bytes_of(const struct cfg_function *f)

@@ -7,7 +7,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include "analyze/insight_state.h"
-#include "analyze/line_life.h"
+#include "analyze/culprits/line_life.h"
 #include "util/array.h"
 
 #define USED_SHARE   0.99
@@ -34,12 +34,14 @@ static int add_visit(struct visits *v, uint64_t place, double count)
 static int by_place(const void *pa, const void *pb)
 {
 	const struct visit *a = pa, *b = pb;
+
 	return (a->place > b->place) - (a->place < b->place);
 }
 
 static int by_count(const void *pa, const void *pb)
 {
 	const struct visit *a = pa, *b = pb;
+
 	return (a->count < b->count) - (a->count > b->count);
 }
 
@@ -47,6 +49,7 @@ static int by_count(const void *pa, const void *pb)
 static void join(struct visits *v, unsigned shift)
 {
 	size_t n = 0;
+
 	for (size_t i = 0; i < v->count; i++)
 		v->list[i].place >>= shift;
 	qsort(v->list, v->count, sizeof(*v->list), by_place);
@@ -65,6 +68,7 @@ static double used(const struct visits *v, struct visit *scratch)
 {
 	double sum = 0, seen = 0;
 	size_t n = 0;
+
 	for (size_t i = 0; i < v->count; i++) {
 		scratch[i] = v->list[i];
 		sum += v->list[i].count;
@@ -78,16 +82,18 @@ static double used(const struct visits *v, struct visit *scratch)
 static int add_function(struct visits *v, const struct frequency_function *q, unsigned line_shift)
 {
 	const struct cfg_function *f = q->function;
-	int err = 0;
-	for (uint32_t b = 0; b < f->block_count && !err; b++) {
+	int r = 0;
+
+	for (uint32_t b = 0; b < f->block_count && !r; b++) {
 		double count = q->block_count[b].value;
+
 		if (count <= 0 || f->blocks[b].end <= f->blocks[b].start)
 			continue;
 		for (uint64_t line = f->blocks[b].start >> line_shift;
-		     line <= (f->blocks[b].end - 1) >> line_shift && !err; line++)
-			err = add_visit(v, line << line_shift, count);
+		     line <= (f->blocks[b].end - 1) >> line_shift && !r; line++)
+			r = add_visit(v, line << line_shift, count);
 	}
-	return err;
+	return r;
 }
 
 /*
@@ -98,8 +104,10 @@ static int add_function(struct visits *v, const struct frequency_function *q, un
 static double unseen(const struct insight_image *image, unsigned shift)
 {
 	double seen = 0, once = 0, twice = 0;
+
 	for (size_t i = 0; i < image->sample_count;) {
 		uint64_t place = image->samples[i].offset >> shift, count = 0;
+
 		for (; i < image->sample_count && image->samples[i].offset >> shift == place; i++)
 			count += image->samples[i].count;
 		seen++;
@@ -111,8 +119,7 @@ static double unseen(const struct insight_image *image, unsigned shift)
 	return seen + once * (once - 1) / (2 * (twice + 1));
 }
 
-/* Of all images: executions of each line; and how many are in use, with those that were not seen.
- */
+/* Of all images: executions of each line; and how many are in use, those not seen included. */
 struct lines {
 	double *count;
 	size_t number, room;
@@ -134,6 +141,7 @@ static int add_lines(struct lines *l, const struct visits *v, double used_lines)
 static void set_life(struct insights *all, const struct lines *l)
 {
 	double life = line_life(l->count, l->number, l->used, all->limits.icache_lines);
+
 	for (size_t i = 0; i < all->image_count; i++)
 		all->images[i].footprint.life = life;
 }
@@ -144,22 +152,24 @@ int insight_footprints(struct insights *all)
 	const struct frequency_function *list = frequency_functions(all->frequency, &count);
 	struct visits v = {NULL};
 	struct lines lines = {NULL};
-	int err = 0;
-	for (size_t i = 0; i < count && !err;) {
+	int r = 0;
+
+	for (size_t i = 0; i < count && !r;) {
 		uint32_t number = list[i].image;
 		struct insight_image *image = &all->images[all->by_number[number]];
+
 		v.count = 0;
-		for (; i < count && list[i].image == number && !err; i++)
-			err = add_function(&v, &list[i], 6);
+		for (; i < count && list[i].image == number && !r; i++)
+			r = add_function(&v, &list[i], 6);
 		struct visit *scratch = calloc(v.count + 1, sizeof(*scratch));
-		if (err || !scratch) {
+		if (r || !scratch) {
 			free(scratch);
-			err = -ENOMEM;
+			r = -ENOMEM;
 			break;
 		}
 		join(&v, 6);
 		image->footprint.code_lines = fmax(used(&v, scratch), unseen(image, 6));
-		err = add_lines(&lines, &v, unseen(image, 6));
+		r = add_lines(&lines, &v, unseen(image, 6));
 		join(&v, 6);
 		image->footprint.code_pages = fmax(used(&v, scratch), unseen(image, 12));
 		image->footprint.known = v.count > 0;
@@ -171,5 +181,5 @@ int insight_footprints(struct insights *all)
 	set_life(all, &lines);
 	free(lines.count);
 	free(v.list);
-	return err;
+	return r;
 }

@@ -61,15 +61,17 @@ static int read_lines(struct listing *l, const struct listing_request *q)
 {
 	struct diag diag = {""};
 	uint64_t *addresses = reallocarray(NULL, l->item_count + 1, sizeof(*addresses));
+
 	if (!addresses)
 		return -ENOMEM;
 	for (size_t i = 0; i < l->item_count; i++)
 		addresses[i] = l->items[i].address;
-	int err = image_find_lines(q->finder, q->image, q->image_path, addresses, l->item_count,
-				   &l->lines, &diag);
+	int r = image_find_lines(q->finder, q->image, q->image_path, addresses, l->item_count,
+				 &l->lines, &diag);
 	free(addresses);
-	if (err < 0) {
+	if (r < 0) {
 		char note[sizeof(diag.text) + 32];
+
 		snprintf(note, sizeof(note), "no source: %s", diag.text);
 		listing_add_note(l, note);
 		return 0;
@@ -77,6 +79,7 @@ static int read_lines(struct listing *l, const struct listing_request *q)
 	for (size_t i = 0; i < l->item_count; i++) {
 		const struct image_frame *frames;
 		size_t n = image_lines_frames(l->lines, i, &frames);
+
 		if (n)
 			l->items[i].frame = frames[0];
 		l->items[i].inlined = n > 1;
@@ -84,10 +87,11 @@ static int read_lines(struct listing *l, const struct listing_request *q)
 	return 0;
 }
 
-static int make_assembly(struct listing *l)
+int listing_add_instructions(struct listing *l, size_t first, size_t end)
 {
-	int err = 0;
-	for (size_t i = 0; i < l->item_count && !err; i++) {
+	int r = 0;
+
+	for (size_t i = first; i < end && !r; i++) {
 		const struct listing_item *item = &l->items[i];
 		struct listing_row row = {
 			.kind = LISTING_INSTRUCTION,
@@ -98,21 +102,23 @@ static int make_assembly(struct listing *l)
 			.text = item->text,
 			.counts = item->counts,
 		};
-		err = listing_add_row(l, &row);
+
+		r = listing_add_row(l, &row);
 	}
-	return err;
+	return r;
 }
 
 /* With the source itself between the instructions; without a single line of it those rows would
  * only be in the way: the instructions' rows have the line numbers too. */
 static int make_both(struct listing *l)
 {
-	int err = listing_make_both(l);
-	for (size_t i = 0; i < l->row_count && !err; i++)
+	int r = listing_make_both(l);
+
+	for (size_t i = 0; i < l->row_count && !r; i++)
 		if (l->rows[i].kind == LISTING_SOURCE && l->rows[i].text)
 			return 0;
 	l->row_count = 0;
-	return err ? err : make_assembly(l);
+	return r ? r : listing_add_instructions(l, 0, l->item_count);
 }
 
 int listing_new(const struct listing_request *q, struct listing **ret, struct diag *diag)
@@ -121,23 +127,25 @@ int listing_new(const struct listing_request *q, struct listing **ret, struct di
 		return diag_fail(diag, EFBIG, "0x%llx bytes of code are too much for one listing",
 				 (unsigned long long)q->size);
 	struct listing *l = calloc(1, sizeof(*l));
-	int err = l ? 0 : -ENOMEM;
-	if (!err) {
+	int r = l ? 0 : -ENOMEM;
+	if (!r) {
 		l->event_count = q->event_count;
 		l->sampled_ns = q->sampled_ns;
 		l->arena = arena_new(LISTING_TEXT_MAX);
 		l->sources = sources_new();
-		err = l->arena && l->sources ? listing_read_code(l, q, diag) : -ENOMEM;
+		r = l->arena && l->sources ? listing_read_code(l, q, diag) : -ENOMEM;
 	}
-	if (!err)
-		err = read_lines(l, q);
-	if (!err && q->form == LISTING_BY_LINE)
-		err = listing_make_by_line(l);
-	else if (!err)
-		err = q->form == LISTING_BOTH && l->lines ? make_both(l) : make_assembly(l);
-	if (err < 0) {
+	if (!r)
+		r = read_lines(l, q);
+	if (!r && q->form == LISTING_BY_LINE)
+		r = listing_make_by_line(l);
+	else if (!r)
+		r = q->form == LISTING_BOTH && l->lines
+			    ? make_both(l)
+			    : listing_add_instructions(l, 0, l->item_count);
+	if (r < 0) {
 		listing_free(l);
-		return err == -ESTALE ? err : diag_fail(diag, -err, "out of memory for a listing");
+		return r == -ESTALE ? r : diag_fail(diag, -r, "out of memory for a listing");
 	}
 	*ret = l;
 	return 0;

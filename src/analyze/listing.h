@@ -6,14 +6,14 @@
 #include <stddef.h>
 #include <stdint.h>
 #include "analyze/source.h"
-#include "image/find.h"
+#include "find/find.h"
 #include "isa/decode.h"
 #include "util/diag.h"
 
 /*
  * The annotated listing of a range of an image's code: its instructions with their samples, and the
- * source lines that they were made from. What is not at hand (code, lines, source) leaves its rows
- * or its text out and a note that says why.
+ * source lines that they were made from. What is not available (code, lines, source) leaves its
+ * rows or its text out and a note that says why.
  */
 struct listing;
 
@@ -36,13 +36,13 @@ struct listing_request {
 	const struct image_id *image;
 	const char *image_path;
 	uint64_t start, size;
-	/* Samples at offsets (rising) within the range: counts[i * event_count + event]. */
+	/* Samples at offsets (ascending) within the range: counts[i * event_count + event]. */
 	const uint64_t *offsets, *counts;
 	size_t offset_count, event_count;
 	enum listing_form form;
 	enum isa_syntax syntax;
-	/* When the last samples were taken, ns since 1970: source that is younger is not what ran,
-	 * if nobody knows when that was made. 0: not known. */
+	/* When the last samples were taken, ns since 1970: source newer than that is not what ran,
+	 * unless the build time is known. 0: not known. */
 	uint64_t sampled_ns;
 };
 
@@ -57,7 +57,7 @@ struct listing_row {
 
 /*
  * -ENOMEM; -EFBIG past LISTING_MAX_BYTES; -ESTALE when the image's file is of another build than
- * was profiled, and its code was not kept. What is missing otherwise is no error.
+ * the profiled one, and its code was not kept. What is missing otherwise is not an error.
  */
 int listing_new(const struct listing_request *q, struct listing **ret, struct diag *diag);
 void listing_free(struct listing *l);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "analyze/listing_state.h"
+#include "util/num.h"
 
 /* Lines of the function's own file that are shown around those with code, at most. */
 #define GAP_MAX 10000
@@ -30,6 +31,7 @@ static enum source_age find_age(struct listing *l, const struct image_frame *fra
 	uint64_t built_ns = frame->built_ns ? frame->built_ns : l->sampled_ns;
 	enum source_age age = sources_age(l->sources, frame->file, frame->file_md5, built_ns);
 	struct diag note;
+
 	if (age == SOURCE_AS_BUILT)
 		return age;
 	source_age_describe(age, frame->file, note.text, sizeof(note.text));
@@ -49,8 +51,10 @@ static int add_source(struct listing *l, const struct image_frame *frame, const 
 		.counts = counts,
 	};
 	struct diag diag = {""};
+
 	if (frame->file && frame->line) {
 		const char *text = sources_line(l->sources, frame->file, frame->line, &diag);
+
 		if (text)
 			row.text = arena_strndup(l->arena, text, strlen(text));
 		else
@@ -68,6 +72,7 @@ static int add_heading(struct listing *l, const struct listing_item *item)
 				  .file = item->frame.file,
 				  .function = item->frame.function};
 	const char *file = item->frame.file ? item->frame.file : "(no source file recorded)";
+
 	if (item->inlined && item->frame.function)
 		row.text = arena_printf(l->arena, "%s: %s, inlined", file, item->frame.function);
 	else
@@ -79,43 +84,35 @@ static int add_heading(struct listing *l, const struct listing_item *item)
 static int add_run(struct listing *l, size_t first, size_t end)
 {
 	uint64_t *sum = listing_zero_counts(l);
-	int err = sum ? 0 : -ENOMEM;
-	for (size_t i = first; i < end && !err; i++)
+	int r = sum ? 0 : -ENOMEM;
+
+	for (size_t i = first; i < end && !r; i++)
 		add_counts(l, sum, l->items[i].counts);
-	if (!err)
-		err = add_source(l, &l->items[first].frame, sum);
-	for (size_t i = first; i < end && !err; i++) {
-		const struct listing_item *item = &l->items[i];
-		struct listing_row row = {.kind = LISTING_INSTRUCTION,
-					  .address = item->address,
-					  .line = item->frame.line,
-					  .file = item->frame.file,
-					  .function = item->frame.function,
-					  .text = item->text,
-					  .counts = item->counts};
-		err = listing_add_row(l, &row);
-	}
-	return err;
+	if (!r)
+		r = add_source(l, &l->items[first].frame, sum);
+	return r ? r : listing_add_instructions(l, first, end);
 }
 
 int listing_make_both(struct listing *l)
 {
 	const struct listing_item *last = NULL;
-	int err = 0;
-	for (size_t i = 0; i < l->item_count && !err;) {
+	int r = 0;
+
+	for (size_t i = 0; i < l->item_count && !r;) {
 		const struct listing_item *item = &l->items[i];
 		size_t end = i + 1;
+
 		while (end < l->item_count && same_place(item, &l->items[end]))
 			end++;
 		if (!last || !same_text(last->frame.file, item->frame.file) ||
 		    !same_text(last->frame.function, item->frame.function))
-			err = add_heading(l, item);
+			r = add_heading(l, item);
 		last = item;
-		if (!err)
-			err = add_run(l, i, end);
+		if (!r)
+			r = add_run(l, i, end);
 		i = end;
 	}
-	return err;
+	return r;
 }
 
 static int compare_places(const void *pa, const void *pb)
@@ -125,11 +122,10 @@ static int compare_places(const void *pa, const void *pb)
 	const char *file_a = a->frame.file ? a->frame.file : "";
 	const char *file_b = b->frame.file ? b->frame.file : "";
 	int files = strcmp(file_a, file_b);
+
 	if (files)
 		return files;
-	if (a->frame.line != b->frame.line)
-		return a->frame.line < b->frame.line ? -1 : 1;
-	return a->address < b->address ? -1 : a->address > b->address;
+	return NUM_ORDER(a->frame.line, b->frame.line) ?: NUM_ORDER(a->address, b->address);
 }
 
 /* The lines of the function's own file that have no code, from one to the other exclusive. */
@@ -138,12 +134,13 @@ static int add_gap(struct listing *l, const struct image_frame *from, uint32_t t
 	const uint64_t *none = listing_zero_counts(l);
 	struct image_frame frame = {
 		.file = from->file, .file_md5 = from->file_md5, .built_ns = from->built_ns};
-	int err = none ? 0 : -ENOMEM;
+	int r = none ? 0 : -ENOMEM;
+
 	if (to - from->line > GAP_MAX)
-		return err;
-	for (frame.line = from->line + 1; frame.line < to && !err; frame.line++)
-		err = add_source(l, &frame, none);
-	return err;
+		return r;
+	for (frame.line = from->line + 1; frame.line < to && !r; frame.line++)
+		r = add_source(l, &frame, none);
+	return r;
 }
 
 /* All items of one file, sorted by line; own: the file that the function itself is in. */
@@ -152,26 +149,29 @@ static int add_file_lines(struct listing *l, struct listing_item **list, size_t 
 {
 	struct listing_item heading = {.frame = {.file = list[0]->frame.file}};
 	bool is_own = same_text(own, heading.frame.file);
-	int err = add_heading(l, &heading);
-	for (size_t i = 0; i < count && !err;) {
+	int r = add_heading(l, &heading);
+
+	for (size_t i = 0; i < count && !r;) {
 		const struct image_frame *frame = &list[i]->frame;
 		uint64_t *sum = listing_zero_counts(l);
+
 		if (!sum)
 			return -ENOMEM;
 		for (; i < count && list[i]->frame.line == frame->line; i++)
 			add_counts(l, sum, list[i]->counts);
-		err = add_source(l, frame, sum);
-		if (!err && is_own && frame->line && i < count)
-			err = add_gap(l, frame, list[i]->frame.line);
+		r = add_source(l, frame, sum);
+		if (!r && is_own && frame->line && i < count)
+			r = add_gap(l, frame, list[i]->frame.line);
 	}
-	return err;
+	return r;
 }
 
 int listing_make_by_line(struct listing *l)
 {
 	struct listing_item **list = reallocarray(NULL, l->item_count + 1, sizeof(*list));
 	const char *own = NULL;
-	int err = 0;
+	int r = 0;
+
 	if (!list)
 		return -ENOMEM;
 	for (size_t i = 0; i < l->item_count; i++) {
@@ -180,13 +180,14 @@ int listing_make_by_line(struct listing *l)
 			own = l->items[i].frame.file;
 	}
 	qsort(list, l->item_count, sizeof(*list), compare_places);
-	for (size_t i = 0; i < l->item_count && !err;) {
+	for (size_t i = 0; i < l->item_count && !r;) {
 		size_t end = i + 1;
+
 		while (end < l->item_count && same_text(list[i]->frame.file, list[end]->frame.file))
 			end++;
-		err = add_file_lines(l, list + i, end - i, own);
+		r = add_file_lines(l, list + i, end - i, own);
 		i = end;
 	}
 	free(list);
-	return err;
+	return r;
 }

@@ -36,9 +36,10 @@ struct listing {
 void listing_add_note(struct listing *l, const char *text); /* once each */
 uint64_t *listing_zero_counts(struct listing *l);	    /* NULL when out of memory */
 int listing_add_row(struct listing *l, const struct listing_row *row);
+/* Rows of the items from first to end exclusive. */
+int listing_add_instructions(struct listing *l, size_t first, size_t end);
 
-/* listing_code.c: fills in items with the code, its text and its samples. -ENOMEM, or -ESTALE with
- * the reason. */
+/* listing_code.c: fills in items with code, text, samples. -ENOMEM; -ESTALE with the reason. */
 int listing_read_code(struct listing *l, const struct listing_request *q, struct diag *ret_why);
 /* listing_source.c: the rows of each form with source. */
 int listing_make_both(struct listing *l);

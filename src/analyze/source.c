@@ -17,8 +17,7 @@
 
 #define MD5_BYTES 16
 
-/* Of libiberty, which comes without its header for them. The digest is aligned as a number of 32
- * bits. */
+/* Of libiberty, which comes without its header. The digest is aligned as 32-bit numbers. */
 void *md5_buffer(const char *text, size_t size, void *digest);
 
 struct source_file {
@@ -41,6 +40,7 @@ struct sources {
 struct sources *sources_new(void)
 {
 	struct sources *s = calloc(1, sizeof(*s));
+
 	if (!s)
 		return NULL;
 	s->paths = intern_new(SOURCE_MAX_FILES);
@@ -69,6 +69,7 @@ void sources_free(struct sources *s)
 static int index_lines(struct source_file *file)
 {
 	uint32_t count = 0;
+
 	for (size_t i = 0; i < file->size; i++)
 		count += file->text[i] == '\n';
 	if (file->size && file->text[file->size - 1] != '\n')
@@ -92,6 +93,7 @@ static int index_lines(struct source_file *file)
 static int read_file(struct source_file *file, const char *path)
 {
 	struct stat st;
+
 	if (path[0] != '/')
 		return diag_fail(&file->why, ENOENT, "%s: its directory is not recorded", path);
 	int fd = foreign_open(path, &st);
@@ -106,18 +108,19 @@ static int read_file(struct source_file *file, const char *path)
 	file->size = (size_t)st.st_size;
 	file->written_ns = (uint64_t)st.st_mtim.tv_sec * 1000000000u + (uint64_t)st.st_mtim.tv_nsec;
 	file->text = malloc(file->size + 1);
-	int err = file->text ? io_read_all(&io_system, fd, file->text, file->size, 0) : -ENOMEM;
+	int r = file->text ? io_read_all(&io_system, fd, file->text, file->size, 0) : -ENOMEM;
 	close(fd);
-	if (!err)
-		err = index_lines(file);
-	if (err < 0)
-		return diag_fail(&file->why, -err, "%s: %s", path, strerror(-err));
+	if (!r)
+		r = index_lines(file);
+	if (r < 0)
+		return diag_fail(&file->why, -r, "%s: %s", path, strerror(-r));
 	return 0;
 }
 
 static struct source_file *find_file(struct sources *s, const char *path, struct diag *diag)
 {
 	uint32_t index;
+
 	if (intern_add(s->paths, path, strlen(path), &index) < 0) {
 		diag_fail(diag, ENOSPC, "more than %d source files", SOURCE_MAX_FILES);
 		return NULL;
@@ -134,6 +137,7 @@ static struct source_file *find_file(struct sources *s, const char *path, struct
 static const char *expand(struct sources *s, const char *text, size_t size)
 {
 	size_t n = 0;
+
 	for (size_t i = 0; i < size && n < LINE_MAX_BYTES; i++) {
 		if (text[i] == '\t')
 			do
@@ -153,6 +157,7 @@ static const char *expand(struct sources *s, const char *text, size_t size)
 const char *sources_line(struct sources *s, const char *path, uint32_t line, struct diag *diag)
 {
 	struct source_file *file = find_file(s, path, diag);
+
 	if (!file)
 		return NULL;
 	if (line == 0 || line > file->line_count) {
@@ -171,6 +176,7 @@ const char *sources_line(struct sources *s, const char *path, uint32_t line, str
 const char *sources_problem(const struct sources *s, const char *path)
 {
 	uint32_t index;
+
 	if (intern_find(s->paths, path, strlen(path), &index) < 0 || !s->files[index])
 		return "";
 	return s->files[index]->why.text;
@@ -188,6 +194,7 @@ enum source_age sources_age(struct sources *s, const char *path, const uint8_t *
 			    uint64_t built_ns)
 {
 	struct source_file *file = find_file(s, path, NULL);
+
 	if (!file || !file->line_count)
 		return SOURCE_AS_BUILT;
 	if (md5)
@@ -198,13 +205,14 @@ enum source_age sources_age(struct sources *s, const char *path, const uint8_t *
 const char *source_age_name(enum source_age age)
 {
 	static const char *const names[] = {NULL, "newer", "differs"};
+
 	return names[age];
 }
 
 void source_age_describe(enum source_age age, const char *path, char *ret, size_t room)
 {
-	snprintf(ret, room, "%s %s: what stands beside a line may not be what ran", path,
+	snprintf(ret, room, "%s %s: the source shown may not be what ran", path,
 		 age == SOURCE_DIFFERS
-			 ? "is not the text that the program was made from (by its MD5)"
-			 : "was changed after the program was made");
+			 ? "is not the file that the program was compiled from (its MD5 differs)"
+			 : "was changed after the program was built");
 }

@@ -34,7 +34,7 @@ enum source_age sources_age(struct sources *s, const char *path, const uint8_t *
 			    uint64_t built_ns);
 /* How tables name it; NULL: SOURCE_AS_BUILT. */
 const char *source_age_name(enum source_age age);
-/* The sentence for a report's header, of a path. */
+/* The sentence about a path for a report's header. */
 void source_age_describe(enum source_age age, const char *path, char *ret, size_t room);
 /* The error that opening a file gave, "" when it was read or never asked for. */
 const char *sources_problem(const struct sources *s, const char *path);

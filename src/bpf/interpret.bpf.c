@@ -4,13 +4,7 @@
  * by a tail call. What it shares with the collector is in wire_edges.h, the interpreter itself in
  * micro/interpret.h; here are its maps and what it needs of the kernel.
  */
-#include <linux/bpf.h>
-#include <linux/bpf_perf_event.h>
-#include <stdbool.h>
-#include "wire.h"
-#include <bpf/bpf_helpers.h>
-#include <bpf/bpf_tracing.h>
-#include <bpf/bpf_core_read.h>
+#include "program.bpf.h"
 #include "mapping.bpf.h"
 #include "mm_state.bpf.h"
 #include "window.h"
@@ -21,41 +15,20 @@ struct thread_struct {
 
 struct task_struct {
 	struct mm_struct *mm;
-	int tgid;
+	int pid, tgid;
 	__u64 self_exec_id;
 	__u64 start_boottime;
+	unsigned long nvcsw, nivcsw; /* times that it was switched out: it slept; it had to wait */
 	struct task_struct *group_leader;
 	struct thread_struct thread;
 } __attribute__((preserve_access_index));
 
 /* The collector gives these their real sizes before loading. */
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__uint(max_entries, 1);
-	__type(key, struct wire_strip_key);
-	__type(value, struct wire_strip);
-} strips SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct wire_micro);
-} micros SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_RINGBUF);
-	__uint(max_entries, 65536);
-} windows SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct wire_window_counters);
-} windows_of_cpu SEC(".maps");
+MAP_SPARSE_HASH(strips, struct wire_strip_key, struct wire_strip);
+MAP_SHARED_ARRAY(micros, 1, struct wire_micro);
+MAP_RING(windows);
+MAP_RING(pairs);
+MAP_CPU_ARRAY(windows_of_cpu, 1, struct wire_window_counters);
 
 #define INTERPRET_HOST                                     \
 	wire_u64 tag[INTERPRET_FIXED_WORDS];               \
@@ -151,6 +124,16 @@ struct readable {
 	__u32 next;
 };
 
+/* The first sample of a pair. */
+struct half {
+	struct task_struct *task; /* may have gone since */
+	__u64 slept, waited;
+	__u64 pc, reg[16];
+	struct wire_place at;
+	__u32 pid;
+	__u32 generation; /* of files; 0 slot of at: there is none */
+};
+
 /* Of a CPU. An interrupt may come within another (NMI): then the second does without. */
 struct scratch {
 	struct interpret s;
@@ -159,14 +142,10 @@ struct scratch {
 	__u32 found_next;
 	__u32 busy;
 	struct readable readable;
+	struct half half;
 };
 
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct scratch);
-} scratches SEC(".maps");
+MAP_CPU_ARRAY(scratches, 1, struct scratch);
 
 /* The mapping that the tree has at an address, or one next to it, or 0. */
 static __always_inline struct vm_area_struct *find_area(struct task_struct *task, __u64 address)
@@ -306,26 +285,24 @@ int may_read(__u64 address, __u32 size)
 	return 1;
 }
 
-static __always_inline void read_registers(struct interpret *s, bpf_user_pt_regs_t *r)
+static __always_inline void read_registers(__u64 reg[16], const struct pt_regs *r)
 {
-	s->reg[0] = r->rax;
-	s->reg[1] = r->rcx;
-	s->reg[2] = r->rdx;
-	s->reg[3] = r->rbx;
-	s->reg[4] = r->rsp;
-	s->reg[5] = r->rbp;
-	s->reg[6] = r->rsi;
-	s->reg[7] = r->rdi;
-	s->reg[8] = r->r8;
-	s->reg[9] = r->r9;
-	s->reg[10] = r->r10;
-	s->reg[11] = r->r11;
-	s->reg[12] = r->r12;
-	s->reg[13] = r->r13;
-	s->reg[14] = r->r14;
-	s->reg[15] = r->r15;
-	s->pc = r->rip;
-	s->flags = r->eflags;
+	reg[0] = r->rax;
+	reg[1] = r->rcx;
+	reg[2] = r->rdx;
+	reg[3] = r->rbx;
+	reg[4] = r->rsp;
+	reg[5] = r->rbp;
+	reg[6] = r->rsi;
+	reg[7] = r->rdi;
+	reg[8] = r->r8;
+	reg[9] = r->r9;
+	reg[10] = r->r10;
+	reg[11] = r->r11;
+	reg[12] = r->r12;
+	reg[13] = r->r13;
+	reg[14] = r->r14;
+	reg[15] = r->r15;
 }
 
 struct loop {
@@ -375,24 +352,93 @@ static __always_inline void report(struct interpret *s, struct wire_window_count
 		count->lost++;
 }
 
+/* Only where a window was stored: its place is known to the collector. */
+static __always_inline void begin_pair(struct half *h, const struct interpret *s,
+				       const struct pt_regs *regs, struct task_struct *task)
+{
+	h->at = s->record.window.start;
+	if (!s->record.window.instructions)
+		h->at.slot = 0;
+	h->task = task;
+	h->pid = task->pid;
+	h->slept = task->nvcsw;
+	h->waited = task->nivcsw;
+	h->generation = files_generation;
+	h->pc = regs->rip;
+	read_registers(h->reg, regs);
+}
+
+/* Whether the first's thread is not here because it has to wait. */
+static __always_inline bool waits(const struct half *h)
+{
+	struct task_struct *first = h->task;
+
+	return BPF_CORE_READ(first, pid) == h->pid && BPF_CORE_READ(first, nvcsw) == h->slept;
+}
+
+/* regs: of the second in user mode, NULL: it was not. */
+static __always_inline void end_pair(struct half *h, const struct pt_regs *regs,
+				     struct wire_window_counters *count)
+{
+	struct task_struct *task = (void *)bpf_get_current_task_btf();
+	bool same = h->task == task && h->pid == task->pid;
+	struct wire_pair *p;
+
+	if (!h->at.slot || h->generation != files_generation)
+		return;
+	if (same ? h->slept == task->nvcsw && h->waited != task->nivcsw : waits(h))
+		return;
+	p = bpf_ringbuf_reserve(&pairs, sizeof(*p), 0);
+	if (!p) {
+		count->lost++;
+		return;
+	}
+	__builtin_memset(p, 0, sizeof(*p));
+	p->at = h->at;
+	p->missed = !regs || !same || h->slept != task->nvcsw;
+	if (!p->missed) {
+		p->distance = regs->rip - h->pc;
+		__builtin_memcpy(p->before, h->reg, sizeof(p->before));
+		read_registers(p->after, regs);
+	}
+	bpf_ringbuf_submit(p, BPF_RB_NO_WAKEUP);
+	count->pairs++;
+}
+
+static __always_inline int pair_up(const struct pt_regs *regs)
+{
+	__u32 zero = 0;
+	struct scratch *scratch = bpf_map_lookup_elem(&scratches, &zero);
+	struct wire_window_counters *count = bpf_map_lookup_elem(&windows_of_cpu, &zero);
+	__u64 begin_ns = bpf_ktime_get_ns();
+
+	if (!scratch || !count || scratch->busy)
+		return 0;
+	end_pair(&scratch->half, regs, count);
+	scratch->half.at.slot = 0;
+	count->spent_ns += bpf_ktime_get_ns() - begin_ns;
+	return 0;
+}
+
 #define USER_CODE_64 0x33 /* of the code segment; 0x23 for 32-bit programs */
 
-SEC("perf_event")
-int interpret(struct bpf_perf_event_data *ctx)
+static __always_inline int follow(const struct pt_regs *regs)
 {
 	__u32 zero = 0;
 	struct scratch *scratch = bpf_map_lookup_elem(&scratches, &zero);
 	struct wire_window_counters *count = bpf_map_lookup_elem(&windows_of_cpu, &zero);
 	struct task_struct *task = (void *)bpf_get_current_task_btf();
 
-	if (!scratch || !count || ctx->regs.cs != USER_CODE_64 || scratch->busy)
+	if (!scratch || !count || regs->cs != USER_CODE_64 || scratch->busy)
 		return 0;
 
 	struct loop loop = {&scratch->s, 0};
 	__u64 begin_ns = bpf_ktime_get_ns();
 
 	scratch->busy = 1;
-	read_registers(loop.s, &ctx->regs);
+	read_registers(loop.s->reg, regs);
+	loop.s->pc = regs->rip;
+	loop.s->flags = regs->eflags;
 	loop.s->fs_base = task->thread.fsbase;
 	interpret_begin(loop.s);
 	window_begin(&loop.s->record);
@@ -405,9 +451,47 @@ int interpret(struct bpf_perf_event_data *ctx)
 		bpf_loop(WIRE_WINDOW_INSTRUCTIONS, step, &loop, 0);
 	loop.s->record.window.end_reason = loop.end;
 	report(loop.s, count);
+	begin_pair(&scratch->half, loop.s, regs, task);
 	count->spent_ns += bpf_ktime_get_ns() - begin_ns;
 	scratch->busy = 0;
 	return 0;
+}
+
+SEC("perf_event")
+int interpret(struct bpf_perf_event_data *ctx)
+{
+	return follow(&ctx->regs);
+}
+
+/* The tick found the thread in user mode, so these are what it found. */
+SEC("raw_tp")
+int interpret_tick(struct bpf_raw_tracepoint_args *ctx)
+{
+	return follow((void *)bpf_task_pt_regs(bpf_get_current_task_btf()));
+}
+
+SEC("perf_event")
+int pair(struct bpf_perf_event_data *ctx)
+{
+	return pair_up(ctx->regs.cs == USER_CODE_64 ? &ctx->regs : NULL);
+}
+
+SEC("raw_tp")
+int pair_tick(struct bpf_raw_tracepoint_args *ctx)
+{
+	return pair_up((void *)bpf_task_pt_regs(bpf_get_current_task_btf()));
+}
+
+SEC("perf_event")
+int pair_missed(struct bpf_perf_event_data *ctx)
+{
+	return pair_up(NULL);
+}
+
+SEC("raw_tp")
+int pair_missed_tick(struct bpf_raw_tracepoint_args *ctx)
+{
+	return pair_up(NULL);
 }
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";

@@ -3,9 +3,9 @@
 #define CULPRIT_BPF_MAPPING_BPF_H
 
 /*
- * What is mapped at an address of the current process, for in-kernel programs: from the kernel's
- * own tree of mappings, so that it is right also for processes that nobody else has seen yet.
- * collect/mapping_types.h says whether the running kernel has these types.
+ * What is mapped at an address of the current process, for in-kernel programs. It is read from the
+ * kernel's own tree of mappings, so it is right even for processes that nobody else has seen yet.
+ * collect/host/mapping_types.h says whether the running kernel has these types.
  */
 #include "wire_file.h"
 
@@ -67,14 +67,7 @@ struct maple_arange_64 {
 	void *slot[10];
 } __attribute__((preserve_access_index));
 
-/* The collector gives it its real size before loading. */
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__uint(max_entries, 1);
-	__type(key, struct wire_file);
-	__type(value, __u32);
-} files SEC(".maps");
+MAP_SPARSE_HASH(files, struct wire_file, __u32);
 
 /* A node of the tree of mappings, as read. */
 #define NODE_PIVOTS 15
@@ -86,7 +79,7 @@ struct mapping_node {
 #define MAPLE_RANGE  2
 #define MAPLE_ARANGE 3
 
-/* Of the root; what a node has in its slots are nodes down to the leaves. */
+/* For the root only: below it, down to the leaves, the slots of a node always hold nodes. */
 static __always_inline bool mapping_is_root(unsigned long entry)
 {
 	return (entry & 3) == 2 && entry > 4096;
@@ -95,7 +88,7 @@ static __always_inline bool mapping_is_root(unsigned long entry)
 /*
  * One step down the tree of mappings: the entry of a node that covers the address. The tree may
  * change under us; what comes out is checked by the caller, and reads cannot fault. Not static, so
- * that the verifier looks at it once, and not once for each way to each of its calls.
+ * that the verifier looks at it once, and not once for each path to each of its calls.
  */
 __noinline unsigned long mapping_descend(struct mapping_node *copy, unsigned long entry,
 					 __u64 address)

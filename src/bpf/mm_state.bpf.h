@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
-#ifndef CULPRIT_BPF_MM_STATE_H
-#define CULPRIT_BPF_MM_STATE_H
+#ifndef CULPRIT_BPF_MM_STATE_BPF_H
+#define CULPRIT_BPF_MM_STATE_BPF_H
 
 /*
  * A number that changes whenever an address space does, for in-kernel programs: what was found in
- * it holds while the number stays.
+ * it holds as long as the number stays the same.
  */
 
-/* Linux 6.4 to 6.12, and since. */
+/* Linux 6.4 to 6.12; mm_struct___sequence: since then. */
 struct mm_struct___number {
 	int mm_lock_seq;
 } __attribute__((preserve_access_index));
@@ -22,7 +22,7 @@ struct mm_struct___sequence {
 	seqcount_t mm_lock_seq;
 } __attribute__((preserve_access_index));
 
-/* x86-64, any Linux: how often translations of addresses were made invalid. */
+/* x86-64, any Linux: how often address translations were invalidated. */
 struct mm_context___flushes {
 	struct {
 		__s64 counter;
@@ -35,7 +35,7 @@ struct mm_struct___flushes {
 
 struct mm_struct;
 
-/* False where the kernel does not tell. */
+/* False where the kernel does not say. */
 static __always_inline bool mm_state(const struct mm_struct *mm, __u32 *ret)
 {
 	if (bpf_core_field_exists(((struct mm_struct___sequence *)0)->mm_lock_seq))
@@ -47,9 +47,8 @@ static __always_inline bool mm_state(const struct mm_struct *mm, __u32 *ret)
 	return true;
 }
 
-/* The same by reads that the verifier does not look into, for all but the sampling path: of a
- * pointer that it trusts it searches all names of the kernel's types, 1 to 2 ms for each step in
- * the code. */
+/* The same with reads that the verifier does not look into, for all but the sampling path: for a
+ * pointer that it trusts, it searches all names of the kernel's types, 1 to 2 ms a step. */
 static __always_inline bool mm_state_read(const struct mm_struct *mm, __u32 *ret)
 {
 	if (bpf_core_field_exists(((struct mm_struct___sequence *)0)->mm_lock_seq))
@@ -63,9 +62,9 @@ static __always_inline bool mm_state_read(const struct mm_struct *mm, __u32 *ret
 
 /*
  * A number that has changed when an address at which code ran means something else: mm_state's, or
- * that of the flushes, for where code ran there was a page, and no page goes without one. It does
- * not change when something is mapped where nothing was, and changes for other reasons too. 0 where
- * the kernel does not tell.
+ * the number of TLB flushes, since where code ran there was a page, and no page goes away without a
+ * flush. It need not change when something is mapped where nothing was, and it changes for other
+ * reasons too. 0 where the kernel does not say.
  */
 static __always_inline __u32 mm_code_state(const struct mm_struct *mm)
 {

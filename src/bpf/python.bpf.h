@@ -4,56 +4,45 @@
 
 /*
  * The Python frames of the current thread, for the unwinder. wire_python.h says what they are.
+ * Its functions are not static, for the reason that look_up_mapping (unwind.bpf.c) has.
  *
  * The thread is at rest while we look at it, but its memory is hostile: every address is only ever
  * given to bpf_probe_read_user, every size is bounded here, and a chain that loops ends.
  */
 #include "wire_python.h"
 
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, WIRE_PYTHONS);
-	__type(key, __u32);
-	__type(value, struct wire_python);
-} pythons SEC(".maps");
-
+MAP_ARRAY(pythons, WIRE_PYTHONS, struct wire_python);
 /* The collector gives these two their real sizes before loading. */
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 1);
-	__type(key, struct wire_python_key);
-	__type(value, __u32);
-} codes SEC(".maps");
+MAP_HASH(codes, struct wire_python_key, __u32);
+MAP_RING(names);
+MAP_HASH(tellers, __u32, __u32);
 
-struct {
-	__uint(type, BPF_MAP_TYPE_RINGBUF);
-	__uint(max_entries, 65536);
-} names SEC(".maps");
+const volatile __u32 names_share; /* bytes of the ring, for each user, until it is emptied */
+__u32 codes_given;		  /* numbers given to codes, by all CPUs */
 
-__u32 codes_given; /* numbers of codes, over all CPUs */
-
-/* Of the stack at hand. */
+/* The state of the current stack. */
 struct python {
 	__u64 mark;   /* the next structure that a C frame may have; 0: none */
 	__u64 first;  /* the Python frame that the next evaluator is at */
-	__u64 seek;   /* from there on the mark is looked for here; 0: it is known */
-	__u64 frame;  /* the next of Python's; 0: C frames go on */
-	__u64 seen;   /* a frame before, to notice loops by */
+	__u64 seek;   /* the frame at which to look for the mark next; 0: it is known */
+	__u64 frame;  /* the next Python frame; 0: C frames go on */
+	__u64 seen;   /* an earlier frame, to notice loops by */
 	__u32 since;  /* frames since then */
-	__u32 room;   /* ... when another will be remembered */
-	__u32 number; /* of the interpreter; 0: not met yet */
+	__u32 room;   /* ... after which another is remembered */
+	__u32 number; /* of the interpreter; 0: none met yet */
 	__u32 process;
-	__u32 sought;				  /* frames that were looked at for marks */
-	__u32 evaluators;			  /* C frames that Python frames stood for */
-	__u32 frames, unnamed, strangers, broken; /* as in struct wire_stack_counters */
-	struct wire_python_code code;		  /* that is about to be sent */
+	__u32 sought;	  /* frames that were looked at for marks */
+	__u32 evaluators; /* C frames that Python frames stood for */
+	/* As in struct wire_stack_counters. */
+	__u32 frames, unnamed, crowded, strangers, broken;
+	struct wire_python_code code; /* the one about to be sent */
 };
 
 static __always_inline void python_start(struct python *p, __u32 process)
 {
 	p->mark = p->first = p->seek = p->frame = p->seen = 0;
 	p->number = p->sought = p->evaluators = 0;
-	p->frames = p->unnamed = p->strangers = p->broken = 0;
+	p->frames = p->unnamed = p->crowded = p->strangers = p->broken = 0;
 	p->process = process;
 }
 
@@ -73,15 +62,15 @@ static __always_inline __u32 python_half(__u64 address)
 	return half;
 }
 
-/* glibc's struct pthread: pthread_getspecific(key), of the first keys. */
+/* glibc's struct pthread: pthread_getspecific(key), for the first keys. */
 #define THREAD_SPECIFIC	     0x310
 #define THREAD_SPECIFIC_SIZE 16
 #define THREAD_SPECIFIC_KEYS 32
 
 /*
- * The state of the current thread: the one that has the interpreter's lock, else the thread's own,
- * as C code has it that works without the lock. Both say which thread they are of, by what
- * pthread_self() gives.
+ * The state of the current thread: the one that holds the interpreter's lock, else the thread's
+ * own, which C code that works without the lock has. Both say which thread they belong to, by what
+ * pthread_self() returns.
  */
 static __always_inline __u64 python_thread(const struct wire_python *v, __u64 runtime, __u64 self)
 {
@@ -98,14 +87,14 @@ static __always_inline __u64 python_thread(const struct wire_python *v, __u64 ru
 	return state && python_word(state + v->thread_id) == self ? state : 0;
 }
 
-/* The next loop begins. */
+/* Begins a chain of frames, in which loops are to be noticed. */
 static __always_inline void python_begin_chain(struct python *p)
 {
 	p->seen = 0;
 	p->since = p->room = 0;
 }
 
-/* Brent's: the frame is compared with one before, at distances that double. */
+/* Brent's algorithm: the frame is compared with an earlier one, at distances that double. */
 static __always_inline bool python_loops(struct python *p, __u64 frame)
 {
 	if (frame == p->seen)
@@ -118,19 +107,21 @@ static __always_inline bool python_loops(struct python *p, __u64 frame)
 	return false;
 }
 
-/* The stack has come to the file of an interpreter: finds the thread's evaluators. */
-static __always_inline void python_meet(struct python *p, __u32 number, __u64 base, __u64 self)
+/* The stack has reached the file of an interpreter: finds the thread's evaluators. */
+__noinline int python_meet(struct python *p, __u32 number, __u64 base, __u64 self)
 {
 	const struct wire_python *v = bpf_map_lookup_elem(&pythons, &number);
 	__u64 state;
 
+	if (!p)
+		return 0;
 	p->number = number;
 	if (!v)
-		return;
+		return 0;
 	state = python_thread(v, base + v->runtime, self);
 	if (!state) {
 		p->strangers++;
-		return;
+		return 0;
 	}
 	if (v->thread_cframe)
 		p->mark = python_word(state + v->thread_cframe);
@@ -139,6 +130,7 @@ static __always_inline void python_meet(struct python *p, __u32 number, __u64 ba
 	if (v->by == WIRE_PYTHON_BY_ENTRY)
 		p->seek = p->first;
 	python_begin_chain(p);
+	return 0;
 }
 
 static __always_inline bool python_is_entry(const struct wire_python *v, __u64 frame)
@@ -149,24 +141,31 @@ static __always_inline bool python_is_entry(const struct wire_python *v, __u64 f
 	return owner == WIRE_PYTHON_OWNED_BY_C;
 }
 
-/* One step to the frame on the C stack behind those that the next evaluator runs. */
-static __always_inline void python_seek(struct python *p)
+/* One step towards the frame on the C stack that follows those that the next evaluator runs. */
+__noinline int python_seek(struct python *p)
 {
-	const struct wire_python *v = bpf_map_lookup_elem(&pythons, &p->number);
-	__u64 frame = p->seek;
+	const struct wire_python *v;
+	__u64 frame;
+	__u32 number;
 
+	if (!p)
+		return 0;
+	number = p->number; /* verifiers before Linux 6.2 take no key read through an argument */
+	v = bpf_map_lookup_elem(&pythons, &number);
+	frame = p->seek;
 	p->seek = 0;
 	if (!v)
-		return;
+		return 0;
 	if (python_is_entry(v, frame)) {
 		p->mark = frame;
-		return;
+		return 0;
 	}
 	frame = python_word(frame + v->frame_previous);
 	if (frame && p->sought++ < WIRE_PYTHON_DEPTH && !python_loops(p, frame))
 		p->seek = frame;
 	else
 		p->broken++;
+	return 0;
 }
 
 /* Whether the code at an offset of its file is the evaluator's. */
@@ -178,20 +177,21 @@ static __always_inline bool python_is_code(const struct wire_python *v, __u32 of
 	return false;
 }
 
-/* A frame object that returns to the one that the thread's state has for its innermost. */
-static __always_inline bool python_is_next(const struct wire_python *v, __u64 frame, __u64 first,
-					   __u64 type)
+/* Whether it is a frame object that returns to the one that the thread's state has as its
+ * innermost; previous: the offset in it of the pointer to that. */
+__noinline int python_is_next(__u64 frame, __u64 first, __u64 type, __u32 previous)
 {
 	return frame > 4096 && !(frame & 7) && frame != first &&
-	       python_word(frame + v->frame_previous) == first && python_word(frame + 8) == type;
+	       python_word(frame + previous) == first && python_word(frame + 8) == type;
 }
 
 #define PYTHON_SAVED 6 /* registers that the evaluator saves below its return address */
 
 /*
- * An evaluator that has just begun, or is about to end, is not in the thread's state, or no more:
- * the innermost frame is its caller's. Its own is where its caller has it: in a register, which the
- * evaluator saves; and where it was interrupted itself, in one of its own.
+ * An evaluator that has just begun, or is about to end, is not yet, or no longer, in the thread's
+ * state: the innermost frame there is its caller's. Its own is where its caller has it: in a
+ * register, which the evaluator saves; or, if it was itself interrupted, in one of its own
+ * registers.
  */
 __noinline __u64 python_find_first(struct python *p, const struct wire_unwind_state *state,
 				   __u32 is_interrupted)
@@ -202,7 +202,7 @@ __noinline __u64 python_find_first(struct python *p, const struct wire_unwind_st
 
 	if (!p || !state)
 		return 0;
-	number = p->number; /* verifiers before Linux 6.2 take no key from behind an argument */
+	number = p->number;
 	v = bpf_map_lookup_elem(&pythons, &number);
 	if (!v || !p->first)
 		return 0;
@@ -211,20 +211,20 @@ __noinline __u64 python_find_first(struct python *p, const struct wire_unwind_st
 	for (int i = 0; i < PYTHON_SAVED; i++) {
 		__u64 word = python_word(at + 8 * i);
 
-		if (!found && python_is_next(v, word, p->first, type))
+		if (!found && python_is_next(word, p->first, type, v->frame_previous))
 			found = word;
 	}
 	for (int i = 3; is_interrupted && i < WIRE_UNWIND_REGISTERS; i++)
-		if (!found && python_is_next(v, state->reg[i], p->first, type))
+		if (!found && python_is_next(state->reg[i], p->first, type, v->frame_previous))
 			found = state->reg[i];
 	return found;
 }
 
-/* A C frame, in the file of the interpreter that was met or not. */
+/* A C frame; is_there: it is in the file of the interpreter that was met. */
 struct python_c_frame {
 	__u64 begin, end; /* its stack */
-	__u32 offset;	  /* its code's in the file */
-	bool is_there, is_interrupted;
+	__u32 offset;	  /* of its code in the file */
+	__u32 is_there, is_interrupted;
 };
 
 /* The first Python frame of a C frame; 0: it is not the evaluator's, or has none yet. */
@@ -256,24 +256,26 @@ static __always_inline __u64 python_take_first(struct python *p, const struct wi
 }
 
 /* Whether a C frame is an evaluator's that runs Python frames, which then come next. */
-static __always_inline bool python_enter(struct python *p, const struct python_c_frame *c,
-					 const struct wire_unwind_state *state)
+__noinline int python_enter(struct python *p, const struct python_c_frame *c,
+			    const struct wire_unwind_state *state)
 {
 	const struct wire_python *v;
 	__u64 frame;
+	__u32 number;
 
-	if (!p->mark && !p->first)
-		return false;
-	v = bpf_map_lookup_elem(&pythons, &p->number);
+	if (!p || !c || !state)
+		return 0;
+	number = p->number;
+	v = bpf_map_lookup_elem(&pythons, &number);
 	if (!v)
-		return false;
+		return 0;
 	frame = python_take_first(p, v, c, state);
 	if (!frame || (v->run == WIRE_PYTHON_TO_ENTRY && python_is_entry(v, frame)))
-		return false;
+		return 0;
 	p->frame = frame;
 	p->evaluators++;
 	python_begin_chain(p);
-	return true;
+	return 1;
 }
 
 static __always_inline void python_read_text(const struct wire_python *v, __u64 text, __u8 *to,
@@ -323,7 +325,20 @@ static __always_inline bool python_read_code(struct python *p, const struct wire
 	return true;
 }
 
-/* A code object that is new: tells the collector of it. 0: it cannot be told now. */
+/* Whether the user of the current thread has room left in the ring; takes that many bytes of it. */
+static __always_inline bool python_may_tell(__u32 bytes)
+{
+	__u32 user = bpf_get_current_uid_gid(), none = 0, *told;
+
+	told = bpf_map_lookup_elem(&tellers, &user);
+	if (!told) {
+		bpf_map_update_elem(&tellers, &user, &none, BPF_NOEXIST);
+		told = bpf_map_lookup_elem(&tellers, &user);
+	}
+	return told && __sync_fetch_and_add(told, bytes) < names_share;
+}
+
+/* Tells the collector of a new code object. Its number; 0: it cannot be told now. */
 static __always_inline __u32 python_tell_code(struct python *p, const struct wire_python *v,
 					      const struct wire_python_key *key)
 {
@@ -331,11 +346,15 @@ static __always_inline __u32 python_tell_code(struct python *p, const struct wir
 
 	if (!python_read_code(p, v, key->code))
 		return 0;
+	bytes = __builtin_offsetof(struct wire_python_code, lines) + p->code.lines_bytes;
+	if (!python_may_tell(bytes)) {
+		p->crowded++;
+		return 0;
+	}
 	number = __sync_fetch_and_add(&codes_given, 1) + 1;
 	if (number >= WIRE_PYTHON_NUMBERS)
 		return 0;
 	p->code.number = number;
-	bytes = __builtin_offsetof(struct wire_python_code, lines) + p->code.lines_bytes;
 	asm volatile("" : "+r"(bytes));
 	if (bytes > sizeof(p->code) ||
 	    bpf_ringbuf_output(&names, &p->code, bytes, BPF_RB_NO_WAKEUP))
@@ -354,7 +373,7 @@ static __always_inline __u32 python_number(struct python *p, const struct wire_p
 	struct wire_python_key key = {.code = code, .process = p->process};
 	__u32 *number;
 
-	/* Names are interned, so that they have their hash. */
+	/* Names are interned, so their hash is known. */
 	content = python_word(name + v->text_hash) ^ name;
 	content = content * 0x9e3779b97f4a7c15ull ^ python_word(code + v->code_file);
 	content = content * 0x9e3779b97f4a7c15ull ^ python_word(code + v->code_lines);
@@ -364,7 +383,7 @@ static __always_inline __u32 python_number(struct python *p, const struct wire_p
 	return number ? *number : python_tell_code(p, v, &key);
 }
 
-/* The frame that comes behind one in the same evaluator; 0: it was the last. */
+/* The frame that follows one in the same evaluator; 0: it was the last. */
 static __always_inline __u64 python_next(struct python *p, const struct wire_python *v, __u64 frame)
 {
 	__u8 is_last = 1;
@@ -403,13 +422,19 @@ static __always_inline __u32 python_instruction(const struct wire_python *v, __u
 	return v->at == WIRE_PYTHON_BYTES ? last / 2 : last;
 }
 
-/* The frame at hand, as it is kept, and the way to the next of the same evaluator. */
-static __always_inline __u64 python_follow(struct python *p)
+/* Returns the current frame, as it is kept, and goes on to the next of the same evaluator. */
+__noinline __u64 python_follow(struct python *p)
 {
-	const struct wire_python *v = bpf_map_lookup_elem(&pythons, &p->number);
-	__u64 frame = p->frame, code;
-	__u32 number = 0;
+	const struct wire_python *v;
+	__u64 frame, code;
+	__u32 number;
 
+	if (!p)
+		return 0;
+	number = p->number;
+	v = bpf_map_lookup_elem(&pythons, &number);
+	frame = p->frame;
+	number = 0;
 	p->frame = 0;
 	p->frames++;
 	if (!v)

@@ -4,13 +4,7 @@
  * count (process, thread's name, PC, event) in this CPU's active table. See wire.h for the memory
  * and its rules.
  */
-#include <linux/bpf.h>
-#include <linux/bpf_perf_event.h>
-#include <stdbool.h>
-#include "wire.h"
-#include <bpf/bpf_helpers.h>
-#include <bpf/bpf_tracing.h>
-#include <bpf/bpf_core_read.h>
+#include "program.bpf.h"
 #include "mm_state.bpf.h"
 
 /* The parts of the kernel's structures that are used; CO-RE finds them in the running kernel. */
@@ -30,68 +24,41 @@ struct task_struct {
 } __attribute__((preserve_access_index));
 
 #include "thread_name.bpf.h"
+#include "tick.bpf.h"
 
 /* Set before loading. */
 const volatile bool scoped = false; /* only processes in the scope map and their children */
 
-/* The collector gives all three their real sizes before loading. */
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct wire_cpu);
-} cpus SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, 2);
-	__type(key, __u32);
-	__type(value, struct wire_table);
-} tables SEC(".maps");
+/* The collector gives these and the hash their real sizes before loading. */
+MAP_SHARED_ARRAY(cpus, 1, struct wire_cpu);
+MAP_SHARED_ARRAY(tables, 2, struct wire_table);
 
 /* tgid -> start time of the process, or 0 for one that the collector put in by its number. */
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, __u64);
-} scope SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_RINGBUF);
-	__uint(max_entries, 65536);
-} notices SEC(".maps");
+MAP_HASH(scope, __u32, __u64);
+MAP_RING(notices);
 
 /* By event, for tracepoints only. */
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, WIRE_EVENTS);
-	__type(key, __u32);
-	__type(value, struct wire_period);
-} tracepoints SEC(".maps");
+MAP_CPU_ARRAY(tracepoints, WIRE_EVENTS, struct wire_period);
 
-/* What the programs at the end of this file cost: of the budget, like the samples. Not by the
- * kernel's statistics of programs, which slow every program of the machine and want CAP_SYS_ADMIN.
+/* What the programs on no event cost: of the budget, like the samples. Not by the kernel's
+ * statistics of programs, which slow every program of the machine and want CAP_SYS_ADMIN.
  */
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct wire_programs);
-} programs SEC(".maps");
+MAP_CPU_ARRAY(programs, 1, struct wire_programs);
 
 /* The interpreter of edge samples and the unwinder, if they run: interpret.bpf.c, unwind.bpf.c. */
+MAP(followers, PROG_ARRAY, 0, WIRE_FOLLOWER_PROGRAMS, __u32, __u32);
+
+/* The same of the tick: a program can call only those of its own type. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PROG_ARRAY);
-	__uint(max_entries, WIRE_FOLLOWERS);
+	__uint(max_entries, WIRE_FOLLOWER_PROGRAMS);
 	__type(key, __u32);
 	__type(value, __u32);
-} followers SEC(".maps");
+} tick_followers SEC(".maps");
 
-/* Forks that could not be taken into a full scope map; notices that found the ring full. */
-__u64 scope_refused, notices_lost;
+/* Forks that could not be taken into a full scope map; notices that found the ring full; ticks
+ * within another sample. */
+__u64 scope_refused, notices_lost, ticks_lost;
 
 static __always_inline bool in_scope(__u32 tgid, __u64 start_boottime)
 {
@@ -227,11 +194,12 @@ static __always_inline __u32 mapping_count(const struct task_struct *task)
 }
 
 /* The number of the current thread's name in the table. */
-static __always_inline __u8 number_name(struct wire_table *t, const struct task_struct *task)
+static __always_inline __u8 number_name(struct wire_table *t, const struct task_struct *task,
+					const struct task_struct *leader)
 {
 	struct wire_name own;
 
-	if (!thread_name(task, &own))
+	if (!thread_name(task, leader->comm, &own))
 		return 0;
 
 	__u32 slot = ((own.half[0] ^ own.half[1] >> 7) * 0x9e3779b97f4a7c15ull) >> 56;
@@ -266,17 +234,27 @@ static __always_inline bool is_due(__u16 period, __u16 *left)
 	return true;
 }
 
-/* Who is to follow this sample. That a stack is taken in place of a window is as random as both. */
+/* Who is to follow this sample. That one takes it in place of another is as random as both. */
 static __always_inline int choose_follower(struct wire_cpu *cpu, __u64 pc, __u32 event)
 {
-	__u16 period = cpu->stack_period;
+	if (cpu->pair && event == cpu->followed_event) {
+		cpu->pair = 0;
+		return pc >> 63 ? WIRE_FOLLOW_PAIR_MISSED : WIRE_FOLLOW_PAIR;
+	}
+#pragma unroll
+	for (int i = 0; i < WIRE_FOLLOWERS; i++) {
+		__u16 period = cpu->period[i];
 
-	if (period && is_due(period, &cpu->stack_left))
-		return WIRE_FOLLOW_STACK;
-	period = cpu->window_period;
-	if (period && event == cpu->window_event && !(pc >> 63) &&
-	    is_due(period, &cpu->window_left))
-		return WIRE_FOLLOW_WINDOW;
+		if (!period)
+			continue;
+		if (WIRE_FOLLOWS_ONE_EVENT(i) && (event != cpu->followed_event || pc >> 63))
+			continue;
+		if (!is_due(period, &cpu->left[i]))
+			continue;
+		if (i == WIRE_FOLLOW_WINDOW)
+			cpu->pair = bpf_get_prandom_u32() % WIRE_PAIR_PART == 0;
+		return i;
+	}
 	return WIRE_FOLLOW_NONE;
 }
 
@@ -293,7 +271,9 @@ static __always_inline int take(__u64 pc, __u32 event, bool only_scope)
 		return WIRE_FOLLOW_NONE;
 
 	struct task_struct *task = (void *)bpf_get_current_task_btf();
-	__u64 start = task->group_leader->start_boottime;
+	/* Once: for each step from the task the verifier searches the names of all types. */
+	struct task_struct *leader = task->group_leader;
+	__u64 start = leader->start_boottime;
 	__u32 tgid = task->tgid;
 
 	cpu->idle += tgid == 0;
@@ -302,7 +282,7 @@ static __always_inline int take(__u64 pc, __u32 event, bool only_scope)
 		return WIRE_FOLLOW_NONE;
 	}
 
-	__u32 row = 2 * cpu->slot + (*(volatile __u16 *)&cpu->active & 1);
+	__u32 row = 2 * cpu->slot + (*(volatile __u8 *)&cpu->active & 1);
 	struct wire_table *t = bpf_map_lookup_elem(&tables, &row);
 
 	cpu->samples++;
@@ -318,7 +298,7 @@ static __always_inline int take(__u64 pc, __u32 event, bool only_scope)
 		.process = wire_process(tgid, start, task->self_exec_id),
 		.tally = (event + 1) << WIRE_EVENT_SHIFT | mappings << WIRE_COUNT_BITS | 1,
 	};
-	__u8 name = number_name(t, task);
+	__u8 name = number_name(t, task, leader);
 	__u32 index = bucket_of(&e, name);
 
 	if (hit(&t->bucket[index & (WIRE_BUCKETS - 1)], &e, name))
@@ -328,10 +308,9 @@ static __always_inline int take(__u64 pc, __u32 event, bool only_scope)
 	return choose_follower(cpu, pc, event);
 }
 
-SEC("perf_event")
-int sample(struct bpf_perf_event_data *ctx)
+static __always_inline int take_and_follow(struct bpf_perf_event_data *ctx, bool only_scope)
 {
-	int follower = take(PT_REGS_IP(&ctx->regs), bpf_get_attach_cookie(ctx), false);
+	int follower = take(PT_REGS_IP(&ctx->regs), bpf_get_attach_cookie(ctx), only_scope);
 
 	if (follower >= 0)
 		bpf_tail_call(ctx, &followers, follower);
@@ -339,12 +318,68 @@ int sample(struct bpf_perf_event_data *ctx)
 }
 
 SEC("perf_event")
+int sample(struct bpf_perf_event_data *ctx)
+{
+	return take_and_follow(ctx, false);
+}
+
+SEC("perf_event")
 int sample_scoped(struct bpf_perf_event_data *ctx)
 {
-	int follower = take(PT_REGS_IP(&ctx->regs), bpf_get_attach_cookie(ctx), true);
+	return take_and_follow(ctx, true);
+}
+
+/*
+ * The scheduler's tick, which a busy CPU takes anyway. Of the programs on events, which take
+ * samples too, the kernel lets no other begin while one runs, but it does let this one.
+ */
+static __always_inline int take_tick(struct hrtimer *timer, bool only_scope)
+{
+	struct pt_regs *found;
+	__u64 pc = 0;
+
+	if (tick_read(timer, tick.running, sizeof(__u32))) {
+		__sync_fetch_and_add(&ticks_lost, 1);
+		return WIRE_FOLLOW_NONE;
+	}
+	found = tick_registers(timer);
+	bpf_probe_read_kernel(&pc, sizeof(pc), &PT_REGS_IP(found));
+	return take(pc, tick.event, only_scope);
+}
+
+/* Idle CPUs stop their ticks, so those that come there say nothing of idle time. */
+static __always_inline int take_timer(struct hrtimer *timer, bool only_scope)
+{
+	__u64 begun_ns = bpf_ktime_get_ns();
+	bool ticks = is_tick(timer) && bpf_get_current_pid_tgid() >> 32;
+	int follower = ticks ? take_tick(timer, only_scope) : WIRE_FOLLOW_NONE;
+	__u32 key = 0;
+	struct wire_programs *cost = bpf_map_lookup_elem(&programs, &key);
+
+	if (cost) {
+		cost->ticks += ticks;
+		cost->tick_ns += bpf_ktime_get_ns() - begun_ns;
+	}
+	return follower;
+}
+
+SEC("raw_tp/hrtimer_expire_entry")
+int sample_tick(struct bpf_raw_tracepoint_args *ctx)
+{
+	int follower = take_timer((void *)ctx->args[0], false);
 
 	if (follower >= 0)
-		bpf_tail_call(ctx, &followers, follower);
+		bpf_tail_call(ctx, &tick_followers, follower);
+	return 0;
+}
+
+SEC("raw_tp/hrtimer_expire_entry")
+int sample_tick_scoped(struct bpf_raw_tracepoint_args *ctx)
+{
+	int follower = take_timer((void *)ctx->args[0], true);
+
+	if (follower >= 0)
+		bpf_tail_call(ctx, &tick_followers, follower);
 	return 0;
 }
 

@@ -3,18 +3,19 @@
 #define CULPRIT_BPF_THREAD_NAME_BPF_H
 
 /*
- * The names of threads. Include it behind a struct task_struct that has pid, tgid, comm and
- * group_leader.
+ * The names of threads. Include it after a struct task_struct that has pid, tgid and comm.
  */
 
-/* The name of a thread; false: it is called as its process is, as most are. */
-static __always_inline bool thread_name(const struct task_struct *task, struct wire_name *ret)
+/* The name of a thread; process_name: that of its process's first thread. False: it has the name of
+ * its process, as most have. */
+static __always_inline bool thread_name(const struct task_struct *task, const void *process_name,
+					struct wire_name *ret)
 {
 	if (task->pid == task->tgid)
 		return false;
 
 	const __u64 *own = (const void *)task->comm;
-	const __u64 *process = (const void *)task->group_leader->comm;
+	const __u64 *process = process_name;
 
 	ret->half[0] = own[0];
 	ret->half[1] = own[1];

@@ -4,19 +4,17 @@
  * this by a tail call. wire_stacks.h has its maps and what they mean, unwind.h the way from one
  * frame to the next.
  */
-#include <linux/bpf.h>
-#include <linux/bpf_perf_event.h>
-#include <stdbool.h>
-#include "wire.h"
-#include <bpf/bpf_helpers.h>
-#include <bpf/bpf_tracing.h>
-#include <bpf/bpf_core_read.h>
+#include "program.bpf.h"
 #include "mapping.bpf.h"
 #include "mm_state.bpf.h"
 
 /* The verifier knows these sizes. */
 #define UNWIND_FUNCTION		     static __always_inline
+#define UNWIND_RARE_FUNCTION	     __noinline
 #define host_read(to, size, address) bpf_probe_read_user(to, size, (const void *)(address))
+/* Code that is not in memory, as all that the child of a fork has not run itself: whether it is
+ * code at all is seen when it is followed. */
+#define UNWIND_IS_UNSEEN(pc) true
 #include "unwind.h"
 #include "python.bpf.h"
 #include "snapshot.bpf.h"
@@ -36,14 +34,10 @@ struct task_struct {
 } __attribute__((preserve_access_index));
 
 #include "thread_name.bpf.h"
+#include "tick.bpf.h"
 
 /* The collector gives these their real sizes before loading. */
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct wire_unwind_table);
-} tables SEC(".maps");
+MAP_ARRAY(tables, 1, struct wire_unwind_table);
 
 /* An array's elements take 8 bytes at least: two to each. */
 struct pair {
@@ -65,32 +59,10 @@ struct {
 	__array(values, struct chunk);
 } rows SEC(".maps");
 
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, 65536);
-	__type(key, __u32);
-	__type(value, struct wire_unwind_rule);
-} rules SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 1);
-	__type(key, struct wire_stack_key);
-	__type(value, struct wire_stack_count);
-} counts SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_RINGBUF);
-	__uint(max_entries, 65536);
-} stacks SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct wire_stack_counters);
-} stacks_of_cpu SEC(".maps");
+MAP_SHARED_ARRAY(rules, 65536, struct wire_unwind_rule);
+MAP_HASH(counts, struct wire_stack_key, struct wire_stack_count);
+MAP_RING(stacks);
+MAP_CPU_ARRAY(stacks_of_cpu, 1, struct wire_stack_counters);
 
 /* Set by the collector: the slot of the vDSO, which is no file (0: it has none); and how often
  * files were taken away, whose slots may since mean others. */
@@ -125,6 +97,15 @@ struct unwind {
 	__u32 mm_state, process, generation;
 	struct mapping_node node;
 	__u32 next_cached, followed;
+	/*
+	 * Of the frame at hand, what later steps ask for. Here and not in variables, whose values
+	 * the verifier would follow, and look at all that comes behind once for each.
+	 */
+	__u64 frame;
+	__u32 called;
+	int end; /* -1: there is another; why it is the last */
+	struct python_c_frame c_frame;
+	__u32 tick_frames; /* of the interrupt, at the head of the kernel's stack */
 	__u64 hash[2];
 	__u32 check;
 	__u32 busy;
@@ -133,12 +114,7 @@ struct unwind {
 	struct known_rule known[1 << KNOWN_BITS];
 };
 
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct unwind);
-} scratches SEC(".maps");
+MAP_CPU_ARRAY(scratches, 1, struct unwind);
 
 static __always_inline void mix(struct unwind *u, __u64 v)
 {
@@ -247,37 +223,42 @@ static __always_inline struct pair *read_pair(void *chunk, __u32 row)
 	return chunk ? bpf_map_lookup_elem(chunk, &key) : 0;
 }
 
-static __always_inline __u32 read_row(void *chunk, __u32 row)
-{
-	struct pair *pair = read_pair(chunk, row);
-
-	return pair ? pair->of[row & 1] : 0;
-}
-
-/* The number of the rule at an offset of a file; 0: none. */
-__noinline __u32 find_rule(__u32 first_page, __u32 offset)
+/*
+ * The row at an offset of a file; 0: none. With is_original what is behind the rows for it, else
+ * the number of its rule.
+ */
+__noinline __u32 find_row(__u32 first_page, __u32 offset, __u32 is_original)
 {
 	__u32 place = (first_page + (offset >> WIRE_UNWIND_PAGE_BITS)) * WIRE_UNWIND_PAGE_ROWS;
-	struct pair *page = read_pair(find_chunk(place), place);
-	__u32 low, high;
+	struct pair *pair = read_pair(find_chunk(place), place);
+	__u32 in_page = offset & ((1 << WIRE_UNWIND_PAGE_BITS) - 1), low, high, past, count;
 	void *chunk;
 
-	if (!page)
+	if (!pair)
 		return 0;
-	low = page->of[0];
-	high = low + page->of[1];
+	low = pair->of[0];
+	count = pair->of[1];
+	high = low + count;
 	chunk = find_chunk(low);
 	if (!chunk)
 		return 0;
 	for (int i = 0; i <= WIRE_UNWIND_PAGE_BITS && high - low > 1; i++) {
 		__u32 middle = low + (high - low) / 2;
 
-		if (read_row(chunk, middle) >> 16 <= (offset & ((1 << WIRE_UNWIND_PAGE_BITS) - 1)))
-			low = middle;
-		else
-			high = middle;
+		pair = read_pair(chunk, middle);
+		if (!pair)
+			return 0;
+		/* All ones if the row is past the offset: by numbers, as each way would be another
+		 * to look at for the verifier. */
+		past = ((__s32)in_page - (__s32)(pair->of[middle & 1] >> 16)) >> 31;
+		low += (middle - low) & ~past;
+		high += (middle - high) & past;
 	}
-	return read_row(chunk, low) & 0xffff;
+	low += is_original ? count : 0;
+	pair = read_pair(chunk, low);
+	if (!pair)
+		return 0;
+	return is_original ? pair->of[low & 1] : pair->of[low & 1] & 0xffff;
 }
 
 /* The same, of the frame at hand. */
@@ -289,7 +270,7 @@ static __always_inline __u32 know_rule(struct unwind *u, const struct wire_unwin
 
 	if (known->frame != frame || known->generation != u->generation) {
 		known->rule = offset >> WIRE_UNWIND_PAGE_BITS < t->page_count
-				      ? find_rule(t->first_page, offset)
+				      ? find_row(t->first_page, offset, 0)
 				      : 0;
 		known->frame = frame;
 		known->generation = u->generation;
@@ -301,6 +282,27 @@ static __always_inline __u32 know_rule(struct unwind *u, const struct wire_unwin
 __noinline int follow_frame_pointer(struct wire_unwind_state *state)
 {
 	return state ? unwind_follow_frame_pointer(state) : WIRE_STACK_NO_RULE;
+}
+
+/*
+ * From code that runs in a copy of itself to the original, where registers and the stack are the
+ * same. Return addresses are the original's always.
+ */
+__noinline int leave_copy(struct unwind *u, const struct wire_unwind_table *t)
+{
+	const struct wire_unwind_table *places;
+	__u32 slot, offset, step = 0;
+
+	if (!u || !t)
+		return 0;
+	slot = t->originals;
+	offset = u->state.pc + u->here.shift;
+	places = bpf_map_lookup_elem(&tables, &slot);
+	if (places && offset >> WIRE_UNWIND_PAGE_BITS < places->page_count)
+		step = find_row(places->first_page, offset, 1);
+	if (step)
+		u->state.pc = t->bias + (__u32)(offset + step - WIRE_UNWIND_STEP);
+	return step != 0;
 }
 
 /* The way from a frame to the next by the table of its file. */
@@ -336,9 +338,8 @@ static __always_inline void meet_python(struct unwind *u, const struct wire_unwi
 /* One frame, and the way to the next. */
 static __always_inline int follow(struct unwind *u)
 {
-	__u64 pc = u->state.pc - !u->state.exact, frame;
-	struct python_c_frame c = {.begin = u->state.reg[UNWIND_RSP],
-				   .is_interrupted = u->state.first};
+	__u64 pc = u->state.pc - !u->state.exact;
+	struct python_c_frame *c = &u->c_frame;
 	struct wire_unwind_table *t;
 	int end;
 
@@ -352,32 +353,35 @@ static __always_inline int follow(struct unwind *u)
 	}
 	if (!find_mapping(u, pc))
 		return WIRE_STACK_NOT_CODE;
-	frame = u->here.slot ? (__u64)u->here.slot << 32 | (__u32)(pc + u->here.shift)
-			     : WIRE_FRAME_ADDRESS | pc;
+	u->frame = u->here.slot ? (__u64)u->here.slot << 32 | (__u32)(pc + u->here.shift)
+				: WIRE_FRAME_ADDRESS | pc;
 	t = bpf_map_lookup_elem(&tables, &u->here.slot);
+	if (t && t->originals && u->state.exact && leave_copy(u, t))
+		return -1;
 	meet_python(u, t);
 	if (u->python.seek)
 		return -1; /* and this frame again */
-	c.is_there = t && t->python && t->python == u->python.number;
-	c.offset = frame;
+	c->begin = u->state.reg[UNWIND_RSP];
+	c->is_interrupted = u->state.first;
+	c->is_there = t && t->python && t->python == u->python.number;
+	c->offset = u->frame;
+	u->called = !u->state.exact;
 	end = follow_table(u, t, pc);
-	c.end = u->state.reg[UNWIND_RSP];
-	if (end >= 0 || !python_enter(&u->python, &c, &u->state))
-		push(u, frame);
+	c->end = u->state.reg[UNWIND_RSP];
+	/* What a handler returns to called nothing: the frame is where that begins. */
+	u->frame += u->called && u->state.exact && (__u32)u->frame != ~0u;
+	if (end >= 0 || (!u->python.mark && !u->python.first) ||
+	    !python_enter(&u->python, c, &u->state))
+		push(u, u->frame);
 	return end;
 }
 
-struct loop {
-	struct unwind *u;
-	int end;
-};
-
 static long step(__u32 index, void *context)
 {
-	struct loop *loop = context;
+	struct unwind *u = *(struct unwind **)context;
 
-	loop->end = follow(loop->u);
-	return loop->end >= 0;
+	u->end = follow(u);
+	return u->end >= 0;
 }
 
 static __always_inline void read_registers(struct wire_unwind_state *u, const struct pt_regs *r)
@@ -420,7 +424,10 @@ static __always_inline void keep_mappings(struct unwind *u, struct mm_struct *mm
 
 static __always_inline void begin(struct unwind *u, struct task_struct *task, __u32 event)
 {
-	__u64 start = BPF_CORE_READ(task, group_leader, start_boottime);
+	/* Not task->group_leader, for which the verifier searches the names of all types. */
+	struct task_struct *leader = BPF_CORE_READ(task, group_leader);
+	__u64 start = BPF_CORE_READ(leader, start_boottime);
+	struct wire_name process = {};
 
 	u->stack.process = wire_process((__u32)task->tgid, start, task->self_exec_id);
 	u->stack.event = event;
@@ -432,7 +439,9 @@ static __always_inline void begin(struct unwind *u, struct task_struct *task, __
 	u->hash[0] = u->hash[1] = u->stack.process;
 	u->check = event;
 	mix(u, event);
-	if (thread_name(task, &u->stack.thread)) {
+	if (task->pid != task->tgid)
+		bpf_probe_read_kernel(&process, sizeof(process), leader->comm);
+	if (thread_name(task, &process, &u->stack.thread)) {
 		mix(u, u->stack.thread.half[0]);
 		mix(u, u->stack.thread.half[1]);
 	} else {
@@ -443,14 +452,37 @@ static __always_inline void begin(struct unwind *u, struct task_struct *task, __
 }
 
 /* The kernel's part, by its own unwinder. */
-static __always_inline void take_kernel(struct unwind *u, void *ctx)
+static __always_inline void take_kernel(struct unwind *u, void *ctx, __u64 skip)
 {
-	long size = bpf_get_stack(ctx, u->stack.frame, WIRE_STACK_KERNEL * sizeof(__u64), 0);
-	__u32 count = size > 0 ? size / sizeof(__u64) : 0;
+	long size = bpf_get_stack(ctx, u->stack.frame, WIRE_STACK_KERNEL * sizeof(__u64), skip);
 
-	u->stack.kernel_count = count;
+	u->stack.kernel_count = size > 0 ? size / sizeof(__u64) : 0;
+}
+
+/*
+ * The same of what the tick has interrupted, which begins below the frames of the interrupt itself:
+ * as many each time, so they are looked for once.
+ */
+static __always_inline void take_kernel_below(struct unwind *u, void *ctx, __u64 pc)
+{
+	take_kernel(u, ctx, u->tick_frames);
+	if (u->stack.kernel_count && u->stack.frame[0] == pc)
+		return;
+	take_kernel(u, ctx, 0);
+	for (__u32 i = 0; i < WIRE_STACK_KERNEL && i < u->stack.kernel_count; i++)
+		if (u->stack.frame[i] == pc) {
+			u->tick_frames = i;
+			take_kernel(u, ctx, i);
+			return;
+		}
+	u->stack.frame[0] = pc;
+	u->stack.kernel_count = 1;
+}
+
+static __always_inline void mix_kernel(struct unwind *u)
+{
 	for (__u32 i = 0; i < WIRE_STACK_KERNEL; i++) {
-		if (i >= count)
+		if (i >= u->stack.kernel_count)
 			break;
 		mix(u, u->stack.frame[i]);
 	}
@@ -458,10 +490,9 @@ static __always_inline void take_kernel(struct unwind *u, void *ctx)
 
 static __always_inline int take_user(struct unwind *u)
 {
-	struct loop loop = {u, -1};
-
-	bpf_loop(WIRE_STACK_DEPTH, step, &loop, 0);
-	return loop.end < 0 ? WIRE_STACK_TOO_DEEP : loop.end;
+	u->end = -1;
+	bpf_loop(WIRE_STACK_DEPTH, step, &u, 0);
+	return u->end < 0 ? WIRE_STACK_TOO_DEEP : u->end;
 }
 
 /* What a record has of it. */
@@ -527,23 +558,50 @@ static __always_inline void count_stack(struct unwind *u, struct wire_stack_coun
 
 #define USER_CODE_64 0x33 /* of the code segment; 0x23 for 32-bit programs */
 
-/* The stack of the task, in u; why it ends. */
-static __always_inline __u32 take(struct unwind *u, struct bpf_perf_event_data *ctx,
-				  struct task_struct *task)
+/* The registers with which a task last left user mode, or the interrupt found it there. */
+static __always_inline struct pt_regs *user_registers(struct task_struct *task)
+{
+	return (struct pt_regs *)bpf_task_pt_regs((void *)task);
+}
+
+#define IS_USER(cs) (((cs)&3) == 3)
+
+/* What an event has interrupted, in u; the segment of the user's code. */
+static __always_inline __u64 take_event(struct unwind *u, struct bpf_perf_event_data *ctx,
+					struct task_struct *task)
 {
 	struct pt_regs *regs;
-	__u32 end;
-	__u64 cs;
 
-	if ((ctx->regs.cs & 3) == 3) {
+	if (IS_USER(ctx->regs.cs)) {
 		read_registers(&u->state, &ctx->regs);
-		cs = ctx->regs.cs;
-	} else {
-		regs = (struct pt_regs *)bpf_task_pt_regs((void *)task);
-		read_registers(&u->state, regs);
-		cs = regs->cs;
-		take_kernel(u, ctx);
+		return ctx->regs.cs;
 	}
+	regs = user_registers(task);
+	read_registers(&u->state, regs);
+	take_kernel(u, ctx, 0);
+	return regs->cs;
+}
+
+static __always_inline __u64 take_tick(struct unwind *u, struct bpf_raw_tracepoint_args *ctx,
+				       struct task_struct *task)
+{
+	struct pt_regs *found = tick_registers((void *)ctx->args[0]), *regs = user_registers(task);
+	__u64 pc = 0, cs = 0;
+
+	read_registers(&u->state, regs);
+	bpf_probe_read_kernel(&pc, sizeof(pc), &found->rip);
+	bpf_probe_read_kernel(&cs, sizeof(cs), &found->cs);
+	if (!IS_USER(cs))
+		take_kernel_below(u, ctx, pc);
+	return regs->cs;
+}
+
+/* The stack of the task, in u; why it ends. */
+static __always_inline __u32 take(struct unwind *u, __u64 cs)
+{
+	__u32 end;
+
+	mix_kernel(u);
 	if (!u->mm)
 		return WIRE_STACK_NO_USER;
 	if ((cs & 0xffff) != USER_CODE_64)
@@ -553,8 +611,7 @@ static __always_inline __u32 take(struct unwind *u, struct bpf_perf_event_data *
 	return end == WIRE_STACK_NOT_CODE && !u->followed ? WIRE_STACK_NO_USER : end;
 }
 
-SEC("perf_event")
-int unwind(struct bpf_perf_event_data *ctx)
+static __always_inline int follow_stack(void *ctx, const bool is_tick)
 {
 	__u64 begin_ns = bpf_ktime_get_ns();
 	__u32 zero = 0, end;
@@ -565,8 +622,8 @@ int unwind(struct bpf_perf_event_data *ctx)
 	if (!u || !count || u->busy)
 		return 0;
 	u->busy = 1;
-	begin(u, task, bpf_get_attach_cookie(ctx));
-	end = take(u, ctx, task);
+	begin(u, task, is_tick ? tick.event : bpf_get_attach_cookie(ctx));
+	end = take(u, is_tick ? take_tick(u, ctx, task) : take_event(u, ctx, task));
 	mix(u, end);
 	u->stack.end = end;
 	u->stack.followed = u->followed;
@@ -575,6 +632,7 @@ int unwind(struct bpf_perf_event_data *ctx)
 	count->frames += u->followed;
 	count->python_frames += u->python.frames;
 	count->python_unnamed += u->python.unnamed;
+	count->python_crowded += u->python.crowded;
 	count->python_strangers += u->python.strangers;
 	count->python_broken += u->python.broken;
 	if (end == WIRE_STACK_NO_TABLE && send_snapshot(u)) {
@@ -587,6 +645,18 @@ int unwind(struct bpf_perf_event_data *ctx)
 	count->spent_ns += bpf_ktime_get_ns() - begin_ns;
 	u->busy = 0;
 	return 0;
+}
+
+SEC("perf_event")
+int unwind(struct bpf_perf_event_data *ctx)
+{
+	return follow_stack(ctx, false);
+}
+
+SEC("raw_tp")
+int unwind_tick(struct bpf_raw_tracepoint_args *ctx)
+{
+	return follow_stack(ctx, true);
 }
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";

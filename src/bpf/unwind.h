@@ -4,11 +4,11 @@
 
 /*
  * From a frame to its caller's, by a rule or by the frame pointer. The same source runs in the
- * kernel (unwind.bpf.c) and in user space, by copies of stacks
- * (image/unwind_walk.h), and in tests.
+ * kernel (unwind.bpf.c), in user space on copies of stacks (unwind/unwind_walk.h), and in tests.
  *
- * The includer is the host. Before including this it defines UNWIND_FUNCTION (static inline of its
- * kind; without it there are no functions) and
+ * The includer is the host. Before including this it defines UNWIND_FUNCTION (its kind of static
+ * inline; without it there are no functions), UNWIND_RARE_FUNCTION where what few frames need is to
+ * be in functions of another kind, and
  *   int host_read(void *to, wire_u32 size, wire_u64 address)     memory of the process: 0, or it
  *                                                                 is not resident
  */
@@ -20,6 +20,9 @@
 #define UNWIND_RSP 7
 
 #ifdef UNWIND_FUNCTION
+#ifndef UNWIND_RARE_FUNCTION
+#define UNWIND_RARE_FUNCTION UNWIND_FUNCTION
+#endif
 
 UNWIND_FUNCTION bool unwind_read_word(wire_u64 address, wire_u64 *ret)
 {
@@ -53,7 +56,7 @@ UNWIND_FUNCTION int unwind_find_thread_cfa(const struct wire_unwind_state *u,
 	return word & 7 ? WIRE_STACK_BAD_ADDRESS : 0;
 }
 
-/* The register that the CFA is an offset from. 0, or the reason why it cannot be had. */
+/* The register that the CFA is an offset from. 0, or the reason why it is not known. */
 UNWIND_FUNCTION int unwind_read_base(const struct wire_unwind_state *u,
 				     const struct wire_unwind_rule *r, wire_u64 *ret)
 {
@@ -88,7 +91,7 @@ UNWIND_FUNCTION int unwind_find_cfa(const struct wire_unwind_state *u,
 	return 0;
 }
 
-/* What a register of the caller's is. 0, or the reason why it cannot be had. */
+/* The value of one of the caller's registers. 0, or the reason why it is not known. */
 UNWIND_FUNCTION int unwind_find_place(const struct wire_unwind_state *u, wire_u64 cfa,
 				      wire_u32 place, wire_u32 reg, wire_i64 offset,
 				      wire_u64 *value)
@@ -118,8 +121,8 @@ UNWIND_FUNCTION int unwind_find_place(const struct wire_unwind_state *u, wire_u6
 #define UNWIND_IS_UNSEEN(pc) false
 #endif
 
-/* Whether the instruction before this one is a call, as far as its bytes say. Of code whose bytes
- * nobody kept it must do that it is code. */
+/* Whether the instruction before this one is a call, as far as its bytes say. Where nobody kept the
+ * bytes, it must suffice that it is code. */
 UNWIND_FUNCTION bool unwind_is_after_call(wire_u64 pc)
 {
 	wire_u8 b[8] = {0};
@@ -131,7 +134,7 @@ UNWIND_FUNCTION bool unwind_is_after_call(wire_u64 pc)
 	       (b[1] == 0xff && (b[2] & 0x38) == 0x10) || (b[0] == 0xff && (b[1] & 0x38) == 0x10);
 }
 
-/* Where Go's goroutines begin: behind the nop of runtime.goexit, which did not call them. */
+/* Where Go's goroutines begin: after the nop of runtime.goexit, which did not call them. */
 UNWIND_FUNCTION bool unwind_is_goexit(wire_u64 pc)
 {
 	wire_u8 b[8] = {0};
@@ -163,6 +166,12 @@ UNWIND_FUNCTION bool unwind_is_sigreturn(wire_u64 pc)
 	       b[3] == 0x0f && b[4] == 0 && b[7] == 0x0f && b[8] == 0x05;
 }
 
+/* Whether a rule that was derived from code has found what may be a return address. */
+UNWIND_RARE_FUNCTION int unwind_is_return(wire_u64 pc)
+{
+	return unwind_is_after_call(pc) || unwind_is_goexit(pc) || unwind_is_sigreturn(pc);
+}
+
 /* Notes where the caller's rbx is, before the stack pointer becomes the caller's. */
 UNWIND_FUNCTION void unwind_note_rbx(struct wire_unwind_state *u, const struct wire_unwind_rule *r,
 				     wire_u64 cfa)
@@ -174,7 +183,7 @@ UNWIND_FUNCTION void unwind_note_rbx(struct wire_unwind_state *u, const struct w
 						  : cfa - 8 * (wire_u64)r->rbx;
 }
 
-/* To the caller's frame. -1: there is one; or the reason to end. */
+/* Goes to the caller's frame. -1: there is one; else the reason to end. */
 UNWIND_FUNCTION int unwind_follow_rule(struct wire_unwind_state *u,
 				       const struct wire_unwind_rule *r)
 {
@@ -189,8 +198,7 @@ UNWIND_FUNCTION int unwind_follow_rule(struct wire_unwind_state *u,
 		end = unwind_find_place(u, cfa, r->ra, r->ra_reg, r->ra_offset, &ra);
 	if (end)
 		return end;
-	if ((r->flags & WIRE_UNWIND_DERIVED) && ra && !unwind_is_after_call(ra) &&
-	    !unwind_is_goexit(ra) && !unwind_is_sigreturn(ra))
+	if ((r->flags & WIRE_UNWIND_DERIVED) && ra && !unwind_is_return(ra))
 		return WIRE_STACK_NO_RULE;
 	fp_known = unwind_find_place(u, cfa, r->fp, r->fp_reg, r->fp_offset, &fp) == 0 &&
 		   (r->fp != WIRE_LOCATION_SAME || u->fp_known);
@@ -229,8 +237,8 @@ UNWIND_FUNCTION wire_u64 unwind_find_bare_return(const struct wire_unwind_state 
 }
 
 /*
- * By the frame pointer, for code that has no rule: what compilers make at run time, and assembly.
- * That it is used as one is not known, so a return address must follow a call.
+ * Follows the frame pointer, for code that has no rule: what compilers make at run time, and
+ * assembly. It might not be used as such, so a return address must follow a call.
  */
 UNWIND_FUNCTION int unwind_follow_frame_pointer(struct wire_unwind_state *u)
 {

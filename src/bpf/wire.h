@@ -34,7 +34,7 @@ static inline wire_u32 wire_process(wire_u32 tgid, wire_u64 start_boottime, wire
 	return (tgid & WIRE_TGID_MASK) | generation << WIRE_TGID_BITS;
 }
 
-/* Of an entry's tally: the count, a number of mappings, and the event's index + 1. */
+/* In an entry's tally: the count, a number of mappings, and the event's index + 1. */
 #define WIRE_COUNT_BITS	  16
 #define WIRE_COUNT_MASK	  ((1u << WIRE_COUNT_BITS) - 1)
 #define WIRE_MAPPING_BITS 9
@@ -52,11 +52,10 @@ struct wire_entry {
 	/* tgid, and above it a generation: differs between an exec or a reuse of the PID and the
 	 * next, so that their samples never share an entry. */
 	wire_u32 process;
-	/* See above. 0: an empty entry. The number of mappings changes when code goes out of a user
-	 * address space, where the kernel tells (mm_state.bpf.h); 0 for addresses in the kernel. */
+	/* See above. 0: an empty entry. The number of mappings changes when code leaves a user
+	 * address space, if the kernel says so (mm_state.bpf.h); 0 for addresses in the kernel. */
 	wire_u32 tally;
-	/* When it was first hit: units of 1024 ns since the table's start_ns, at most
-	 * WIRE_FIRST_MAX. */
+	/* When it was first hit: in 1024 ns from the table's start_ns, WIRE_FIRST_MAX at most. */
 	wire_u32 first;
 };
 
@@ -74,10 +73,9 @@ struct wire_name {
 	wire_u64 half[WIRE_NAME_BYTES / 8];
 };
 
-/* Names that a table has room for. Number 0 is none: that of the process, or one that found no
- * room.
- */
-#define WIRE_NAMES	 256 /* one byte has their numbers */
+/* Names that a table has room for. Number 0 is none: the thread has its process's name, or its name
+ * found no room. */
+#define WIRE_NAMES	 256 /* their numbers fit in one byte */
 #define WIRE_NAME_PROBES 4
 
 /* A multiple of the page size, so that tables of different CPUs share no page. */
@@ -94,18 +92,36 @@ struct wire_table {
 	wire_u8 unused[4096 - 24];
 };
 
+/*
+ * The programs that a sample is handed to, in the order of the map: the unwinder (wire_stacks.h),
+ * the interpreter (wire_edges.h). A sample that is due to several goes to the first. After them
+ * come those that end a pair (struct wire_pair), at a sample in user mode and at one in the kernel:
+ * for one window in WIRE_PAIR_PART the next sample of its event is handed to these, whoever else it
+ * is due to.
+ */
+enum wire_follower {
+	WIRE_FOLLOW_NONE = -1,
+	WIRE_FOLLOW_STACK,
+	WIRE_FOLLOW_WINDOW,
+	WIRE_FOLLOWERS,
+	WIRE_FOLLOW_PAIR = WIRE_FOLLOWERS,
+	WIRE_FOLLOW_PAIR_MISSED,
+	WIRE_FOLLOWER_PROGRAMS,
+};
+#define WIRE_PAIR_PART 4
+/* Whether it follows one event's samples in user mode, not all samples. */
+#define WIRE_FOLLOWS_ONE_EVENT(follower) ((follower) == WIRE_FOLLOW_WINDOW)
+
 /* A CPU's private state: one cache line, as in the paper's section 4.2.2. */
 struct wire_cpu {
 	/* Written by the collector only. */
-	wire_u16 active; /* which of the two tables */
-	/* One in so many samples of user mode of that event is followed by the interpreter
-	 * (wire_edges.h), one in so many of all samples by the unwinder (wire_stacks.h); 0: none.
-	 */
-	wire_u16 window_event;
-	wire_u32 slot; /* tables 2 * slot and 2 * slot + 1 */
-	wire_u16 window_period, stack_period;
+	wire_u8 active;			 /* which of the two tables */
+	wire_u8 followed_event;		 /* of followers that WIRE_FOLLOWS_ONE_EVENT */
+	wire_u16 slot;			 /* tables 2 * slot and 2 * slot + 1 */
+	wire_u16 period[WIRE_FOLLOWERS]; /* one in this many samples is followed; 0: none */
 	/* Written by the program only. */
-	wire_u16 window_left, stack_left;
+	wire_u16 left[WIRE_FOLLOWERS];
+	wire_u16 pair;	  /* the next sample of the followed event is a pair's second */
 	wire_u64 samples; /* of the chosen scope: hits + inserts + lost */
 	wire_u64 hits;
 	wire_u64 evictions;
@@ -117,24 +133,32 @@ struct wire_cpu {
 /* The longest of these periods: the time to the next is up to twice as long. */
 #define WIRE_FOLLOW_PERIOD_MAX 32767
 
-/* The programs that a sample is handed to, in the order of the map. */
-enum wire_follower { WIRE_FOLLOW_NONE = -1, WIRE_FOLLOW_WINDOW, WIRE_FOLLOW_STACK, WIRE_FOLLOWERS };
-
-/* Of a CPU that has no tables. Twice this and 1 is still no index of one. */
-#define WIRE_NO_SLOT 0x7fffffffu
+/* The slot of a CPU that has no tables. Even 2 * this + 1 is not the index of one. */
+#define WIRE_NO_SLOT 0xffffu
 
 /* The period of a tracepoint, which the program keeps itself: uniform in low..low + span - 1. */
 struct wire_period {
 	wire_u32 left, low, span;
 };
 
-/* What the programs on forks, ends and moves of processes took, of one CPU. */
-struct wire_programs {
-	wire_u64 runs, ns;
+/* Where a CPU's data is, in bytes from the timer of its tick. */
+struct wire_tick {
+	wire_i64 base;	    /* the timer's clock */
+	wire_i64 registers; /* a pointer to those that the interrupt at hand found */
+	wire_i64 running;   /* how many programs on events are running: 4 bytes */
+	wire_u32 event;	    /* the number of the event that the tick is */
+	wire_u32 unused;
 };
 
-/* Sent through the notices ring: the process's cgroup is no longer its parent's or its former one.
- */
+/* Of one CPU: what the programs on forks, ends and moves of processes took, and what the tick's
+ * program took, which runs for other timers too; ticks: those that were samples, in the scope or
+ * outside. */
+struct wire_programs {
+	wire_u64 runs, ns;
+	wire_u64 ticks, tick_ns;
+};
+
+/* Sent through the notices ring: a process's cgroup is not its parent's or its former one. */
 struct wire_notice {
 	wire_u32 tgid;
 	wire_u32 unused;

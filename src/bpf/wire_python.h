@@ -5,18 +5,18 @@
 #include "wire.h"
 
 /*
- * Frames of Python in the place of the frames of its interpreter.
+ * Python frames in place of the frames of their interpreter.
  *
  * Each call of CPython's evaluator has a C frame, and runs one Python frame or, since 3.11, those
- * of functions that call one another without a call in C. Which C frames are the evaluator's, and
- * which Python frames stand for one, is told by (wire_python.by and .run):
+ * of functions that call one another without a call in C. What says which C frames are the
+ * evaluator's, and which Python frames stand for one (wire_python.by and .run):
  *
- *   3.8, 3.9   the address of its code; a frame object each, by f_back
- *   3.10       the same, or a structure on the C stack (CFrame), which outside the evaluator's
- *              first and last instructions each call of it has
- *   3.11       that structure, which leads to frames, of which the last says that it is
- *   3.12       the same; after the last is one on the C stack, which says that it is no Python's
- *   3.13       that frame on the C stack: what was the structure is no more
+ *   3.8, 3.9   the address of its code; one frame object each, by f_back
+ *   3.10       the same, or a structure on the C stack (CFrame), which each call of the evaluator
+ *              has outside its first and last instructions
+ *   3.11       that structure, which leads to frames, the last of which says that it is the last
+ *   3.12       the same; after the last is one on the C stack, which says that it is not Python's
+ *   3.13       that frame on the C stack: the structure is gone
  *
  * The thread's state leads to the first of each. Where anything is not as expected the C frame
  * stays.
@@ -24,7 +24,8 @@
  * Maps of the unwinder:
  *   pythons  array  struct wire_python, number 0: none; a file's is in its struct wire_unwind_table
  *   codes    hash   struct wire_python_key -> u32 number of the code, never given twice
- *   names    ring   struct wire_python_code, cut after its last byte: before a stack has its number
+ *   names    ring   struct wire_python_code, cut after its last byte; before stacks that need it
+ *   tellers  hash   u32 user -> u32 bytes of the ring that he has taken since it was emptied
  */
 
 /* Frames: WIRE_FRAME_PYTHON | number of the code << 32 | instruction, in units of the bytecode.
@@ -72,10 +73,10 @@ struct wire_python {
 struct wire_python_key {
 	wire_u64 code;	  /* address of the code object */
 	wire_u32 process; /* as in struct wire_entry */
-	wire_u32 content; /* of what the object has: its memory may become another's */
+	wire_u32 content; /* hash of what the object holds: its memory may become another's */
 };
 
-/* A text of Python: units of 1 (Latin-1), 2 or 4 bytes. */
+/* A Python string: units of 1 (Latin-1), 2 or 4 bytes. */
 struct wire_python_text {
 	wire_u16 bytes; /* that are here */
 	wire_u8 unit;

@@ -5,6 +5,7 @@
 #include <string.h>
 #include "cfg/build.h"
 #include "util/array.h"
+#include "util/num.h"
 
 struct assembly {
 	struct cfg_builder *b;
@@ -16,16 +17,11 @@ struct assembly {
 	size_t block_count, block_room, edge_count, edge_room, call_count, call_room;
 };
 
-static int compare_runs(const void *pa, const void *pb)
-{
-	const struct build_run *a = pa, *b = pb;
-	return a->start < b->start ? -1 : a->start > b->start;
-}
-
 static int compare_instructions(const void *pa, const void *pb)
 {
 	const struct build_instruction *a = *(struct build_instruction *const *)pa;
 	const struct build_instruction *b = *(struct build_instruction *const *)pb;
+
 	return a->in.address < b->in.address ? -1 : a->in.address > b->in.address;
 }
 
@@ -35,10 +31,12 @@ static void sort_instructions(struct assembly *a)
 	struct cfg_builder *b = a->b;
 	size_t n = 0;
 	bool rises = true;
-	qsort(b->runs, b->run_count, sizeof(*b->runs), compare_runs);
+
+	qsort(b->runs, b->run_count, sizeof(*b->runs), num_compare_u64);
 	for (size_t r = 0; r < b->run_count; r++)
 		for (uint32_t i = 0; i < b->runs[r].count; i++) {
 			struct build_instruction *in = &b->list[b->runs[r].first + i];
+
 			rises &= n == 0 || a->sorted[n - 1]->in.address < in->in.address;
 			a->sorted[n++] = in;
 		}
@@ -51,12 +49,14 @@ static void sort_instructions(struct assembly *a)
 static struct build_instruction *find(const struct assembly *a, uint64_t address)
 {
 	uint32_t i = build_find(a->b, address);
+
 	return i == UINT32_MAX ? NULL : &a->b->list[i];
 }
 
 static void mark_leader(const struct assembly *a, uint64_t address, uint32_t more)
 {
 	struct build_instruction *in = find(a, address);
+
 	if (in)
 		in->flags |= BUILD_LEADER | more;
 }
@@ -84,6 +84,7 @@ static bool goes_on(const struct build_instruction *i)
 static void mark_leaders(const struct assembly *a)
 {
 	const struct cfg_builder *b = a->b;
+
 	mark_leader(a, b->entry, 0);
 	for (size_t i = 0; i < b->landing_count; i++)
 		mark_leader(a, b->landings[i], BUILD_LANDING);
@@ -93,6 +94,7 @@ static void mark_leaders(const struct assembly *a)
 	for (size_t i = 0; i < b->count; i++) {
 		const struct build_instruction *in = a->sorted[i];
 		const uint64_t next = in->in.address + in->in.size;
+
 		if ((in->in.branch == ISA_BRANCH_JUMP || in->in.branch == ISA_BRANCH_CONDITIONAL) &&
 		    !(in->flags & (BUILD_TAIL | BUILD_RETURN_JUMP)))
 			mark_leader(a, in->in.target, 0);
@@ -106,8 +108,10 @@ static int make_blocks(struct assembly *a)
 {
 	const struct cfg_builder *b = a->b;
 	struct cfg_block *block = NULL;
+
 	for (size_t i = 0; i < b->count; i++) {
 		const struct build_instruction *in = a->sorted[i];
+
 		if (!block || (in->flags & BUILD_LEADER) || block->end != in->in.address ||
 		    ends_block(a->sorted[i - 1])) {
 			if (array_grow(&a->blocks, a->block_count, &a->block_room,
@@ -145,6 +149,7 @@ static int add_edge(struct assembly *a, uint32_t from, uint32_t to, enum cfg_edg
 static int add_edge_to(struct assembly *a, uint32_t from, uint64_t address, enum cfg_edge_kind kind)
 {
 	const struct build_instruction *to = find(a, address);
+
 	return to ? add_edge(a, from, a->block_of[to->order], kind)
 		  : add_edge(a, from, CFG_OUTSIDE, CFG_MISSING);
 }
@@ -154,6 +159,7 @@ static int add_call(struct assembly *a, const struct build_instruction *in, uint
 {
 	const struct cfg_image *image = a->b->image;
 	struct cfg_call c = {.instruction = in->order, .tail = tail, .target = target};
+
 	if (array_grow(&a->calls, a->call_count, &a->call_room, sizeof(*a->calls), 64))
 		return -ENOMEM;
 	if (target != ISA_NO_ADDRESS)
@@ -172,26 +178,29 @@ static int add_call(struct assembly *a, const struct build_instruction *in, uint
 
 static int add_jump_edges(struct assembly *a, uint32_t from, const struct build_instruction *in)
 {
+	const bool conditional = in->in.branch == ISA_BRANCH_CONDITIONAL;
+
 	if (in->flags & BUILD_RETURN_JUMP)
 		return add_edge(a, from, CFG_OUTSIDE, CFG_RETURN);
 	if (in->flags & BUILD_TAIL)
 		return add_edge(a, from, CFG_OUTSIDE, CFG_TAIL);
-	if (in->in.target != ISA_NO_ADDRESS)
-		return add_edge_to(a, from, in->in.target, CFG_JUMP);
+	if (conditional || in->in.target != ISA_NO_ADDRESS)
+		return add_edge_to(a, from, in->in.target, conditional ? CFG_TAKEN : CFG_JUMP);
 	const struct build_jump *jump = in->jump ? &a->b->jumps[in->jump - 1] : NULL;
 	if (jump && jump->state == JUMP_LEAVES)
 		return add_edge(a, from, CFG_OUTSIDE, CFG_TAIL);
 	if (!jump || jump->target_count == 0)
 		return add_edge(a, from, CFG_OUTSIDE, CFG_MISSING);
-	int err = 0;
-	for (uint32_t t = 0; t < jump->target_count && !err; t++) {
+	int r = 0;
+	for (uint32_t t = 0; t < jump->target_count && !r; t++) {
 		const uint64_t target = jump->targets[t];
+
 		/* Entries may be whole functions, after tail calls were optimized. */
-		err = build_classify(a->b, target, false) == WAY_LEAVES
-			      ? add_edge(a, from, CFG_OUTSIDE, CFG_TAIL)
-			      : add_edge_to(a, from, target, CFG_INDIRECT);
+		r = build_classify(a->b, target, false) == WAY_LEAVES
+			    ? add_edge(a, from, CFG_OUTSIDE, CFG_TAIL)
+			    : add_edge_to(a, from, target, CFG_INDIRECT);
 	}
-	return err;
+	return r;
 }
 
 static int add_next_edge(struct assembly *a, uint32_t from, const struct build_instruction *in)
@@ -210,49 +219,44 @@ static int add_successors(struct assembly *a, uint32_t from)
 	const struct build_instruction *in =
 		a->sorted[block->first_instruction + block->instruction_count - 1];
 	const size_t first = a->edge_count;
-	int err = add_next_edge(a, from, in);
-	if (!err && in->in.branch == ISA_BRANCH_RETURN)
-		err = add_edge(a, from, CFG_OUTSIDE, CFG_RETURN);
-	if (!err && in->in.branch == ISA_BRANCH_JUMP)
-		err = add_jump_edges(a, from, in);
-	if (!err && in->in.branch == ISA_BRANCH_CONDITIONAL) {
-		if (in->flags & BUILD_RETURN_JUMP)
-			err = add_edge(a, from, CFG_OUTSIDE, CFG_RETURN);
-		else if (in->flags & BUILD_TAIL)
-			err = add_edge(a, from, CFG_OUTSIDE, CFG_TAIL);
-		else
-			err = add_edge_to(a, from, in->in.target, CFG_TAKEN);
-	}
-	if (!err && in->in.branch == ISA_BRANCH_CALL)
-		err = add_call(a, in, in->in.target, false);
-	if (!err && ((in->flags & BUILD_TAIL) ||
-		     (in->jump && a->b->jumps[in->jump - 1].state == JUMP_LEAVES)))
-		err = add_call(a, in, in->in.target, true);
-	if (!err && (in->flags & BUILD_FALL_TAIL))
-		err = add_call(a, in, in->in.address + in->in.size, true);
+	int r = add_next_edge(a, from, in);
+
+	if (!r && in->in.branch == ISA_BRANCH_RETURN)
+		r = add_edge(a, from, CFG_OUTSIDE, CFG_RETURN);
+	if (!r && (in->in.branch == ISA_BRANCH_JUMP || in->in.branch == ISA_BRANCH_CONDITIONAL))
+		r = add_jump_edges(a, from, in);
+	if (!r && in->in.branch == ISA_BRANCH_CALL)
+		r = add_call(a, in, in->in.target, false);
+	if (!r && ((in->flags & BUILD_TAIL) ||
+		   (in->jump && a->b->jumps[in->jump - 1].state == JUMP_LEAVES)))
+		r = add_call(a, in, in->in.target, true);
+	if (!r && (in->flags & BUILD_FALL_TAIL))
+		r = add_call(a, in, in->in.address + in->in.size, true);
 	a->blocks[from].first_succ = (uint32_t)first;
 	a->blocks[from].succ_count = (uint32_t)(a->edge_count - first);
-	return err;
+	return r;
 }
 
 static int make_edges(struct assembly *a)
 {
-	int err = 0;
-	for (uint32_t i = 0; i < a->block_count && !err; i++)
-		err = add_successors(a, i);
-	for (uint32_t i = 0; i < a->block_count && !err; i++) {
+	int r = 0;
+
+	for (uint32_t i = 0; i < a->block_count && !r; i++)
+		r = add_successors(a, i);
+	for (uint32_t i = 0; i < a->block_count && !r; i++) {
 		if (a->blocks[i].flags & CFG_BLOCK_ENTRY)
-			err = add_edge(a, CFG_OUTSIDE, i, CFG_ENTER);
-		if (!err && (a->blocks[i].flags & CFG_BLOCK_LANDING))
-			err = add_edge(a, CFG_OUTSIDE, i, CFG_LANDING);
+			r = add_edge(a, CFG_OUTSIDE, i, CFG_ENTER);
+		if (!r && (a->blocks[i].flags & CFG_BLOCK_LANDING))
+			r = add_edge(a, CFG_OUTSIDE, i, CFG_LANDING);
 	}
-	return err;
+	return r;
 }
 
 static uint32_t count_ranges(const struct assembly *a)
 {
 	uint32_t ranges = 0;
 	uint64_t end = 0;
+
 	for (size_t i = 0; i < a->block_count; i++) {
 		if (ranges == 0 || a->blocks[i].start > end)
 			ranges++;
@@ -265,8 +269,10 @@ static uint32_t count_ranges(const struct assembly *a)
 static void fill_ranges(struct cfg_function *f)
 {
 	uint32_t n = 0;
+
 	for (uint32_t i = 0; i < f->block_count; i++) {
 		const struct cfg_block *b = &f->blocks[i];
+
 		if (n == 0 || b->start > f->ranges[n - 1].end)
 			f->ranges[n++] = (struct cfg_range){b->start, b->end};
 		else if (b->end > f->ranges[n - 1].end)
@@ -305,6 +311,7 @@ static void fill_summary(const struct cfg_builder *b, struct cfg_function *f)
 	memcpy(f->why, b->why, sizeof(f->why));
 	for (size_t j = 0; j < b->jump_count; j++) {
 		const struct build_jump *jump = &b->jumps[j];
+
 		if (jump->state == JUMP_UNKNOWN)
 			f->why[jump->why]++;
 		f->tables_proven += jump->state == JUMP_PROVEN;
@@ -331,6 +338,7 @@ static int make_function(const struct assembly *a, struct cfg_function **ret)
 			    a->call_count * sizeof(struct cfg_call) +
 			    a->edge_count * (sizeof(struct cfg_edge) + sizeof(uint32_t));
 	struct cfg_function *f = calloc(1, size);
+
 	if (!f)
 		return -ENOMEM;
 	f->instructions = (struct isa_instruction *)(f + 1);
@@ -362,23 +370,24 @@ static int make_function(const struct assembly *a, struct cfg_function **ret)
 int build_assemble(struct cfg_builder *b, struct cfg_function **ret)
 {
 	struct assembly a = {.b = b};
-	int err = -ENOMEM;
+	int r = -ENOMEM;
+
 	a.sorted = calloc(b->count + 1, sizeof(*a.sorted));
 	a.block_of = calloc(b->count + 1, sizeof(*a.block_of));
 	if (!a.sorted || !a.block_of)
 		goto out;
 	sort_instructions(&a);
 	mark_leaders(&a);
-	err = make_blocks(&a);
-	if (!err)
-		err = make_edges(&a);
-	if (!err)
-		err = make_function(&a, ret);
+	r = make_blocks(&a);
+	if (!r)
+		r = make_edges(&a);
+	if (!r)
+		r = make_function(&a, ret);
 out:
 	free(a.sorted);
 	free(a.block_of);
 	free(a.blocks);
 	free(a.edges);
 	free(a.calls);
-	return err;
+	return r;
 }

@@ -74,7 +74,7 @@ struct cfg_builder {
 
 /* Index in list, or UINT32_MAX. */
 uint32_t build_find(const struct cfg_builder *b, uint64_t address);
-/* Starts anew for a function. */
+/* Starts over for a function. */
 int build_start(struct cfg_builder *b, struct cfg_image *image, uint64_t entry);
 /* Decodes all that is reached from the addresses in work. 0, -ENOMEM. (explore.c) */
 int build_explore(struct cfg_builder *b);

@@ -71,7 +71,7 @@ struct cfg_call {
 enum cfg_reason {
 	CFG_WHY_INDIRECT, /* an indirect jump whose table could not be proven */
 	CFG_WHY_TABLE,	  /* a jump table that is not in the image, or leads out of the code */
-	CFG_WHY_DECODE,	  /* flow reaches bytes that are no instruction */
+	CFG_WHY_DECODE,	  /* flow reaches bytes that are not an instruction */
 	CFG_WHY_CODE,	  /* flow reaches addresses of which there is no code */
 	CFG_WHY_LIMIT,	  /* larger than CFG_INSTRUCTIONS_MAX */
 	CFG_REASONS,
@@ -84,7 +84,7 @@ struct cfg_range {
 
 #define CFG_INSTRUCTIONS_MAX (4u << 20) /* of one function */
 
-/* Owned by the image, immutable. All lists are in rising order of address. */
+/* Owned by the image, immutable. All lists are in ascending order of address. */
 struct cfg_function {
 	const struct cfg_image *image; /* whose it is */
 	uint64_t entry;
@@ -128,10 +128,10 @@ void cfg_image_free(struct cfg_image *image);
 int cfg_image_function(struct cfg_image *image, uint64_t address, const struct cfg_function **ret);
 
 /*
- * Entries of all functions known so far: those of .eh_frame and symbols in rising order, then those
- * that only calls tell of, which building finds: a walk over all asks for the count again at each
- * step. A split-off part has an entry too; cfg_image_function gives its function again, known by
- * its own entry. Nothing is built.
+ * Entries of all functions known so far: those of .eh_frame and symbols in ascending order, then
+ * those that only calls tell of, which building finds: a walk over all asks for the count again at
+ * each step. A split-off part has an entry too; cfg_image_function gives its function again, known
+ * by its own entry. Nothing is built.
  */
 size_t cfg_image_count(struct cfg_image *image);
 uint64_t cfg_image_entry(struct cfg_image *image, size_t index);
@@ -140,5 +140,12 @@ uint64_t cfg_image_entry(struct cfg_image *image, size_t index);
  * CFG_OUTSIDE; the same for instructions. */
 uint32_t cfg_function_block_at(const struct cfg_function *f, uint64_t address);
 uint32_t cfg_function_instruction_at(const struct cfg_function *f, uint64_t address);
+
+/* The last instruction of a block. */
+static inline const struct isa_instruction *cfg_block_last(const struct cfg_function *f,
+							   const struct cfg_block *b)
+{
+	return &f->instructions[b->first_instruction + b->instruction_count - 1];
+}
 
 #endif

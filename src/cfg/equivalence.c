@@ -114,8 +114,7 @@ static void list_incident(struct search *s)
 		s->first[ends[0]]++;
 		s->first[ends[1]]++;
 	}
-	/* first[p] becomes the end of p's list, and goes down to its beginning as that is filled.
-	 */
+	/* first[p] becomes the end of p's list, and goes down to its start as that is filled. */
 	for (uint32_t p = 0; p < s->point_count; p++)
 		s->first[p + 1] += s->first[p];
 	for (uint32_t e = s->edge_count; e-- > 0;) {

@@ -14,6 +14,7 @@
 static struct build_slot *slot_of(const struct cfg_builder *b, uint64_t address)
 {
 	size_t at = hash_u64(address) & (b->slot_count - 1);
+
 	while (b->slots[at].generation == b->generation &&
 	       b->list[b->slots[at].index].in.address != address)
 		at = (at + 1) & (b->slot_count - 1);
@@ -23,6 +24,7 @@ static struct build_slot *slot_of(const struct cfg_builder *b, uint64_t address)
 uint32_t build_find(const struct cfg_builder *b, uint64_t address)
 {
 	const struct build_slot *s = slot_of(b, address);
+
 	return s->generation == b->generation ? s->index : UINT32_MAX;
 }
 
@@ -38,8 +40,10 @@ static void forget_slots(struct cfg_builder *b)
 static bool grow_slots(struct cfg_builder *b)
 {
 	size_t count = b->slot_count * 2;
+
 	if (count > b->slot_room) {
 		struct build_slot *more = calloc(count, sizeof(*more));
+
 		if (!more)
 			return false;
 		free(b->slots);
@@ -83,9 +87,9 @@ static int add_landings(struct cfg_builder *b, uint64_t start)
 			       sizeof(*b->landings), 64))
 			return -ENOMEM;
 		b->landings[b->landing_count++] = s->landings[low].address;
-		int err = build_push(b, s->landings[low].address);
-		if (err < 0)
-			return err;
+		int r = build_push(b, s->landings[low].address);
+		if (r < 0)
+			return r;
 	}
 	return 0;
 }
@@ -105,6 +109,7 @@ static bool is_own(const struct cfg_builder *b, const struct cfg_place *place)
 static void adopt_place(struct cfg_builder *b, const struct cfg_place *place)
 {
 	const uint32_t index = (uint32_t)(place - b->image->places);
+
 	if (array_grow(&b->adopted, b->adopted_count, &b->adopted_room, sizeof(*b->adopted), 64))
 		return;
 	b->adopted[b->adopted_count++] = index;
@@ -118,6 +123,7 @@ enum build_way build_classify(struct cfg_builder *b, uint64_t target, bool adopt
 	const struct cfg_place *to = cfg_place_at(b->image, target);
 	uint64_t known;
 	size_t size;
+
 	if (to && is_own(b, to))
 		return WAY_INSIDE;
 	if (!to) {
@@ -141,11 +147,13 @@ static bool is_padding(const struct cfg_builder *b, uint64_t address, uint64_t e
 {
 	size_t size = 0;
 	const uint8_t *code = cfg_code_at(b->image, address, &size);
+
 	if (!code || end - address > size || end - address > 64)
 		return false;
 	for (uint64_t at = 0; at < end - address;) {
 		struct isa_instruction in;
 		struct isa_operands o;
+
 		isa_decode_operands(b->image->decoder, code + at, (size_t)(end - address - at),
 				    address + at, &in, &o);
 		if (code[at] != 0xcc && !(in.valid && (o.attributes & ISA_NOP)))
@@ -159,17 +167,20 @@ static bool is_padding(const struct cfg_builder *b, uint64_t address, uint64_t e
 static bool ends_place(const struct cfg_builder *b, uint64_t next)
 {
 	const struct cfg_place *p = cfg_place_at(b->image, next - 1);
+
 	return p && p->exact && (next == p->end || is_padding(b, next, p->end));
 }
 
 static uint32_t call_flags(struct cfg_builder *b, const struct isa_instruction *in)
 {
 	const char *name = NULL;
+
 	if (in->target == ISA_NO_ADDRESS && in->data != ISA_NO_ADDRESS)
 		name = cfg_external_word(b->image, in->data);
 	if (in->target != ISA_NO_ADDRESS) {
 		const struct cfg_place *to = cfg_place_at(b->image, in->target);
 		size_t size;
+
 		if ((!to || to->start != in->target) && cfg_code_at(b->image, in->target, &size))
 			cfg_image_add_entry(b->image, in->target);
 		if (!cfg_may_return(b->image, in->target))
@@ -184,6 +195,7 @@ static uint32_t call_flags(struct cfg_builder *b, const struct isa_instruction *
 static int direct_jump(struct cfg_builder *b, const struct isa_instruction *in, uint32_t *flags)
 {
 	const struct cfg_place *to;
+
 	switch (build_classify(b, in->target, true)) {
 	case WAY_INSIDE:
 		return build_find(b, in->target) == UINT32_MAX ? build_push(b, in->target) : 0;
@@ -218,16 +230,17 @@ static int after_instruction(struct cfg_builder *b, const struct isa_instruction
 	const uint32_t index = (uint32_t)b->count - 1;
 	const uint64_t next = in->address + in->size;
 	uint32_t flags = 0;
-	int err = 0;
+	int r = 0;
+
 	*ret_on = true;
 	switch (in->branch) {
 	case ISA_BRANCH_JUMP:
 		*ret_on = false;
-		err = in->target == ISA_NO_ADDRESS ? indirect_jump(b, in, &flags)
-						   : direct_jump(b, in, &flags);
+		r = in->target == ISA_NO_ADDRESS ? indirect_jump(b, in, &flags)
+						 : direct_jump(b, in, &flags);
 		break;
 	case ISA_BRANCH_CONDITIONAL:
-		err = direct_jump(b, in, &flags);
+		r = direct_jump(b, in, &flags);
 		break;
 	case ISA_BRANCH_CALL:
 		flags |= call_flags(b, in);
@@ -255,7 +268,7 @@ static int after_instruction(struct cfg_builder *b, const struct isa_instruction
 		*ret_on = false;
 	}
 	b->list[index].flags |= flags;
-	return err;
+	return r;
 }
 
 /* False: the function has grown too large. */
@@ -281,12 +294,14 @@ static int follow(struct cfg_builder *b, uint64_t address)
 	size_t size = 0;
 	uint64_t at = 0;
 	bool on = true;
-	int err = 0;
+	int r = 0;
+
 	if (array_grow(&b->runs, b->run_count, &b->run_room, sizeof(*b->runs), 64))
 		return -ENOMEM;
 	b->runs[b->run_count++] = (struct build_run){address, (uint32_t)b->count, 0};
-	while (on && !err && build_find(b, address) == UINT32_MAX) {
+	while (on && !r && build_find(b, address) == UINT32_MAX) {
 		struct isa_instruction in;
+
 		if (!code || address - at >= size) {
 			at = address;
 			code = cfg_code_at(b->image, address, &size);
@@ -303,25 +318,27 @@ static int follow(struct cfg_builder *b, uint64_t address)
 			b->why[CFG_WHY_DECODE]++;
 			break;
 		}
-		err = add_instruction(b, &in);
-		if (!err)
-			err = after_instruction(b, &in, bytes, &on);
+		r = add_instruction(b, &in);
+		if (!r)
+			r = after_instruction(b, &in, bytes, &on);
 		address += in.size;
 	}
 	if (b->runs[b->run_count - 1].count == 0)
 		b->run_count--;
-	return err;
+	return r;
 }
 
 int build_explore(struct cfg_builder *b)
 {
-	int err = 0;
-	while (b->work_count && !err) {
+	int r = 0;
+
+	while (b->work_count && !r) {
 		uint64_t address = b->work[--b->work_count];
+
 		if (build_find(b, address) == UINT32_MAX)
-			err = follow(b, address);
+			r = follow(b, address);
 	}
-	return err;
+	return r;
 }
 
 static void free_jumps(struct cfg_builder *b)
@@ -350,8 +367,8 @@ int build_start(struct cfg_builder *b, struct cfg_image *image, uint64_t entry)
 	}
 	b->slot_count = SLOTS_FIRST;
 	forget_slots(b);
-	int err = b->place && b->place->start == entry ? add_landings(b, entry) : 0;
-	return err ? err : build_push(b, entry);
+	int r = b->place && b->place->start == entry ? add_landings(b, entry) : 0;
+	return r ? r : build_push(b, entry);
 }
 
 struct cfg_builder *cfg_builder_new(void)

@@ -5,6 +5,8 @@
 #include <string.h>
 #include "cfg/build.h"
 #include "util/array.h"
+#include "util/num.h"
+#include "util/search.h"
 
 /* Tables in code that is only reached through tables, and so on. */
 #define ROUNDS_MAX 16
@@ -12,7 +14,8 @@
 /* The end of the code region that has the address. */
 static uint64_t region_end(const struct cfg_source *s, uint64_t address)
 {
-	size_t i = cfg_upper_bound(s->code, s->code_count, sizeof(*s->code), address);
+	size_t i = SEARCH_FIRST(s->code_count, n, s->code[n].address > address);
+
 	return s->code[i - 1].address + s->code[i - 1].size;
 }
 
@@ -20,15 +23,15 @@ static uint64_t region_end(const struct cfg_source *s, uint64_t address)
 static int compare_extents(const void *pa, const void *pb)
 {
 	const struct cfg_extent *a = pa, *b = pb;
-	if (a->start != b->start)
-		return a->start < b->start ? -1 : 1;
-	return (int)b->frame - (int)a->frame;
+
+	return NUM_ORDER(a->start, b->start) ?: (int)b->frame - (int)a->frame;
 }
 
 /* The linker makes one frame for the whole procedure linkage table. */
 static bool is_plt_entry(const char *name)
 {
 	const size_t size = name ? strlen(name) : 0;
+
 	return size > 4 && strcmp(name + size - 4, "@plt") == 0;
 }
 
@@ -38,6 +41,7 @@ static void add_place(struct cfg_image *image, const struct cfg_extent *e, uint6
 	const struct cfg_source *s = image->source;
 	struct cfg_place *last = image->place_count ? &image->places[image->place_count - 1] : NULL;
 	size_t ignored;
+
 	if (!cfg_code_at(image, e->start, &ignored))
 		return;
 	if (last && last->start == e->start) {
@@ -63,6 +67,7 @@ static int make_places(struct cfg_image *image)
 	const struct cfg_source *s = image->source;
 	struct cfg_extent *sorted = calloc(s->extent_count + 1, sizeof(*sorted));
 	uint64_t frame_end = 0;
+
 	image->places = calloc(s->extent_count + 1, sizeof(*image->places));
 	if (!image->places || !sorted) {
 		free(sorted);
@@ -80,12 +85,13 @@ static int make_places(struct cfg_image *image)
 int cfg_image_new(const struct cfg_source *source, struct cfg_image **ret, struct diag *diag)
 {
 	struct cfg_image *image = calloc(1, sizeof(*image));
-	int err = image ? isa_decoder_new(source->machine, source->bits, ISA_SYNTAX_ATT,
-					  &image->decoder, diag)
-			: -ENOMEM;
-	if (err < 0) {
+	int r = image ? isa_decoder_new(source->machine, source->bits, ISA_SYNTAX_ATT,
+					&image->decoder, diag)
+		      : -ENOMEM;
+
+	if (r < 0) {
 		free(image);
-		return err;
+		return r;
 	}
 	image->source = source;
 	image->returns = map64_new(CFG_FUNCTIONS_MAX);
@@ -108,8 +114,6 @@ void cfg_owned_free(struct cfg_owned *o)
 	free(o->code);
 	free(o->data);
 	free(o->extents);
-	free(o->landings);
-	free(o->externals);
 	free(o->memory);
 	free(o->names);
 	image_layout_free(o->layout);
@@ -151,10 +155,10 @@ static int keep_function(struct cfg_image *image, struct cfg_function *f)
 	if (array_grow(&image->built, image->built_count, &image->built_room, sizeof(*image->built),
 		       256))
 		return -ENOMEM;
-	int err = map64_put(image->functions, f->entry, image->built_count);
-	if (!err)
+	int r = map64_put(image->functions, f->entry, image->built_count);
+	if (!r)
 		image->built[image->built_count++] = f;
-	return err;
+	return r;
 }
 
 /* One function's graph, new. 0, -ENOENT: no code at the entry, -ENOMEM. */
@@ -164,27 +168,28 @@ static int build_function(struct cfg_image *image, uint64_t entry, struct cfg_fu
 	struct cfg_function *f = NULL;
 	bool more = true;
 	size_t size;
+
 	if (!cfg_code_at(image, entry, &size))
 		return -ENOENT;
-	int err = build_start(b, image, entry);
-	for (unsigned round = 0; more && !err; round++) {
+	int r = build_start(b, image, entry);
+	for (unsigned round = 0; more && !r; round++) {
 		free(f);
 		f = NULL;
 		more = false;
-		err = build_explore(b);
-		if (!err)
-			err = build_assemble(b, &f);
-		if (!err && b->jump_count && round < ROUNDS_MAX)
-			err = build_resolve_jumps(b, f, &more);
-		if (!err && b->jump_count && !more) { /* once more, with what is known of them */
+		r = build_explore(b);
+		if (!r)
+			r = build_assemble(b, &f);
+		if (!r && b->jump_count && round < ROUNDS_MAX)
+			r = build_resolve_jumps(b, f, &more);
+		if (!r && b->jump_count && !more) { /* once more, with what is known of them */
 			free(f);
 			f = NULL;
-			err = build_assemble(b, &f);
+			r = build_assemble(b, &f);
 		}
 	}
-	if (err < 0) {
+	if (r < 0) {
 		free(f);
-		return err;
+		return r;
 	}
 	*ret = f;
 	return 0;
@@ -194,17 +199,18 @@ static int function_from(struct cfg_image *image, uint64_t entry, const struct c
 {
 	struct cfg_function *f;
 	uint64_t index;
+
 	if (map64_get(image->functions, entry, &index) == 0) {
 		*ret = image->built[index];
 		return 0;
 	}
-	int err = build_function(image, entry, &f);
-	if (err < 0)
-		return err;
-	err = keep_function(image, f);
-	if (err < 0) {
+	int r = build_function(image, entry, &f);
+	if (r < 0)
+		return r;
+	r = keep_function(image, f);
+	if (r < 0) {
 		free(f);
-		return err;
+		return r;
 	}
 	*ret = f;
 	return 0;
@@ -225,13 +231,14 @@ static void owner_entry(struct cfg_image *image, const struct cfg_place *place, 
 /* Code that nothing tells of but calls: the last entry before the address, in the same gap. */
 static uint64_t gap_entry(const struct cfg_image *image, uint64_t address)
 {
-	size_t i =
-		cfg_upper_bound(image->places, image->place_count, sizeof(*image->places), address);
+	size_t i = SEARCH_FIRST(image->place_count, n, image->places[n].start > address);
 	const uint64_t low = i ? image->places[i - 1].end : 0;
 	uint64_t best = address;
 	bool found = false;
+
 	for (size_t k = 0; k < image->extra_count; k++) {
 		uint64_t e = image->extra[k];
+
 		if (e <= address && e >= low && (!found || e > best)) {
 			best = e;
 			found = true;
@@ -244,6 +251,7 @@ int cfg_image_function(struct cfg_image *image, uint64_t address, const struct c
 {
 	const struct cfg_place *place = cfg_place_at(image, address);
 	uint64_t entry;
+
 	if (map64_get(image->extra_known, address, &entry) == 0)
 		return function_from(image, address, ret);
 	if (!place)

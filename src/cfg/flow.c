@@ -92,10 +92,10 @@ static void add_costs(const struct repair *p, struct cfg_flow *f)
 static int solve(struct repair *p, struct cfg_flow *f, uint64_t *flows)
 {
 	const struct cfg_flow_problem *q = p->problem;
-	int r;
 
-	r = circulation_solve(2 * p->graph->node_count, p->arcs, p->arc_count,
-			      q->max_steps ? q->max_steps : CFG_FLOW_STEPS, &f->steps, &f->optimal);
+	int r = circulation_solve(2 * p->graph->node_count, p->arcs, p->arc_count,
+				  q->max_steps ? q->max_steps : CFG_FLOW_STEPS, &f->steps,
+				  &f->optimal);
 	if (r)
 		return r;
 	for (size_t i = 0; i < p->arc_count; i++)

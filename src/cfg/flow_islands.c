@@ -130,12 +130,11 @@ static bool has_islands(const struct islands *s)
 static int join(struct islands *s)
 {
 	const struct cfg_graph *g = s->closed;
-	int r;
 
 	connect(s, g->exit);
 	if (!has_islands(s))
 		return 0;
-	r = find_ways(s, true, s->forth);
+	int r = find_ways(s, true, s->forth);
 	if (!r)
 		r = find_ways(s, false, s->back);
 	for (uint32_t n = 0; n < g->node_count && !r; n++) {
@@ -155,13 +154,13 @@ int flow_join_islands(const struct cfg_graph *g, const struct cfg_closure *c, ui
 {
 	struct islands s = {.nodes = flows, .edges = flows + g->node_count};
 	size_t n = g->node_count;
-	int r;
 
 	s.connected = calloc(n, sizeof(*s.connected));
 	s.stack = calloc(n, sizeof(*s.stack));
 	s.forth = calloc(n, sizeof(*s.forth));
 	s.back = calloc(n, sizeof(*s.back));
-	r = s.connected && s.stack && s.forth && s.back ? close_graph(g, c, &s.closed) : -ENOMEM;
+	int r = s.connected && s.stack && s.forth && s.back ? close_graph(g, c, &s.closed)
+							    : -ENOMEM;
 	if (!r)
 		r = join(&s);
 	cfg_graph_free(s.closed);

@@ -18,7 +18,7 @@ int cfg_graph_of_function(const struct cfg_function *f, struct cfg_graph **ret);
 /*
  * The loops of a function, by its blocks' numbers. Landing pads count as entered from inside of the
  * loops that they lead back into, which is where exceptions are thrown, so that a loop with a
- * handler in it is no irreducible one.
+ * handler in it is not irreducible.
  */
 int cfg_loops_of_function(const struct cfg_function *f, struct cfg_loops **ret);
 

@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 /*
- * A directed graph as plain arrays: what the passes (dominators.h, loops.h, equivalence.h, flow.h)
+ * A directed graph as plain arrays: what the passes (loops.h, equivalence.h, flow.h)
  * work on. Any graph will do: self-loops, parallel edges, nodes that nothing reaches, nodes that
  * reach nothing, no edges at all. The passes take linear or almost linear time unless they say
  * otherwise, and do not recurse.

@@ -14,8 +14,6 @@ struct cfg_owned {
 	struct cfg_source source;
 	struct cfg_bytes *code, *data;
 	struct cfg_extent *extents;
-	struct cfg_landing *landings;
-	struct cfg_external *externals;
 	struct image_layout *layout;
 	uint8_t *memory; /* the kernel's code */
 	char *names;	 /* of symbols */
@@ -62,12 +60,9 @@ bool cfg_place_is_part(const struct cfg_place *place);
  * Finds out of which function each part was split off: the one that jumps there. (references.c)
  */
 void cfg_find_owners(struct cfg_image *image);
-/* Index of the first of count elements, each of size bytes and beginning with a 64-bit number,
- * whose number is greater than the key. */
-size_t cfg_upper_bound(const void *list, size_t count, size_t size, uint64_t key);
 /* The place that has the address, NULL when none does. */
 const struct cfg_place *cfg_place_at(const struct cfg_image *image, uint64_t address);
-/* size bytes of constant data, NULL when they are not at hand. */
+/* size bytes of constant data, NULL when they are not available. */
 const uint8_t *cfg_data_at(const struct cfg_image *image, uint64_t address, size_t size);
 /* The name of the other image's function behind a word, or behind a PLT entry; NULL: none. */
 const char *cfg_external_word(const struct cfg_image *image, uint64_t address);

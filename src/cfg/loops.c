@@ -18,8 +18,7 @@ struct search {
 	bool *met;
 	uint32_t *path, *cursor, *finished; /* finished: forest of nodes joined to their parents */
 	uint32_t count;
-	/* Lists of edges: by header, by common ancestor (node_count: none, they are of two trees).
-	 */
+	/* Lists of edges: by header, by common ancestor (node_count: none, as of two trees). */
 	uint32_t *back, *across, *edge_next;
 
 	uint32_t *loop_of;   /* the header of the innermost loop around a node, not of its own */
@@ -103,8 +102,7 @@ static void search_from(struct search *s, uint32_t root)
 			meet(s, to, node, &size);
 			continue;
 		}
-		/* The nearest ancestor that is still on the path; `to` itself is, of a back edge.
-		 */
+		/* The nearest ancestor that is still on the path; `to` itself, of a back edge. */
 		ancestor = find(s->finished, to);
 		if (ancestor == to)
 			add_edge(s, s->back, to, edge);

@@ -123,6 +123,7 @@ bool cfg_name_never_returns(const char *name)
 	static const char *const starts[] = {"_ZN4core9panicking", "_ZN4llvm18report_fatal_error",
 					     "_ZN4llvm25llvm_unreachable_internal",
 					     "_ZN4llvm22report_bad_alloc_error"};
+
 	if (!name)
 		return false;
 	if (bsearch(name, never, sizeof(never) / sizeof(*never), sizeof(*never), compare_name))

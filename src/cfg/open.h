@@ -3,17 +3,15 @@
 #define CULPRIT_CFG_OPEN_H
 
 #include "cfg/cfg.h"
-#include "image/find.h"
+#include "find/find.h"
 
 /*
  * The graphs of a profiled image: finds its code, data, symbols and frames wherever they still are
- * (image/find.h), and makes a cfg_image that owns them. cfg_image_free() it. The finder is needed
+ * (find/find.h), and makes a cfg_image that owns them. cfg_image_free() it. The finder is needed
  * for this call only. -ENOENT, -ESTALE (another build has taken the file's place), ... with the
  * reason in diag.
  */
 int cfg_image_open(struct image_finder *finder, const struct image_id *id, const char *path,
 		   struct cfg_image **ret, struct diag *diag);
-/* The same of a file, for tools and tests. */
-int cfg_image_open_file(const char *path, struct cfg_image **ret, struct diag *diag);
 
 #endif

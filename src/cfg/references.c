@@ -16,6 +16,7 @@ static bool add_references(struct cfg_image *image, const struct cfg_bytes *code
 	for (size_t i = 1; i + 6 <= code->size; i++) {
 		const uint8_t *p = code->data + i;
 		int32_t displacement;
+
 		if (p[0] != 0x8d || (p[1] & 0xc7) != 0x05 || (p[-1] & 0xfb) != 0x48)
 			continue;
 		memcpy(&displacement, p + 2, sizeof(displacement));
@@ -31,6 +32,7 @@ static bool add_references(struct cfg_image *image, const struct cfg_bytes *code
 static void make_references(struct cfg_image *image)
 {
 	size_t room = 0;
+
 	image->references_made = true;
 	if (image->source->bits == 64)
 		for (size_t i = 0; i < image->source->code_count; i++)
@@ -59,6 +61,7 @@ bool cfg_place_is_part(const struct cfg_place *place)
 static void note_jump(struct cfg_image *image, uint64_t from, uint64_t target)
 {
 	const struct cfg_place *to = cfg_place_at(image, target);
+
 	if (!to || to->start != target || to->owner != UINT32_MAX || !cfg_place_is_part(to))
 		return;
 	const struct cfg_place *by = cfg_place_at(image, from);
@@ -72,6 +75,7 @@ void cfg_find_owners(struct cfg_image *image)
 {
 	struct map64 *starts = map64_new(CFG_FUNCTIONS_MAX);
 	uint64_t known;
+
 	image->owners_made = true;
 	for (size_t i = 0; starts && i < image->place_count; i++)
 		if (cfg_place_is_part(&image->places[i]) &&
@@ -79,9 +83,11 @@ void cfg_find_owners(struct cfg_image *image)
 			break;
 	for (size_t i = 0; starts && map64_count(starts) && i < image->source->code_count; i++) {
 		const struct cfg_bytes *code = &image->source->code[i];
+
 		for (size_t at = 1; at + 5 <= code->size; at++) {
 			const uint8_t *p = code->data + at;
 			int32_t displacement;
+
 			if (p[0] != 0xe9 && !((p[0] & 0xf0) == 0x80 && p[-1] == 0x0f))
 				continue;
 			memcpy(&displacement, p + 1, sizeof(displacement));

@@ -56,6 +56,7 @@ static bool push_call(struct search *s, uint64_t after, uint64_t callee)
 static enum cfg_returning known(struct search *s, uint64_t callee)
 {
 	uint64_t state;
+
 	if (map64_get(s->image->returns, callee, &state) == 0)
 		return state == BUSY ? RETURNS : (enum cfg_returning)state;
 	return 0;
@@ -65,9 +66,11 @@ static enum cfg_returning known(struct search *s, uint64_t callee)
 static uint64_t after_call(struct search *s, const struct isa_instruction *in, bool *found)
 {
 	const uint64_t next = in->address + in->size;
+
 	if (in->target == ISA_NO_ADDRESS) {
 		const char *name =
 			in->data != ISA_NO_ADDRESS ? cfg_external_word(s->image, in->data) : NULL;
+
 		return cfg_name_never_returns(name) ? ISA_NO_ADDRESS : next;
 	}
 	/* Into the middle of its own function: a jump that leaves a return address behind. */
@@ -90,6 +93,7 @@ static uint64_t after_call(struct search *s, const struct isa_instruction *in, b
 static uint64_t go_to(struct search *s, uint64_t target, bool *found)
 {
 	const struct cfg_place *to = cfg_place_at(s->image, target);
+
 	if (to == s->place)
 		return target;
 	if (to && target == to->start &&
@@ -108,6 +112,7 @@ static uint64_t go_to(struct search *s, uint64_t target, bool *found)
 static uint64_t step(struct search *s, const struct isa_instruction *in, bool *found)
 {
 	const uint64_t next = in->address + in->size;
+
 	switch (in->branch) {
 	case ISA_BRANCH_RETURN:
 		*found = true;
@@ -125,6 +130,7 @@ static uint64_t step(struct search *s, const struct isa_instruction *in, bool *f
 		return ISA_NO_ADDRESS;
 	case ISA_BRANCH_CONDITIONAL: {
 		uint64_t to = go_to(s, in->target, found);
+
 		if (to != ISA_NO_ADDRESS && !push_work(s, to))
 			*found = true;
 		break;
@@ -142,10 +148,12 @@ static bool follow(struct search *s, uint64_t address)
 	const uint8_t *code = NULL;
 	size_t size = 0;
 	uint64_t at = ISA_NO_ADDRESS; /* of code */
+
 	while (address != ISA_NO_ADDRESS) {
 		struct isa_instruction in;
 		uint64_t ignored;
 		bool found = false;
+
 		if (at == ISA_NO_ADDRESS || address < at || address - at >= size) {
 			code = cfg_code_at(s->image, address, &size);
 			at = address;
@@ -176,6 +184,7 @@ static bool follow(struct search *s, uint64_t address)
 static bool add_landings(struct search *s)
 {
 	const struct cfg_source *source = s->image->source;
+
 	s->landings_done = true;
 	if (!s->place)
 		return true;
@@ -199,6 +208,7 @@ static bool search_return(struct search *s, uint64_t entry)
 				return true;
 		if (s->call_count) {
 			struct pending p = s->calls[--s->call_count];
+
 			if (!settle(s->image, p.callee, s->depth + 1))
 				continue;
 			if (p.after == ISA_NO_ADDRESS)
@@ -218,6 +228,7 @@ static bool search_return(struct search *s, uint64_t entry)
 static bool settle(struct cfg_image *image, uint64_t entry, unsigned depth)
 {
 	uint64_t state;
+
 	if (map64_get(image->returns, entry, &state) == 0)
 		return state != NEVER;
 	const struct cfg_place *place = cfg_place_at(image, entry);

@@ -41,9 +41,11 @@ static enum definition find_definition(const struct table_search *t, uint32_t fi
 {
 	static const unsigned caller_saved = 1u << 0 | 1u << 1 | 1u << 2 | 1u << 6 | 1u << 7 |
 					     1u << 8 | 1u << 9 | 1u << 10 | 1u << 11;
+
 	for (uint32_t i = end; i-- > first;) {
 		struct isa_instruction in;
 		struct isa_operands o;
+
 		if (t->f->instructions[i].branch == ISA_BRANCH_CALL && (caller_saved & 1u << reg))
 			return DEFINED_OTHERWISE;
 		if (!(t->writes[i] & 1u << reg))
@@ -78,16 +80,19 @@ static bool constant_at_start(struct table_search *t, uint32_t block, unsigned r
 	uint32_t count = 0, looked = 0;
 	uint64_t value = 0;
 	bool found = false;
+
 	t->walk++;
 	t->work[count++] = block; /* not visited: it is the end of a loop's way too */
 	while (count) {
 		const struct cfg_block *b = &f->blocks[t->work[--count]];
+
 		if (b->flags & (CFG_BLOCK_ENTRY | CFG_BLOCK_LANDING) || b->pred_count == 0)
 			return false;
 		for (uint32_t i = 0; i < b->pred_count; i++) {
 			const uint32_t from = f->edges[f->preds[b->first_pred + i]].from;
 			const struct cfg_block *p = &f->blocks[from];
 			uint64_t c;
+
 			if (from == CFG_OUTSIDE)
 				return false;
 			if (t->visited[from] == t->walk)
@@ -126,6 +131,7 @@ static bool first_constant(void *arg, unsigned reg, uint64_t *ret)
 	const uint32_t block = p->blocks[p->length - 1];
 	const size_t key = (size_t)block * 16 + reg;
 	uint8_t *known = &p->t->constant[key];
+
 	if (*known == CONSTANT_YES)
 		return map64_get(p->t->constants, key, ret) == 0;
 	if (*known == CONSTANT_UNKNOWN) {
@@ -143,6 +149,7 @@ static bool execute_block(struct path *p, uint32_t block, struct isa_instruction
 			  struct isa_operands *ret_operands)
 {
 	const struct cfg_block *b = &p->t->f->blocks[block];
+
 	for (uint32_t i = 0; i < b->instruction_count; i++) {
 		/* The jump's own block is looked at in any case. */
 		if ((p->t->budget == 0 && p->length > 1) || ++p->steps > PATH_STEPS_MAX) {
@@ -174,6 +181,7 @@ static enum verdict find_shape(const struct symbolic *s, struct value target,
 {
 	const struct symbol *y = &s->symbols[target.symbol];
 	const enum verdict no = target.symbol && y->first ? PATH_EXTEND : PATH_FAIL;
+
 	if (!target.symbol) { /* the compiler knows the way: one entry, or a label */
 		*ret = (struct table_shape){
 			.base = target.offset, .bytes = 1, .strength = STRENGTH_COMPARED};
@@ -211,6 +219,7 @@ static enum verdict execute_path(struct path *p, struct table_shape *ret)
 	struct symbolic *s = p->t->symbolic;
 	struct isa_instruction in;
 	struct isa_operands o;
+
 	symbolic_start(s, p->t->b->image);
 	s->constant = first_constant;
 	s->constant_arg = p;
@@ -231,6 +240,7 @@ static void add_shape(struct path *p, const struct table_shape *shape)
 {
 	for (unsigned i = 0; i < p->shape_count; i++) {
 		struct table_shape *have = &p->shapes[i];
+
 		if (have->bytes != shape->bytes || have->base != shape->base ||
 		    have->scale != shape->scale || have->offset != shape->offset)
 			continue;
@@ -261,6 +271,7 @@ static void give_up(struct path *p, const struct table_shape *shape)
 static void add_check(struct path *p, const struct cfg_block *b)
 {
 	struct build_jump *j = p->jump;
+
 	for (uint32_t i = 0; i < j->check_count && i < BUILD_CHECKS_MAX; i++)
 		if (j->checks[i].start == b->start)
 			return;
@@ -275,6 +286,7 @@ static void follow_path(struct path *p)
 {
 	const struct cfg_function *f = p->t->f;
 	struct table_shape shape = {0};
+
 	add_check(p, &f->blocks[p->blocks[p->length - 1]]);
 	switch (execute_path(p, &shape)) {
 	case PATH_DONE:
@@ -300,6 +312,7 @@ static void follow_path(struct path *p)
 	}
 	for (uint32_t i = 0; i < head->pred_count; i++) {
 		const uint32_t edge = f->preds[head->first_pred + i];
+
 		if (f->edges[edge].from == CFG_OUTSIDE)
 			continue;
 		if (p->steps > PATH_STEPS_MAX || p->t->budget == 0) {
@@ -323,6 +336,7 @@ unsigned table_find_shapes(struct table_search *t, struct build_jump *jump, uint
 			 .length = 1,
 			 .shapes = shapes,
 			 .complete = true};
+
 	jump->check_count = 0;
 	follow_path(&p);
 	*ret_complete = p.complete;

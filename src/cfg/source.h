@@ -5,11 +5,12 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include "image/layout.h"
 
 /*
  * What the builder of control-flow graphs knows of an image: plain arrays, so that tests and the
  * fuzzer make them up. cfg/open.h fills one from an image's file. Nothing in it is trusted: lists
- * may overlap, lie, and lead nowhere. Each list is in rising order of its address.
+ * may overlap, lie, and lead nowhere. Each list is in ascending order of its address.
  */
 
 /* Bytes of the image. Of data: as the program finds them after relocation, and cannot write. */
@@ -27,18 +28,6 @@ struct cfg_extent {
 	bool part; /* the frame there is not that of a fresh call: not a function's start */
 };
 
-/* A landing pad, of a function that has the address (or that owns the part that has it). */
-struct cfg_landing {
-	uint64_t function; /* the start of its extent */
-	uint64_t address;
-};
-
-/* A place that stands for a function of another image: a PLT entry, or a slot of the GOT. */
-struct cfg_external {
-	uint64_t address;
-	const char *name;
-};
-
 struct cfg_source {
 	uint16_t machine; /* ELF's EM_... */
 	unsigned bits;
@@ -49,9 +38,11 @@ struct cfg_source {
 	size_t data_count;
 	const struct cfg_extent *extents;
 	size_t extent_count;
-	const struct cfg_landing *landings;
+	/* Of a function that has the address, or owns the part that has it; by its extent. */
+	const struct image_layout_landing *landings;
 	size_t landing_count;
-	const struct cfg_external *externals;
+	/* Places that stand for functions of other images: PLT entries, slots of the GOT. */
+	const struct image_layout_external *externals;
 	size_t external_count;
 };
 

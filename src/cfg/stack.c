@@ -26,6 +26,7 @@ static void move_stack(struct heights *h, int64_t by)
 static struct height lea_height(const struct heights *h, const struct isa_operand *o)
 {
 	struct height from = {HEIGHT_UNKNOWN, 0};
+
 	if (o->index == ISA_REG_NONE && o->base == ISA_REG_STACK)
 		from = h->stack;
 	if (o->index == ISA_REG_NONE && o->base == ISA_REG_FRAME)
@@ -49,6 +50,7 @@ static void step_write(struct heights *h, const struct isa_operands *o)
 	const struct isa_operand *to = &o->list[0], *from = &o->list[1];
 	struct height *r = to->reg == ISA_REG_STACK ? &h->stack : &h->frame;
 	const bool known = to->kind == ISA_OPERAND_REGISTER && o->shown == 2;
+
 	if (known && o->mnemonic == ZYDIS_MNEMONIC_LEA) {
 		*r = lea_height(h, from);
 	} else if (known && o->mnemonic == ZYDIS_MNEMONIC_MOV) {
@@ -106,10 +108,12 @@ static void step(struct heights *h, const struct isa_instruction *in, const stru
 static void step_block(const struct table_search *t, uint32_t block, struct heights *h)
 {
 	const struct cfg_block *b = &t->f->blocks[block];
+
 	for (uint32_t i = 0; i < b->instruction_count; i++) {
 		const uint32_t index = b->first_instruction + i;
 		struct isa_instruction in;
 		struct isa_operands o;
+
 		if ((t->writes[index] & (1u << ISA_REG_STACK | 1u << ISA_REG_FRAME)) &&
 		    table_decode(t, index, &in, &o))
 			step(h, &in, &o);
@@ -123,20 +127,23 @@ static int compute_heights(struct table_search *t)
 	struct heights *at = calloc(f->block_count, sizeof(*at));
 	uint32_t *work = calloc(f->block_count + 1, sizeof(*work)), count = 0;
 	bool *seen = calloc(f->block_count, sizeof(*seen));
-	int err = at && work && seen ? 0 : -ENOMEM;
-	if (!err && f->entry_block != CFG_OUTSIDE) {
+	int r = at && work && seen ? 0 : -ENOMEM;
+
+	if (!r && f->entry_block != CFG_OUTSIDE) {
 		at[f->entry_block] = (struct heights){{HEIGHT_KNOWN, 0}, {HEIGHT_UNKNOWN, 0}};
 		seen[f->entry_block] = true;
 		work[count++] = f->entry_block;
 	}
-	while (count && !err) {
+	while (count && !r) {
 		uint32_t block = work[--count];
 		struct heights h = at[block];
+
 		step_block(t, block, &h);
 		t->entry_height[block] = h.stack.kind == HEIGHT_FOREIGN ||
 					 (h.stack.kind == HEIGHT_KNOWN && h.stack.offset == 0);
 		for (uint32_t e = 0; e < f->blocks[block].succ_count; e++) {
 			uint32_t to = f->edges[f->blocks[block].first_succ + e].to;
+
 			if (to == CFG_OUTSIDE || seen[to])
 				continue;
 			seen[to] = true;
@@ -147,17 +154,18 @@ static int compute_heights(struct table_search *t)
 	free(at);
 	free(work);
 	free(seen);
-	return err;
+	return r;
 }
 
 int table_at_entry_height(struct table_search *t, uint32_t block, bool *ret)
 {
-	int err = 0;
+	int r = 0;
+
 	if (!t->entry_height) {
 		t->entry_height = calloc(t->f->block_count, sizeof(*t->entry_height));
-		err = t->entry_height ? compute_heights(t) : -ENOMEM;
+		r = t->entry_height ? compute_heights(t) : -ENOMEM;
 	}
-	if (!err)
+	if (!r)
 		*ret = t->entry_height[block];
-	return err;
+	return r;
 }

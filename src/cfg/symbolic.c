@@ -28,6 +28,7 @@ static void step_store(struct symbolic *s, const struct isa_operands *o,
 		       const struct isa_operand *p)
 {
 	struct value address = state_address(s, p);
+
 	if (p->size_bits && !(o->attributes & ISA_REPEATED)) {
 		state_store(s, address, p->size_bits / 8, value_opaque(s, address));
 		return;
@@ -42,11 +43,11 @@ static void step_unknown(struct symbolic *s, const struct isa_operands *o)
 {
 	for (unsigned i = 0; i < o->count; i++) {
 		const struct isa_operand *p = &o->list[i];
+
 		if (!(p->access & ISA_ACCESS_WRITES))
 			continue;
 		if (p->kind == ISA_OPERAND_REGISTER && p->reg < 16) {
-			s->regs[p->reg] =
-				symbol_make(s, SYMBOL_OPAQUE, value_constant(0), 0, 0, false);
+			s->regs[p->reg] = value_opaque(s, value_constant(0));
 			s->regs_set |= (uint16_t)(1u << p->reg);
 		} else if (p->kind == ISA_OPERAND_MEMORY) {
 			step_store(s, o, p);
@@ -62,6 +63,7 @@ static bool step_arithmetic(struct symbolic *s, const struct isa_operands *o)
 	const struct isa_operand *to = &o->list[0];
 	const unsigned bits = to->size_bits;
 	struct value a, b, r;
+
 	if (o->shown != 2 || to->kind == ISA_OPERAND_IMMEDIATE)
 		return false;
 	a = symbolic_operand(s, to);
@@ -97,6 +99,7 @@ static bool step_arithmetic(struct symbolic *s, const struct isa_operands *o)
 static bool step_shift(struct symbolic *s, const struct isa_operands *o)
 {
 	const struct isa_operand *to = &o->list[0], *by = &o->list[1];
+
 	if (o->shown != 2 || to->kind != ISA_OPERAND_REGISTER ||
 	    by->kind != ISA_OPERAND_IMMEDIATE || to->size_bits < 32 || by->value <= 0 ||
 	    by->value >= to->size_bits)
@@ -114,6 +117,7 @@ static bool step_shift(struct symbolic *s, const struct isa_operands *o)
 static bool step_compare(struct symbolic *s, const struct isa_operands *o)
 {
 	const unsigned bits = o->list[0].size_bits;
+
 	if (o->shown != 2)
 		return false;
 	struct value a = symbolic_operand(s, &o->list[0]), b = symbolic_operand(s, &o->list[1]);
@@ -131,6 +135,7 @@ static bool step_compare(struct symbolic *s, const struct isa_operands *o)
 static bool step_move(struct symbolic *s, const struct isa_operands *o)
 {
 	const struct isa_operand *to = &o->list[0], *from = &o->list[1];
+
 	if (o->shown != 2 || (from->kind == ISA_OPERAND_REGISTER && from->reg >= 16) ||
 	    (to->kind == ISA_OPERAND_REGISTER && to->reg >= 16))
 		return false;
@@ -155,19 +160,19 @@ static bool step_move(struct symbolic *s, const struct isa_operands *o)
 static bool step_conditional_move(struct symbolic *s, const struct isa_operands *o)
 {
 	const struct isa_operand *to = &o->list[0];
-	struct symbolic *const t = s;
+
 	if (o->shown != 2 || !s->flags_known || to->kind != ISA_OPERAND_REGISTER ||
 	    !s->flags_left.symbol)
 		return false;
 	struct value stay = symbolic_operand(s, to), move = symbolic_operand(s, &o->list[1]);
-	struct symbol *const y = &t->symbols[s->flags_left.symbol], before = *y;
+	struct symbol *const y = &s->symbols[s->flags_left.symbol], before = *y;
 	symbolic_branch(s, o->condition, false);
 	struct range a = symbolic_range(s, stay);
 	*y = before;
 	symbolic_branch(s, o->condition, true);
 	struct range b = symbolic_range(s, move);
 	*y = before;
-	struct value v = symbol_make(s, SYMBOL_OPAQUE, stay, 0, 0, false);
+	struct value v = value_opaque(s, stay);
 	struct symbol *result = &s->symbols[v.symbol];
 	result->compared = a.strength == STRENGTH_COMPARED && b.strength == STRENGTH_COMPARED;
 	result->low = a.low < b.low ? a.low : b.low;
@@ -181,6 +186,7 @@ static void step_push(struct symbolic *s, const struct isa_operands *o)
 	struct value v = o->shown ? symbolic_operand(s, &o->list[0]) : value_constant(0);
 	struct value top =
 		value_add(s, state_get_register(s, ISA_REG_STACK), value_constant((uint64_t)-8));
+
 	state_store(s, top, 8, o->shown ? v : value_opaque(s, v));
 	s->regs[ISA_REG_STACK] = top;
 }
@@ -189,6 +195,7 @@ static void step_pop(struct symbolic *s, const struct isa_operands *o)
 {
 	struct value top = state_get_register(s, ISA_REG_STACK);
 	struct value v = state_load(s, top, 8);
+
 	s->regs[ISA_REG_STACK] = value_add(s, top, value_constant(8));
 	if (o->shown)
 		set_operand(s, &o->list[0], v);
@@ -198,8 +205,9 @@ static void step_pop(struct symbolic *s, const struct isa_operands *o)
 static void step_call(struct symbolic *s)
 {
 	static const uint8_t changed[] = {0, 1, 2, 6, 7, 8, 9, 10, 11};
+
 	for (size_t i = 0; i < sizeof(changed); i++) {
-		s->regs[changed[i]] = symbol_make(s, SYMBOL_OPAQUE, value_constant(0), 0, 0, false);
+		s->regs[changed[i]] = value_opaque(s, value_constant(0));
 		s->regs_set |= (uint16_t)(1u << changed[i]);
 	}
 	state_forget_cells(s, value_constant(0), 0, true);
@@ -325,6 +333,7 @@ static void limit_sum(struct symbol *y, uint64_t offset, unsigned condition, uin
 void symbolic_branch(struct symbolic *s, unsigned condition, bool taken)
 {
 	const struct value v = s->flags_left;
+
 	if (!s->flags_known || condition > 15 || s->flags_right.symbol || !v.symbol || v.scale != 1)
 		return;
 	unsigned c = taken ? condition : condition ^ 1;

@@ -51,6 +51,7 @@ struct value symbol_make(struct symbolic *s, enum symbol_kind kind, struct value
 {
 	for (uint32_t i = 1; i < s->symbol_count && kind != SYMBOL_OPAQUE; i++) {
 		const struct symbol *have = &s->symbols[i];
+
 		if (have->kind == kind && have->imm == imm && have->bytes == bytes &&
 		    value_same(have->arg, arg))
 			return of_symbol(i);
@@ -87,12 +88,14 @@ static struct range range_of_table(const struct symbolic *s, const struct symbol
 {
 	struct range none = {0, value_low_bits(y->bytes * 8), STRENGTH_NONE};
 	struct range i = range_of(s, y->arg, depth + 1), r = {UINT64_MAX, 0, i.strength};
+
 	if (!i.strength || i.high - i.low >= BYTE_TABLE_MAX)
 		return none;
 	const uint64_t step = y->arg.scale ? y->arg.scale : 1;
 	for (uint64_t at = i.low; at <= i.high; at += step) {
 		uint64_t v = 0;
 		const uint8_t *data = cfg_data_at(s->image, at, y->bytes);
+
 		if (!data)
 			return none;
 		memcpy(&v, data, y->bytes);
@@ -106,6 +109,7 @@ static struct range range_of_table(const struct symbolic *s, const struct symbol
 static struct range range_by_kind(const struct symbolic *s, const struct symbol *y, unsigned depth)
 {
 	struct range r, all = {0, UINT64_MAX, STRENGTH_NONE};
+
 	switch (y->kind) {
 	case SYMBOL_LOAD:
 		r = y->bytes < 4 ? range_of_table(s, y, depth) : all;
@@ -138,6 +142,7 @@ static struct range range_by_kind(const struct symbolic *s, const struct symbol 
 static struct range range_of(const struct symbolic *s, struct value v, unsigned depth)
 {
 	struct range r = {v.offset, v.offset, STRENGTH_COMPARED}, all = {0, UINT64_MAX, 0};
+
 	if (!v.symbol)
 		return r;
 	if (depth > RANGE_DEPTH)
@@ -220,6 +225,7 @@ struct value value_multiply(struct symbolic *s, struct value v, uint64_t factor)
 static struct value first_value(struct symbolic *s, unsigned reg)
 {
 	uint64_t c;
+
 	if (reg != ISA_REG_STACK && s->constant && s->constant(s->constant_arg, reg, &c))
 		return value_constant(c);
 	return symbol_make(s, SYMBOL_FIRST, value_constant(0), reg, 0, true);
@@ -228,7 +234,7 @@ static struct value first_value(struct symbolic *s, unsigned reg)
 struct value state_get_register(struct symbolic *s, unsigned reg)
 {
 	if (reg >= 16)
-		return symbol_make(s, SYMBOL_OPAQUE, value_constant(0), 0, 0, false);
+		return value_opaque(s, value_constant(0));
 	if (!(s->regs_set & (1u << reg))) {
 		s->regs[reg] = first_value(s, reg);
 		s->regs_set |= (uint16_t)(1u << reg);
@@ -250,8 +256,9 @@ void state_set_register(struct symbolic *s, const struct isa_operand *o, struct 
 struct value state_address(struct symbolic *s, const struct isa_operand *o)
 {
 	struct value v = value_constant((uint64_t)o->value);
+
 	if (o->segment != ISA_REG_NONE)
-		return symbol_make(s, SYMBOL_OPAQUE, value_constant(0), 0, 0, false);
+		return value_opaque(s, value_constant(0));
 	if (o->base == ISA_REG_PC)
 		return v;
 	if (o->base != ISA_REG_NONE)
@@ -266,6 +273,7 @@ struct value state_address(struct symbolic *s, const struct isa_operand *o)
 static bool is_stack(const struct symbolic *s, struct value address)
 {
 	const struct symbol *y = &s->symbols[address.symbol];
+
 	return address.symbol && y->kind == SYMBOL_FIRST &&
 	       (y->imm == ISA_REG_STACK || y->imm == ISA_REG_FRAME);
 }
@@ -274,6 +282,7 @@ static bool load_constant(const struct symbolic *s, struct value address, unsign
 			  struct value *ret)
 {
 	uint64_t v = 0;
+
 	if (address.symbol || bytes > 8 || cfg_external_word(s->image, address.offset))
 		return false;
 	const uint8_t *data = cfg_data_at(s->image, address.offset, bytes);
@@ -293,6 +302,7 @@ static bool overlaps(const struct cell *c, struct value address, unsigned bytes)
 struct value state_load(struct symbolic *s, struct value address, unsigned bytes)
 {
 	struct value v;
+
 	for (uint32_t i = s->cell_count; i-- > 0;)
 		if (s->cells[i].bytes == bytes && value_same(s->cells[i].address, address))
 			return s->cells[i].value;
@@ -312,9 +322,11 @@ void state_forget_cells(struct symbolic *s, struct value address, unsigned bytes
 {
 	const bool stack = !all && is_stack(s, address);
 	uint32_t kept = 0;
+
 	for (uint32_t i = 0; i < s->cell_count; i++) {
 		const struct cell *c = &s->cells[i];
 		bool keep;
+
 		if (all || !stack) /* compilers do not spill through pointers */
 			keep = is_stack(s, c->address);
 		else if (!is_stack(s, c->address))
@@ -348,7 +360,7 @@ struct value symbolic_operand(struct symbolic *s, const struct isa_operand *o)
 		return state_load(s, state_address(s, o), o->size_bits / 8);
 	default:
 		if (o->first_bit)
-			return symbol_make(s, SYMBOL_OPAQUE, value_constant(0), 0, 0, false);
+			return value_opaque(s, value_constant(0));
 		return value_truncate(s, state_get_register(s, o->reg), o->size_bits);
 	}
 }

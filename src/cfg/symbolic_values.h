@@ -90,8 +90,8 @@ struct value value_multiply(struct symbolic *s, struct value v, uint64_t factor)
 /* What is made of a value in a way that is not followed: it is not known, and no other is it. */
 struct value value_opaque(struct symbolic *s, struct value from);
 
-/* The symbol of an operation, the same for the same one, but for opaque ones. first: it depends on
- * what was before the path. */
+/* The symbol of an operation, the same for the same one, except for opaque ones. first: it depends
+ * on what was before the path. */
 struct value symbol_make(struct symbolic *s, enum symbol_kind kind, struct value arg, uint64_t imm,
 			 unsigned bytes, bool first);
 

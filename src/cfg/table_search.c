@@ -4,8 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* Instructions that all searches of one function may look at, for each that it has, and at least.
- */
+/* Instructions that all searches of a function may look at, for each that it has, and at least. */
 #define BUDGET_FACTOR 64
 #define BUDGET_LEAST  200000
 #define MEMO_PLACES   1024
@@ -17,6 +16,7 @@ bool table_decode(const struct table_search *t, uint32_t index, struct isa_instr
 	struct cfg_image *image = t->b->image;
 	size_t size;
 	const uint8_t *code = cfg_code_at(image, in->address, &size);
+
 	return code && in->size <= size &&
 	       isa_memo_operands(image->memo, image->decoder, code, in->size, in->address, ret,
 				 ret_operands);
@@ -25,6 +25,7 @@ bool table_decode(const struct table_search *t, uint32_t index, struct isa_instr
 int table_search_start(struct table_search *t)
 {
 	const struct cfg_function *f = t->f;
+
 	t->budget = BUDGET_LEAST + (size_t)f->instruction_count * BUDGET_FACTOR;
 	t->writes = calloc(f->instruction_count + 1, sizeof(*t->writes));
 	t->visited = calloc(f->block_count + 1, sizeof(*t->visited));
@@ -32,13 +33,14 @@ int table_search_start(struct table_search *t)
 	t->symbolic = malloc(sizeof(*t->symbolic));
 	t->constant = calloc(f->block_count + 1, 16);
 	t->constants = map64_new(SIZE_MAX);
-	if (!t->b->image->memo) /* without memory for it: each is decoded anew */
+	if (!t->b->image->memo) /* without memory for it: each is decoded again */
 		t->b->image->memo = isa_memo_operands_new(MEMO_PLACES);
 	if (!t->writes || !t->visited || !t->work || !t->symbolic || !t->constant || !t->constants)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < f->instruction_count; i++) {
 		struct isa_instruction in;
 		struct isa_operands o;
+
 		if (!table_decode(t, i, &in, &o))
 			continue;
 		for (unsigned k = 0; k < o.count; k++)

@@ -6,8 +6,7 @@
 #include "cfg/symbolic_values.h"
 #include "isa/operands.h"
 
-/* The search for the targets of one function's indirect jumps; what tables.c, routes.c and stack.c
- * share. */
+/* The search for targets of indirect jumps: what tables.c, routes.c and stack.c share. */
 struct table_search {
 	struct cfg_builder *b;
 	const struct cfg_function *f; /* the graph so far */

@@ -33,6 +33,7 @@ static bool read_entry(const struct table_search *t, const struct table_shape *s
 		memcpy(ret, data, sizeof(*ret));
 	} else {
 		int32_t relative;
+
 		memcpy(&relative, data, sizeof(relative));
 		*ret = s->base + (uint64_t)(int64_t)relative;
 	}
@@ -43,6 +44,7 @@ static bool read_entry(const struct table_search *t, const struct table_shape *s
 static bool is_plausible(const struct table_search *t, uint64_t target)
 {
 	size_t size;
+
 	return cfg_code_at(t->b->image, target, &size) &&
 	       build_classify(t->b, target, false) == WAY_INSIDE;
 }
@@ -53,12 +55,14 @@ static void sweep_place(struct table_search *t)
 	const struct cfg_place *p = t->b->place;
 	size_t size;
 	const uint8_t *code = cfg_code_at(t->b->image, p->start, &size);
+
 	if (!code || size < p->end - p->start)
 		return;
 	size = (size_t)(p->end - p->start);
 	t->starts = calloc(1, size / 8 + 1);
 	for (size_t at = 0; t->starts && at < size;) {
 		struct isa_instruction in;
+
 		isa_decode(t->b->image->decoder, code + at, size - at, p->start + at, &in);
 		t->starts[at / 8] |= (uint8_t)(in.valid << (at % 8));
 		at += in.size;
@@ -69,6 +73,7 @@ static void sweep_place(struct table_search *t)
 static bool is_instruction(struct table_search *t, uint64_t target)
 {
 	const uint64_t at = target - t->b->place->start;
+
 	if (!t->starts)
 		sweep_place(t);
 	return t->starts && (t->starts[at / 8] >> (at % 8) & 1);
@@ -80,6 +85,7 @@ static bool is_likely(struct table_search *t, const struct table_shape *s, uint6
 {
 	const struct cfg_place *to = cfg_place_at(t->b->image, target);
 	const uint64_t at = s->offset + s->scale * index;
+
 	if (!is_plausible(t, target) || (to && to != t->b->place && !to->part))
 		return false;
 	if (to && to == t->b->place && !is_instruction(t, target))
@@ -115,9 +121,11 @@ static int read_table(struct table_search *t, const struct table_shape *s, struc
 	const bool proven = is_proven(t, s);
 	const size_t first = to->count;
 	size_t size;
+
 	*ret = READ_ALL;
 	for (uint64_t i = s->low; i <= s->high && i - s->low < ENTRIES_MAX; i++) {
 		uint64_t target;
+
 		if (!read_entry(t, s, i, &target) ||
 		    !(proven ? cfg_code_at(t->b->image, target, &size) != NULL
 			     : is_likely(t, s, i, target))) {
@@ -135,17 +143,6 @@ static int read_table(struct table_search *t, const struct table_shape *s, struc
 	return 0;
 }
 
-static void sort_targets(struct target_list *to)
-{
-	size_t kept = 0;
-	if (to->count)
-		qsort(to->list, to->count, sizeof(*to->list), num_compare_u64);
-	for (size_t i = 0; i < to->count; i++)
-		if (kept == 0 || to->list[kept - 1] != to->list[i])
-			to->list[kept++] = to->list[i];
-	to->count = kept;
-}
-
 /* ---- one jump ---- */
 
 static int read_shapes(struct table_search *t, struct build_jump *jump,
@@ -157,10 +154,11 @@ static int read_shapes(struct table_search *t, struct build_jump *jump,
 	for (unsigned i = 0; i < count; i++) {
 		enum reading reading;
 		const bool proven = is_proven(t, &shapes[i]);
+
 		jump->table = shapes[i].offset + shapes[i].scale * shapes[i].low;
-		int err = read_table(t, &shapes[i], to, &reading);
-		if (err < 0)
-			return err;
+		int r = read_table(t, &shapes[i], to, &reading);
+		if (r < 0)
+			return r;
 		if (reading == READ_NOTHING || (proven && reading == READ_SOME)) {
 			jump->state = JUMP_UNKNOWN;
 			jump->why = proven ? CFG_WHY_TABLE : CFG_WHY_INDIRECT;
@@ -175,13 +173,14 @@ static int read_shapes(struct table_search *t, struct build_jump *jump,
 static int keep_targets(struct table_search *t, struct build_jump *jump, struct target_list *to,
 			bool *ret_more)
 {
-	int err = 0;
-	sort_targets(to);
-	for (size_t i = 0; i < to->count && !err; i++) {
+	int r = 0;
+
+	to->count = num_sort_unique(to->list, to->count);
+	for (size_t i = 0; i < to->count && !r; i++) {
 		if (build_classify(t->b, to->list[i], true) != WAY_INSIDE)
 			continue;
 		if (build_find(t->b, to->list[i]) == UINT32_MAX) {
-			err = build_push(t->b, to->list[i]);
+			r = build_push(t->b, to->list[i]);
 			*ret_more = true;
 		}
 	}
@@ -191,7 +190,7 @@ static int keep_targets(struct table_search *t, struct build_jump *jump, struct 
 	jump->targets = to->list;
 	jump->target_count = (uint32_t)to->count;
 	*to = (struct target_list){0};
-	return err;
+	return r;
 }
 
 /* Nothing has changed that the answer depends on. */
@@ -203,6 +202,7 @@ static bool is_current(const struct table_search *t, const struct build_jump *ju
 		const struct build_check *c = &jump->checks[i];
 		const uint32_t block = cfg_function_block_at(t->f, c->start);
 		const struct cfg_block *b = &t->f->blocks[block];
+
 		if (block == CFG_OUTSIDE || b->start != c->start || b->end != c->end ||
 		    b->pred_count != c->pred_count)
 			return false;
@@ -216,20 +216,21 @@ static int resolve_jump(struct table_search *t, struct build_jump *jump, uint32_
 	struct table_shape shapes[TABLE_SHAPES_MAX];
 	struct target_list to = {0};
 	bool complete, leaves = false;
+
 	if (is_current(t, jump))
 		return 0;
 	unsigned count = table_find_shapes(t, jump, block, shapes, &complete);
-	int err = read_shapes(t, jump, shapes, count, complete && count, &to);
-	if (!err && jump->state == JUMP_UNKNOWN && to.count == 0) {
+	int r = read_shapes(t, jump, shapes, count, complete && count, &to);
+	if (!r && jump->state == JUMP_UNKNOWN && to.count == 0) {
 		/* No table of this function: a call in the place of a return, perhaps. */
-		err = table_at_entry_height(t, block, &leaves);
+		r = table_at_entry_height(t, block, &leaves);
 		if (leaves)
 			jump->state = JUMP_LEAVES;
 	}
-	if (!err)
-		err = keep_targets(t, jump, &to, ret_more);
+	if (!r)
+		r = keep_targets(t, jump, &to, ret_more);
 	free(to.list);
-	return err;
+	return r;
 }
 
 static uint32_t block_of(const struct table_search *t, const struct build_jump *jump)
@@ -240,10 +241,11 @@ static uint32_t block_of(const struct table_search *t, const struct build_jump *
 int build_resolve_jumps(struct cfg_builder *b, const struct cfg_function *f, bool *ret_more)
 {
 	struct table_search t = {.b = b, .f = f};
-	int err = table_search_start(&t);
+	int r = table_search_start(&t);
+
 	*ret_more = false;
-	for (size_t i = 0; i < b->jump_count && !err; i++)
-		err = resolve_jump(&t, &b->jumps[i], block_of(&t, &b->jumps[i]), ret_more);
+	for (size_t i = 0; i < b->jump_count && !r; i++)
+		r = resolve_jump(&t, &b->jumps[i], block_of(&t, &b->jumps[i]), ret_more);
 	table_search_end(&t);
-	return err;
+	return r;
 }

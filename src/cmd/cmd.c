@@ -11,7 +11,7 @@
 #include "cmd/hints.h"
 #include "cmd/pager.h"
 #include "cmd/progress.h"
-#include "collect/rights.h"
+#include "collect/host/rights.h"
 #include "config.h"
 #include "util/log.h"
 
@@ -82,8 +82,8 @@ static const struct cmd *find_command(const char *name)
 }
 
 static const struct cmd_option no_options[] = {{NULL}};
-const struct cmd_spec cmd_help_spec = {"help", "[COMMAND]", "Shows the commands, or one's options.",
-				       no_options, false};
+const struct cmd_spec cmd_help_spec = {
+	"help", "[COMMAND]", "Shows the commands, or the options of one.", no_options, false};
 
 int cmd_help(int argc, char **argv)
 {

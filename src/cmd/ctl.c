@@ -8,49 +8,38 @@
 #include "cmd/cmd.h"
 #include "collect/control.h"
 #include "config.h"
-#include "report/json.h"
-#include "report/table.h"
+#include "render/json.h"
+#include "render/table.h"
 #include "util/text.h"
 
 /* A flush waits for the disk. */
 #define PATIENCE_MS 120000
-
-enum { CTL_CSV = CMD_LONG };
-
-static const struct cmd_option options[] = {
-	{"json", 'j', NULL, "prints the daemon's answer as it is"},
-	{"csv", CTL_CSV, NULL, "status: comma-separated values"},
-	{"socket", 's', "PATH", "of the control socket (default " CULPRIT_RUN_DIR "/control)"},
-	{NULL},
-};
-
-const struct cmd_spec cmd_ctl_spec = {
-	.name = "ctl",
-	.operands = "status|flush|epoch|stop|label KEY=VALUE",
-	.help = "Tells the daemon to write what it has (flush), to begin an epoch, to mark the "
-		"samples from\n"
-		"now on (label; an empty VALUE takes the mark away), to end; or asks how it is.",
-	.options = options,
-};
 
 struct request {
 	const char *socket;
 	enum table_format format;
 };
 
-static int take_option(void *arg, int value, const char *text, struct diag *diag)
-{
-	struct request *r = arg;
+static const struct cmd_option options[] = {
+	{"json", 'j', NULL, "prints the daemon's answer as it is", CMD_AT(FORM, request, format),
+	 .number = TABLE_JSON},
+	{"csv", 0, NULL, "status: comma-separated values", CMD_AT(FORM, request, format),
+	 .number = TABLE_CSV},
+	{"socket", 's', "PATH", "the control socket (default " CULPRIT_RUN_DIR "/control)",
+	 CMD_AT(TEXT, request, socket)},
+	{NULL},
+};
 
-	if (value == 's') {
-		r->socket = text;
-		return 0;
-	}
-	if (r->format != TABLE_TEXT)
-		return diag_fail(diag, EINVAL, "one of --json and --csv, once");
-	r->format = value == 'j' ? TABLE_JSON : TABLE_CSV;
-	return 0;
-}
+const struct cmd_spec cmd_ctl_spec = {
+	.name = "ctl",
+	.operands = "status|flush|epoch|stop|label KEY=VALUE",
+	.help = "Tells the daemon to write its samples (flush), to begin an epoch, to label the "
+		"samples\n"
+		"from now on (label; an empty VALUE removes the label) or to end (stop); status "
+		"asks\n"
+		"for its state.",
+	.options = options,
+};
 
 /* Checks the words here, so that the mistake is told where it was made. */
 static int make_request(int count, char **words, char *out, size_t room, struct diag *diag)
@@ -60,15 +49,17 @@ static int make_request(int count, char **words, char *out, size_t room, struct 
 
 	if (count == 0)
 		return diag_fail(diag, EINVAL,
-				 "what is it to do? status, flush, epoch, label or stop");
+				 "say what it is to do: status, flush, epoch, label or stop");
 	if (count == 1 && !strcmp(words[0], "label"))
-		return diag_fail(diag, EINVAL, "which label? label KEY=VALUE, or KEY= to end it");
+		return diag_fail(diag, EINVAL,
+				 "say which label: label KEY=VALUE, or label KEY= to remove it");
 	for (size_t i = 0; i < sizeof(plain) / sizeof(plain[0]); i++)
 		known |= count == 1 && !strcmp(words[0], plain[i]);
 	if (!known)
-		return diag_fail(diag, EINVAL,
-				 "'%s'%s is none of: status, flush, epoch, stop, label KEY=VALUE",
-				 words[0], count > 1 ? " with these words" : "");
+		return diag_fail(
+			diag, EINVAL,
+			"'%s'%s is not one of: status, flush, epoch, stop, label KEY=VALUE",
+			words[0], count > 1 ? " with these words" : "");
 	if (label && (!strchr(words[1], '=') || strchr(words[1], '\n')))
 		return diag_fail(diag, EINVAL, "label '%s' is not KEY=VALUE", words[1]);
 	if (snprintf(out, room, "%s%s%s", words[0], label ? " " : "", label ? words[1] : "") >=
@@ -89,8 +80,7 @@ static bool format_value(const json_t *value, char *out, size_t room)
 	return json_is_string(value) || json_is_number(value);
 }
 
-/* Calls print(arg, key, value) for each thing that the daemon says; an event's value is its period.
- */
+/* Calls print(arg, key, value) for each thing the daemon says; an event's value is its period. */
 static void each_value(const json_t *answer,
 		       void (*print)(void *arg, const char *key, const char *event,
 				     const char *value),
@@ -135,21 +125,19 @@ static void add_row(void *arg, const char *key, const char *event, const char *v
 	char name[600];
 
 	snprintf(name, sizeof(name), "%s%s%s", key, event ? "." : "", event ? event : "");
-	if (!table_add_row(t) && !table_set_name(t, 0, name, strlen(name)))
-		table_set_name(t, 1, value, strlen(value));
+	table_add_row(t);
+	table_set_text(t, 0, name);
+	table_set_text(t, 1, value);
 }
 
 static int print_csv(const json_t *answer)
 {
 	struct table *t = table_new("status");
-	int r;
 
-	if (!t)
-		return -ENOMEM;
 	table_add_column(t, TABLE_NAME, "key", NULL);
 	table_add_column(t, TABLE_NAME, "value", NULL);
 	each_value(answer, add_row, t);
-	r = table_print(t, NULL, TABLE_CSV, stdout, 0);
+	int r = table_print(t, NULL, TABLE_CSV, stdout, 0);
 	table_free(t);
 	return r == -ENOMEM ? r : 0; /* whoever flushes the output tells of the rest */
 }
@@ -184,15 +172,14 @@ int cmd_ctl(int argc, char **argv)
 	struct request request = {.socket = CULPRIT_RUN_DIR "/control"};
 	char line[CONTROL_REQUEST_MAX - 1], *text = NULL;
 	struct diag diag = {0};
-	int operand, r,
-		status = cmd_parse(&cmd_ctl_spec, argc, argv, take_option, &request, &operand);
+	int operand, r, status = cmd_parse(&cmd_ctl_spec, argc, argv, NULL, &request, &operand);
 
 	if (status >= 0)
 		return status;
 	if (make_request(argc - operand, argv + operand, line, sizeof(line), &diag))
 		return cmd_fail_usage("ctl", &diag);
 	if (request.format == TABLE_CSV && strcmp(line, "status") != 0) {
-		diag_fail(&diag, EINVAL, "--csv is of status: the others have no table");
+		diag_fail(&diag, EINVAL, "--csv is for status only: the others have no table");
 		return cmd_fail_usage("ctl", &diag);
 	}
 	r = control_ask(request.socket, line, PATIENCE_MS, &text, &diag);

@@ -8,20 +8,20 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "cmd/cmd.h"
 #include "cmd/sampling.h"
 #include "cmd/signals.h"
 #include "collect/control.h"
-#include "collect/rights.h"
+#include "collect/host/rights.h"
 #include "collect/session.h"
 #include "config.h"
-#include "report/json.h"
+#include "render/json.h"
 #include "util/clock.h"
 #include "util/log.h"
 #include "util/notify.h"
 #include "util/num.h"
+#include "util/text.h"
 
 #define SOCKET_DEFAULT CULPRIT_RUN_DIR "/control"
 #define SECOND_NS      1000000000ull
@@ -29,7 +29,7 @@
 #define CLIENTS_MS     1000  /* between two looks at clients that are connected */
 #define CLOCK_MS       10000 /* between two looks at the clock */
 
-enum { OPT_FLUSH = SAMPLING_END, OPT_EPOCH, OPT_AGE, OPT_SIZE, OPT_SOCKET };
+enum { OPT_FLUSH = SAMPLING_END, OPT_EPOCH, OPT_AGE, OPT_SIZE };
 
 struct daemon {
 	struct sampling_options sampling;
@@ -44,14 +44,16 @@ struct daemon {
 };
 
 static const struct cmd_option options[] = {
-	{"output", 'o', "DB", "the database (default " CULPRIT_STATE_DIR ")"},
-	{"flush-every", OPT_FLUSH, "DURATION", "writes so often (default 10m)"},
+	{"output", 'o', "DB", "the database (default " CULPRIT_STATE_DIR ")",
+	 CMD_AT(TEXT, daemon, db)},
+	{"flush-every", OPT_FLUSH, "DURATION", "how often it writes (default 10m)"},
 	{"epoch-every", OPT_EPOCH, "DURATION",
-	 "begins an epoch so often (default 1d, at 0:00 UTC)"},
+	 "how often an epoch begins (default 1d, at 0:00 UTC)"},
 	{"keep-age", OPT_AGE, "DURATION", "removes older epochs (default 30d; 0s: never)"},
 	{"keep-size", OPT_SIZE, "BYTES",
-	 "removes the oldest epochs past it (default 1G; 0: never)"},
-	{"socket", OPT_SOCKET, "PATH", "of the control socket (default " SOCKET_DEFAULT ")"},
+	 "removes the oldest epochs beyond this size (default 1G; 0: never)"},
+	{"socket", 0, "PATH", "the control socket (default " SOCKET_DEFAULT ")",
+	 CMD_AT(TEXT, daemon, socket)},
 	SAMPLING_OPTIONS,
 	{NULL},
 };
@@ -61,7 +63,8 @@ const struct cmd_spec cmd_daemon_spec = {
 	.operands = "",
 	.help = "Samples the whole machine for as long as it runs, in the foreground. SIGTERM and "
 		"SIGINT\n"
-		"make it write what it has and end, SIGHUP makes it write. See culprit-ctl(1).",
+		"make it write its samples and end, SIGHUP makes it write them. See "
+		"culprit-ctl(1).",
 	.options = options,
 };
 
@@ -82,12 +85,6 @@ static int take_option(void *arg, int option, const char *text, struct diag *dia
 	struct daemon *d = arg;
 
 	switch (option) {
-	case 'o':
-		d->db = text;
-		return 0;
-	case OPT_SOCKET:
-		d->socket = text;
-		return 0;
 	case OPT_FLUSH:
 		return parse_interval(text, SECOND_NS, &d->flush_ns, diag);
 	case OPT_EPOCH:
@@ -146,6 +143,17 @@ static void describe_budget(const struct session_status *s, json_t *out)
 	json_object_set_new(out, "budget_rate_factor", json_real(budget_factor(s->budget_step)));
 }
 
+static void add_count(json_t *out, const char *name, uint64_t value)
+{
+	json_object_set_new(out, name, json_integer((json_int_t)value));
+}
+
+static void add_counter(void *arg, const struct counter *c, uint64_t value)
+{
+	if (c->status)
+		add_count(arg, c->status, value);
+}
+
 static void answer_status(const struct daemon *d, struct buf *out)
 {
 	struct session_status s;
@@ -153,73 +161,17 @@ static void answer_status(const struct daemon *d, struct buf *out)
 	char *line;
 
 	session_read_status(d->session, &s);
-	j = json_pack("{s:b, s:o, s:s*, s:o, s:I, s:f, s:f, s:f}", "ok", 1, "database",
+	j = json_pack("{s:b, s:o, s:s*, s:o, s:I, s:f, s:o, s:f}", "ok", 1, "database",
 		      report_json_text(d->db), "epoch", s.epoch, "events", describe_events(d),
-		      "cpus", (json_int_t)s.cpus, "rate_hz", s.rate_hz, "interrupt_ns", s.cost_ns,
-		      "budget_percent", s.budget_percent);
-	if (j)
+		      "cpus", (json_int_t)s.cpus, "rate_hz", s.rate_hz, "interrupt_ns",
+		      s.charge_ns > 0 ? json_real(s.charge_ns) : json_null(), "budget_percent",
+		      s.budget_percent);
+	if (j) {
 		describe_budget(&s, j);
-	const struct {
-		const char *name;
-		uint64_t value;
-	} counts[] = {
-		{"budget_windows", s.budget_windows},
-		{"budget_windows_over", s.budget_over},
-		{"budget_waits", s.helpers.waits},
-		{"started", s.started_ns / SECOND_NS},
-		{"samples", s.samples},
-		{"hits", s.hits},
-		{"evictions", s.evictions},
-		{"lost", s.lost},
-		{"unknown", s.unknown},
-		{"rows", s.rows},
-		{"flushes", s.flushed},
-		{"failed_flushes", d->failed_flushes},
-		{"processes", s.processes},
-		{"files", s.files},
-		{"files_unreadable", s.files_unreadable},
-		{"files_queued", s.files_queued},
-		{"files_crowded", s.files_crowded},
-		{"samples_named_late", s.by_name},
-		{"processes_refused", s.processes_refused},
-		{"files_refused", s.files_refused},
-		{"mappings_refused", s.mappings_refused},
-		{"kernel_regions", s.kernel.regions},
-		{"kernel_regions_refused", s.kernel.regions_refused},
-		{"kernel_lines_refused", s.kernel.lines_refused},
-		{"kernel_scans", s.kernel.scans},
-		{"symbols_kept", s.symbols_kept},
-		{"symbols_failed", s.symbols_failed},
-		{"symbols_unwritten", s.symbols_unwritten},
-		{"symbols_refused", s.symbols_refused},
-		{"code_refused", s.code_refused},
-		{"lines_refused", s.lines_refused},
-		{"records_lost", s.records_lost},
-		{"records_left_out", s.records_left_out},
-		{"cpus_missed", s.cpus_missed},
-		{"windows", s.edges.windows},
-		{"window_outcomes", s.edges.outcomes},
-		{"windows_lost", s.edges.lost},
-		{"window_ns", s.edges.windows ? s.edges.spent_ns / s.edges.windows : 0},
-		{"window_period", s.edges.period},
-		{"stacks", s.stacks.stacks},
-		{"stacks_complete", s.stacks.complete},
-		{"stacks_finished", s.stacks.finished},
-		{"stacks_lost", s.stacks.lost},
-		{"python_codes", s.stacks.python_codes.codes},
-		{"python_codes_refused", s.stacks.python_codes.refused},
-		{"stack_ns", s.stacks.stacks ? s.stacks.spent_ns / s.stacks.stacks : 0},
-		{"stack_period", s.stacks.period},
-		{"stack_tables", s.stacks.tables},
-		{"stack_table_bytes", s.stacks.table_bytes},
-		{"stack_memory_bytes", s.stacks.memory_bytes},
-		{"stack_tables_evicted", s.stacks.evicted},
-		{"stack_rows_derived", s.stacks.derived_rows},
-		{"stack_tables_kept", s.stacks.kept_tables},
-		{"stack_tables_late", s.stacks.late_tables},
-	};
-	for (size_t i = 0; j && i < sizeof(counts) / sizeof(counts[0]); i++)
-		json_object_set_new(j, counts[i].name, json_integer((json_int_t)counts[i].value));
+		add_count(j, "started", s.started_ns / SECOND_NS);
+		add_count(j, "failed_flushes", d->failed_flushes);
+		session_each_counter(d->session, &(struct counter_taker){add_counter, j});
+	}
 	line = j ? json_dumps(j, JSON_COMPACT) : NULL;
 	buf_printf(out, "%s", line ?: "{\"ok\":false}");
 	free(line);
@@ -251,7 +203,8 @@ static void answer(void *arg, const char *request, struct buf *out)
 		d->stop = true;
 		answer_status(d, out);
 	} else {
-		answer_error(out, "unknown request; there are status, flush, epoch, label, stop");
+		answer_error(out,
+			     "unknown request; the requests are status, flush, epoch, label, stop");
 	}
 }
 
@@ -289,8 +242,7 @@ static void keep_house(struct daemon *d)
 		report_trouble(d, &diag);
 }
 
-/* Clients are waited for only so long; else until something is due, or the clock may have been set.
- */
+/* Clients are waited for only so long; else until something is due, or the clock may be set. */
 static int ms_to_wait(const struct daemon *d, bool clients)
 {
 	int most = clock_ms_until(d->next_flush_ns, clock_monotonic_ns(),
@@ -352,8 +304,9 @@ static int run(struct daemon *d, struct diag *diag)
 		notify_manager("STOPPING=1");
 		finished = session_finish(d->session, r ? NULL : diag);
 		if (finished && !r && session_unwritten(d->session))
-			diag_fail(diag, EIO, "%s; %llu samples are lost", diag->text,
-				  (unsigned long long)session_unwritten(d->session));
+			diag_fail(diag, EIO, "%s; %llu %s lost", diag->text,
+				  TEXT_COUNT(session_unwritten(d->session), "sample is",
+					     "samples are"));
 	}
 	session_free(d->session);
 	control_free(d->control);

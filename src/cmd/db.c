@@ -1,21 +1,20 @@
 /* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
 #include <errno.h>
-#include <inttypes.h>
-#include <jansson.h>
 #include <stdio.h>
 #include <string.h>
 #include "cmd/report.h"
 #include "db/writer.h"
+#include "report/database/verify.h"
 #include "util/text.h"
 
 /* culprit db: looks after a database. */
 
 static const struct cmd_option options[] = {
 	REPORT_DB_OPTION,
-	{"epoch", REPORT_EPOCH, "EPOCHS", "compact: all (default), last, NAME, FROM..TO",
-	 "last all"},
-	{"json", REPORT_JSON, NULL, "verify: one JSON object"},
-	{"csv", REPORT_CSV, NULL, "verify: what is damaged, a row each; totals go to stderr"},
+	REPORT_EPOCH_OPTION("compact: all (default), last, NAME, FROM..TO"),
+	REPORT_FORM_OPTION("json", TABLE_JSON, "verify: one JSON object"),
+	REPORT_FORM_OPTION("csv", TABLE_CSV,
+			   "verify: what is damaged, a row each; totals go to stderr"),
 	{NULL},
 };
 
@@ -28,11 +27,6 @@ const struct cmd_spec cmd_db_spec = {
 	false,
 };
 
-static int take_option(void *arg, int value, const char *text, struct diag *diag)
-{
-	return report_take_option(arg, value, text, diag);
-}
-
 static void print_finding(void *arg, const char *what)
 {
 	char text[2048];
@@ -42,93 +36,17 @@ static void print_finding(void *arg, const char *what)
 	printf("damaged: %s\n", text);
 }
 
-static void add_finding(void *arg, const char *what)
-{
-	char text[2048];
-
-	text_escape(text, sizeof(text), what, strlen(what));
-	json_array_append_new(arg, json_pack("{s:s}", "what", text));
-}
-
-static int print_json(const struct db_verify_totals *t, json_t *rows)
-{
-	json_t *all = json_pack(
-		"{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:[], s:O}", "report",
-		"verify", "epochs", (json_int_t)t->epochs, "files", (json_int_t)t->files, "chunks",
-		(json_int_t)t->chunks, "rows_stored", (json_int_t)t->rows, "samples",
-		(json_int_t)t->samples, "edges", (json_int_t)t->edges, "passes",
-		(json_int_t)t->passes, "stacks", (json_int_t)t->stacks, "raw_records",
-		(json_int_t)t->raws, "bytes", (json_int_t)t->bytes, "damaged",
-		(json_int_t)t->damaged, "notes", "rows", rows);
-	int r = all ? json_dumpf(all, stdout, JSON_INDENT(2)) : -1;
-
-	json_decref(all);
-	if (r == 0)
-		putchar('\n');
-	return r;
-}
-
-static void tabulate_finding(void *arg, const char *what)
-{
-	struct table *t = arg;
-
-	if (!table_add_row(t))
-		table_set_name(t, 0, what, strlen(what));
-}
-
-static void print_totals(const struct db_verify_totals *t, FILE *out)
-{
-	fprintf(out,
-		"%" PRIu64 " epochs, %" PRIu64 " files, %" PRIu64 " chunks, %" PRIu64
-		" rows, %" PRIu64 " samples, %" PRIu64 " edges, %" PRIu64 " passes, %" PRIu64
-		" stacks, %" PRIu64 " raw records, %" PRIu64 " bytes: %" PRIu64 " damaged\n",
-		t->epochs, t->files, t->chunks, t->rows, t->samples, t->edges, t->passes, t->stacks,
-		t->raws, t->bytes, t->damaged);
-}
-
-/* As text what is damaged is told when it is found, which may take long. */
-static int find_damage(enum table_format format, const char *path, json_t *rows,
-		       struct table *table, struct db_verify_totals *t, struct diag *diag)
-{
-	int r;
-
-	if (format == TABLE_JSON)
-		r = db_verify(path, &io_system, add_finding, rows, t, diag);
-	else if (format == TABLE_CSV)
-		r = db_verify(path, &io_system, tabulate_finding, table, t, diag);
-	else
-		r = db_verify(path, &io_system, print_finding, NULL, t, diag);
-	/* One that has none yet is sound: its first recording was stopped before it began. */
-	if (!r && !t->machines)
-		r = diag_fail(diag, ENOENT, "there are no epochs in %s: is it a database?", path);
-	return r;
-}
-
 static int verify(const struct report_options *o, const char *path)
 {
-	struct db_verify_totals t = {0};
+	/* What is damaged stands in the other forms' output. */
+	const struct verify_options found = {o->format == TABLE_TEXT ? print_finding : NULL, NULL};
+	struct verify_report made;
 	struct diag diag = {""};
-	json_t *rows = json_array();
-	struct table *table = table_new("verify");
-	int r = -ENOMEM;
+	int r = verify_make(path, &found, &made, &diag);
 
-	if (rows && table) {
-		table_add_column(table, TABLE_NAME, "what", NULL);
-		r = find_damage(o->format, path, rows, table, &t, &diag);
-	} else {
-		diag_fail(&diag, ENOMEM, "out of memory");
-	}
-	if (!r || r == -EBADMSG) {
-		if (o->format == TABLE_JSON ? print_json(&t, rows) < 0
-		    : o->format == TABLE_CSV
-			    ? table_print(table, NULL, TABLE_CSV, stdout, 0) == -ENOMEM
-			    : 0)
-			r = diag_fail(&diag, ENOMEM, "out of memory for the report");
-		else if (o->format != TABLE_JSON)
-			print_totals(&t, o->format == TABLE_CSV ? stderr : stdout);
-	}
-	json_decref(rows);
-	table_free(table);
+	if ((!r || r == -EBADMSG) && verify_print(&made, o->format, stdout, stderr))
+		r = diag_fail(&diag, ENOMEM, "out of memory for the report");
+	verify_free(&made);
 	return r < 0 ? cmd_fail(&diag) : CMD_OK;
 }
 
@@ -151,28 +69,24 @@ static int compact_machine(const char *path, const char *machine,
 static int compact(struct report_options *o)
 {
 	const struct db_epoch *const *epochs;
-	struct db_reader *reader;
+	struct report_session s = {.options = o};
 	struct diag diag = {""};
-	const char *path;
-	size_t count;
-	int r;
+	size_t count = 0;
 
 	if (!o->epoch)
 		o->epoch = "all";
-	if (report_open(o, &path, &reader, &diag) < 0)
-		return cmd_fail(&diag);
-	epochs = db_reader_selected(reader, &count);
-	r = 0;
+	int r = report_session_select(&s, NULL, QUERY_WHOLE, &diag);
+	if (!r)
+		epochs = db_reader_selected(s.reader, &count);
 	for (size_t i = 0; i < count && r == 0; i++) {
 		size_t first = 0;
 
 		while (strcmp(epochs[first]->machine, epochs[i]->machine) != 0)
 			first++;
 		if (first == i) /* a machine not seen before */
-			r = compact_machine(path, epochs[i]->machine, epochs, count, &diag);
+			r = compact_machine(s.path, epochs[i]->machine, epochs, count, &diag);
 	}
-	report_close(reader);
-	return r < 0 ? cmd_fail(&diag) : CMD_OK;
+	return report_end(&s, NULL, r > 0 ? CMD_OK : r, &diag);
 }
 
 int cmd_db(int argc, char **argv)
@@ -180,7 +94,7 @@ int cmd_db(int argc, char **argv)
 	struct report_options o = {0};
 	struct diag diag = {""};
 	const char *path, *what;
-	int operand, status = cmd_parse(&cmd_db_spec, argc, argv, take_option, &o, &operand);
+	int operand, status = cmd_parse(&cmd_db_spec, argc, argv, NULL, &o, &operand);
 
 	if (status >= 0)
 		return status;
@@ -193,7 +107,7 @@ int cmd_db(int argc, char **argv)
 	if (operand + 1 < argc)
 		o.db = argv[operand + 1];
 	if (operand + 2 < argc) {
-		diag_fail(&diag, EINVAL, "'%s' is one word too many", argv[operand + 2]);
+		diag_fail(&diag, EINVAL, "unexpected argument '%s'", argv[operand + 2]);
 		return cmd_fail_usage(cmd_db_spec.name, &diag);
 	}
 	if (!strcmp(what, "compact"))

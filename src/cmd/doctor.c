@@ -6,14 +6,12 @@
 #include <jansson.h>
 #include "cmd/cmd.h"
 #include "cmd/pager.h"
-#include "collect/check.h"
-#include "collect/event.h"
-#include "report/json.h"
-#include "report/table.h"
-#include "report/wrap.h"
+#include "collect/check/check.h"
+#include "collect/events/event.h"
+#include "render/json.h"
+#include "render/table.h"
+#include "render/wrap.h"
 #include "util/text.h"
-
-enum { OPTION_JSON = CMD_LONG, OPTION_CSV, OPTION_MEASURE, OPTION_BUDGET, OPTION_EVENTS };
 
 struct doctor {
 	enum table_format format;
@@ -24,46 +22,30 @@ struct doctor {
 };
 
 static const struct cmd_option options[] = {
-	{"json", OPTION_JSON, NULL, "print JSON"},
-	{"csv", OPTION_CSV, NULL, "comma-separated values; the verdict goes to stderr"},
-	{"measure", OPTION_MEASURE, NULL,
-	 "also measure what a sample costs and where it lands (1 s)"},
-	{"events", OPTION_EVENTS, NULL, "list every event name, and whether it works here"},
-	{"budget", OPTION_BUDGET, "PERCENT", "slowdown that --measure plans for (default 1)"},
+	{"json", 0, NULL, "print JSON", CMD_AT(FORM, doctor, format), .number = TABLE_JSON},
+	{"csv", 0, NULL, "comma-separated values; the verdict goes to stderr",
+	 CMD_AT(FORM, doctor, format), .number = TABLE_CSV},
+	{"measure", 0, NULL,
+	 "also measure the core, what a sample costs and where it lands (1.5 s)",
+	 CMD_AT(FLAG, doctor, measure)},
+	{"events", 0, NULL, "list every event name, and whether it works here",
+	 CMD_AT(FLAG, doctor, events)},
+	{"budget", 0, "PERCENT", "slowdown that --measure plans for (default 1)",
+	 CMD_AT(SOME_PERCENT, doctor, budget_percent)},
 	{0},
 };
 
 const struct cmd_spec cmd_doctor_spec = {
 	.name = "doctor",
 	.operands = "",
-	.help = "Says what this kernel, this user's rights and this processor allow, and for each "
-		"thing that is missing the line that mends it. Exits with 0 when the whole machine "
-		"can be sampled, else with 1.",
+	.help = "Says what this kernel, this user's privileges and this processor allow, and for "
+		"each thing\n"
+		"that is missing the command that fixes it. Exits with 0 when the whole machine "
+		"can "
+		"be\n"
+		"sampled, else with 1.",
 	.options = options,
 };
-
-static int take_option(void *arg, int value, const char *text, struct diag *diag)
-{
-	struct doctor *d = arg;
-
-	switch (value) {
-	case OPTION_JSON:
-	case OPTION_CSV:
-		if (d->format != TABLE_TEXT)
-			return diag_fail(diag, EINVAL, "one of --json and --csv, once");
-		d->format = value == OPTION_JSON ? TABLE_JSON : TABLE_CSV;
-		return 0;
-	case OPTION_MEASURE:
-		d->measure = true;
-		return 0;
-	case OPTION_EVENTS:
-		d->events = true;
-		return 0;
-	case OPTION_BUDGET:
-		return cmd_take_some_percent("budget", text, &d->budget_percent, diag);
-	}
-	return -EINVAL;
-}
 
 static const struct check *find_row(const struct check_list *l, const char *name)
 {
@@ -101,7 +83,7 @@ static void write_verdict(const struct check_list *l, struct doctor *d)
 		 !cycles || strncmp(cycles->value, "cycles", 6) ? "cpu-clock"
 		 : cycles->state == CHECK_GOOD			? "precise cycles"
 								: "cycles",
-		 is_good(l, "kallsyms") ? "" : "; kernel functions stay without names");
+		 is_good(l, "kallsyms") ? "" : "; kernel functions have no names");
 }
 
 static void print_text(const struct check_list *l, const struct doctor *d)
@@ -176,16 +158,11 @@ static int print_json(const struct check_list *l, const struct doctor *d)
 	return print_object(all);
 }
 
-static int set_text(struct table *t, int column, const char *text)
-{
-	return table_set_name(t, column, text, strlen(text));
-}
-
 /* Prints it and lets it go. */
-static int finish_csv(struct table *t, int r)
+static int finish_csv(struct table *t)
 {
-	if (!r)
-		r = table_print(t, NULL, TABLE_CSV, stdout, 0);
+	int r = table_print(t, NULL, TABLE_CSV, stdout, 0);
+
 	table_free(t);
 	return r == -ENOMEM ? r : 0; /* whoever flushes the output tells of the rest */
 }
@@ -195,22 +172,21 @@ static int print_csv(const struct check_list *l, const struct doctor *d)
 	char verdict[4 * sizeof(d->verdict)];
 	static const char *const keys[] = {"group", "name", "state", "value", "mend"};
 	struct table *t = table_new("doctor");
-	int r = t ? 0 : -ENOMEM;
 
-	for (int k = 0; k < 5 && t; k++)
+	for (int k = 0; k < 5; k++)
 		table_add_column(t, TABLE_NAME, keys[k], NULL);
-	for (size_t i = 0; i < l->count && !r; i++) {
+	for (size_t i = 0; i < l->count; i++) {
 		const struct check *c = &l->rows[i];
 		const char *const cells[] = {c->group, c->name, check_state_name(c->state),
 					     c->value, c->mend};
 
-		r = table_add_row(t);
-		for (int k = 0; k < 5 && !r; k++)
-			r = set_text(t, k, cells[k]);
+		table_add_row(t);
+		for (int k = 0; k < 5; k++)
+			table_set_text(t, k, cells[k]);
 	}
 	text_escape(verdict, sizeof(verdict), d->verdict, strlen(d->verdict));
 	fprintf(stderr, "culprit %s.\n", verdict);
-	return finish_csv(t, r);
+	return finish_csv(t);
 }
 
 static int fail_memory(void)
@@ -238,24 +214,21 @@ static void add_event(void *arg, const char *kind, const char *name, bool usable
 
 static void tabulate_event(void *arg, const char *kind, const char *name, bool usable)
 {
-	struct table *t = arg;
-
-	if (table_add_row(t) || set_text(t, 0, kind) || set_text(t, 1, name))
-		return; /* a cell is missing then, as in JSON */
-	table_set_count(t, 2, usable);
+	table_add_row(arg);
+	table_set_text(arg, 0, kind);
+	table_set_text(arg, 1, name);
+	table_set_count(arg, 2, usable);
 }
 
 static int list_events_csv(void)
 {
 	struct table *t = table_new("events");
 
-	if (!t)
-		return -ENOMEM;
 	table_add_column(t, TABLE_NAME, "kind", NULL);
 	table_add_column(t, TABLE_NAME, "name", NULL);
 	table_add_column(t, TABLE_COUNT, "usable", NULL);
 	event_each_name(tabulate_event, t);
-	return finish_csv(t, 0);
+	return finish_csv(t);
 }
 
 static int list_events(const struct doctor *d)
@@ -278,7 +251,7 @@ int cmd_doctor(int argc, char **argv)
 {
 	struct check_list list = {.root = ""};
 	struct doctor d = {.budget_percent = 1};
-	int status = cmd_parse(&cmd_doctor_spec, argc, argv, take_option, &d, NULL);
+	int status = cmd_parse(&cmd_doctor_spec, argc, argv, NULL, &d, NULL);
 
 	if (status >= 0)
 		return status;

@@ -4,14 +4,14 @@
 
 /*
  * What users of perf try first, and how it is done here. Each is half a sentence, static, to be put
- * behind what is wrong; NULL: none.
+ * after what is wrong; NULL: none.
  */
 
-/* Of a subcommand's option that it does not have: "-g", "--call-graph". */
+/* For an option that a subcommand does not have: "-g", "--call-graph". */
 const char *hints_option(const char *command, const char *option);
-/* Of a subcommand that there is not. */
+/* For a subcommand that does not exist. */
 const char *hints_command(const char *name);
-/* Of a column that --sort does not know. */
+/* For a column that --sort does not know. */
 const char *hints_sort(const char *column);
 
 #endif

@@ -12,38 +12,14 @@
 #include "cmd/progress.h"
 #include "cmd/signals.h"
 #include "exchange/import.h"
-#include "image/kernel_ahead.h"
+#include "image/kernel/kernel_ahead.h"
+#include "render/header.h"
 #include "util/text.h"
 
 /* culprit import: a foreign profile as one epoch of a database. */
 
 #define HARVEST_BYTES_MAX ((size_t)2 << 30)
 #define AHEAD_BYTES	  (16 << 20) /* of a file that is worth a second CPU */
-
-enum { OPT_FORMAT = CMD_LONG, OPT_MACHINE, OPT_PROGRAM, OPT_ROOT };
-
-static const struct cmd_option options[] = {
-	{"output", 'o', "DB", "the database (default $CULPRIT_DB, else ./culprit.db)"},
-	{"format", OPT_FORMAT, "FORMAT",
-	 "perf, pprof, folded, script or gmon; default: by the content"},
-	{"label", 'l', "KEY=VALUE", "marks the samples; may be repeated"},
-	{"machine", OPT_MACHINE, "NAME", "whose they are (default: as the file says)"},
-	{"program", OPT_PROGRAM, "FILE", "whose it is, where FILE does not say (gmon.out, folded)"},
-	{"root", OPT_ROOT, "DIR", "where the programs of another machine are looked for"},
-	{"quiet", 'q', NULL, "says nothing at the end"},
-	{NULL},
-};
-
-const struct cmd_spec cmd_import_spec = {
-	.name = "import",
-	.operands = "[FILE]",
-	.help = "Takes a profile of another tool into a database, as one epoch: perf.data, "
-		"pprof's,\n"
-		"folded stacks, the text of perf script, gmon.out. FILE is perf.data by default; - "
-		"is\n"
-		"what comes through a pipe.",
-	.options = options,
-};
 
 struct importing {
 	struct import_target target;
@@ -54,37 +30,42 @@ struct importing {
 	int ended_by; /* a signal; 0: none */
 };
 
+static const struct cmd_option options[] = {
+	{"output", 'o', "DB", "the database (default $CULPRIT_DB, else ./culprit.db)",
+	 CMD_AT(TEXT, importing, target.db)},
+	{"format", 0, "FORMAT", "perf, pprof, folded, script or gmon; default: by the content",
+	 CMD_AT(TEXT, importing, format)},
+	{"label", 'l', "KEY=VALUE", "labels the samples; may be repeated"},
+	{"machine", 0, "NAME", "the machine of the samples (default: as the file says)",
+	 CMD_AT(TEXT, importing, target.machine)},
+	{"program", 0, "FILE", "the profiled program, where FILE does not say (gmon.out, folded)",
+	 CMD_AT(TEXT, importing, program)},
+	{"root", 0, "DIR", "where the programs of another machine are looked for",
+	 CMD_AT(TEXT, importing, target.root)},
+	{"quiet", 'q', NULL, "prints nothing at the end", CMD_AT(FLAG, importing, quiet)},
+	{NULL},
+};
+
+const struct cmd_spec cmd_import_spec = {
+	.name = "import",
+	.operands = "[FILE]",
+	.help = "Imports a profile of another tool into a database, as one epoch: perf.data, "
+		"pprof's,\n"
+		"folded stacks, the text of perf script, gmon.out. FILE is perf.data by default; - "
+		"is\n"
+		"standard input.",
+	.options = options,
+};
+
 static const int endings[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, 0};
 
+/* --label is all that is not stored. */
 static int take_option(void *arg, int value, const char *text, struct diag *diag)
 {
-	struct importing *i = arg;
+	struct import_target *t = &((struct importing *)arg)->target;
 
-	switch (value) {
-	case 'o':
-		i->target.db = text;
-		return 0;
-	case 'l':
-		if (i->target.label_count == IMPORT_LABELS_MAX)
-			return diag_fail(diag, EINVAL, "more than %d labels", IMPORT_LABELS_MAX);
-		i->target.labels[i->target.label_count++] = text;
-		return 0;
-	case OPT_FORMAT:
-		i->format = text;
-		return 0;
-	case OPT_MACHINE:
-		i->target.machine = text;
-		return 0;
-	case OPT_PROGRAM:
-		i->program = text;
-		return 0;
-	case OPT_ROOT:
-		i->target.root = text;
-		return 0;
-	default:
-		i->quiet = true;
-		return 0;
-	}
+	(void)value;
+	return cmd_take_label(text, t->labels, &t->label_count, IMPORT_LABELS_MAX, diag);
 }
 
 static int watch(void *arg, const char *doing, uint64_t done, uint64_t of)
@@ -102,14 +83,14 @@ static int watch(void *arg, const char *doing, uint64_t done, uint64_t of)
 	if (i->quiet)
 		return 0;
 	if (strcmp(doing, "reading"))
-		progress_show("culprit: %s: %s, %llu of %llu", i->file, doing,
-			      (unsigned long long)done, (unsigned long long)of);
+		progress_show("%s: %s, %llu of %llu", i->file, doing, (unsigned long long)done,
+			      (unsigned long long)of);
 	else if (of)
-		progress_show("culprit: %s: reading, %llu of %llu MB", i->file,
+		progress_show("%s: reading, %llu of %llu MB", i->file,
 			      (unsigned long long)(done / 1000000),
 			      (unsigned long long)(of / 1000000));
 	else
-		progress_show("culprit: %s: reading, %llu MB", i->file,
+		progress_show("%s: reading, %llu MB", i->file,
 			      (unsigned long long)(done / 1000000));
 	return 0;
 }
@@ -135,7 +116,7 @@ static int open_input(struct importing *i, int *ret, struct diag *diag)
 	if (fd < 0)
 		return diag_fail(diag, errno, "%s: %s", i->file, strerror(errno));
 	if (fd == STDIN_FILENO && isatty(fd))
-		return diag_fail(diag, EINVAL, "no profile comes through a terminal: name a file");
+		return diag_fail(diag, EINVAL, "standard input is a terminal: name a file");
 	if (!fstat(fd, &st)) {
 		i->from_pipe = S_ISFIFO(st.st_mode);
 		if (S_ISDIR(st.st_mode)) {
@@ -157,33 +138,47 @@ static void tell(const struct importing *i, const struct import_result *r)
 
 	for (uint32_t e = 0; e < r->event_count; e++) {
 		text_escape(name, sizeof(name), r->events[e].name, strlen(r->events[e].name));
-		fprintf(stderr, "culprit: %s: %llu samples, one in %llu on average\n", name,
-			(unsigned long long)r->events[e].samples,
-			(unsigned long long)r->events[e].period);
+		fprintf(stderr, "culprit: %s: %llu %s, ", name,
+			TEXT_COUNT(r->events[e].samples, "sample", "samples"));
+		report_print_period(r->events[e].name, r->events[e].period, stderr);
+		fputs(" on average\n", stderr);
 	}
-	fprintf(stderr, "culprit: %llu stacks, %llu branches; lost %llu, unknown %llu\n",
-		(unsigned long long)r->stacks, (unsigned long long)r->edges,
-		(unsigned long long)r->lost, (unsigned long long)r->unknown);
+	fprintf(stderr, "culprit: %llu %s, %llu %s; lost %llu, unknown %llu\n",
+		TEXT_COUNT(r->stacks, "stack", "stacks"),
+		TEXT_COUNT(r->edges, "branch", "branches"), (unsigned long long)r->lost,
+		(unsigned long long)r->unknown);
 	if (r->copies)
 		fprintf(stderr,
-			"culprit: %llu stacks were unwound from copies, %llu of them to their "
+			"culprit: %llu %s unwound from copies, %llu of them to their "
 			"thread's start\n",
-			(unsigned long long)r->copies, (unsigned long long)r->copies_whole);
+			TEXT_COUNT(r->copies, "stack was", "stacks were"),
+			(unsigned long long)r->copies_whole);
 	if (r->raws)
-		fprintf(stderr, "culprit: %llu raw records of single samples\n",
-			(unsigned long long)r->raws);
+		fprintf(stderr, "culprit: %llu raw %s of single samples\n",
+			TEXT_COUNT(r->raws, "record", "records"));
 	if (r->not_kept[0]) {
 		text_escape(kept, sizeof(kept), r->not_kept, strlen(r->not_kept));
 		fprintf(stderr, "culprit: not kept: %s\n", kept);
 	}
+	if (r->kernel_not_told)
+		fprintf(stderr, "culprit: warning: functions of the kernel have no names: the file "
+				"does not say which build of it was recorded (with perf record "
+				"--buildid-mmap it does)\n");
 	if (r->images_unwritten)
 		fprintf(stderr,
-			"culprit: warning: symbols, code or lines of %u images are not kept, so "
-			"reports "
-			"have them only while their files are there: %s\n",
-			r->images_unwritten, r->unwritten_why.text);
-	fprintf(stderr, "culprit: files of %u of %u images are at hand; epoch %s of %s in %s\n",
-		r->images_found, r->images, r->epoch, r->machine, i->target.db);
+			"culprit: warning: symbols, code or lines of %u %s are not kept, so "
+			"reports have them only while %s there: %s\n",
+			r->images_unwritten, text_plural(r->images_unwritten, "image", "images"),
+			text_plural(r->images_unwritten, "its file is", "their files are"),
+			r->unwritten_why.text);
+	if (r->code_refused)
+		fprintf(stderr,
+			"culprit: warning: code or lines of functions could not be kept, %llu %s: "
+			"their image has more than is kept, or the disk is nearly full\n",
+			TEXT_COUNT(r->code_refused, "time", "times"));
+	fprintf(stderr, "culprit: files of %u of %u %s are available; epoch %s of %s in %s\n",
+		r->images_found, r->images, text_plural(r->images, "image", "images"), r->epoch,
+		r->machine, i->target.db);
 }
 
 /* A large recording by perf takes the while that it takes to read the kernel's symbols, which it
@@ -235,12 +230,13 @@ static int import(struct importing *i, struct diag *diag)
 				 i->file, cut);
 	if (r)
 		return diag_fail(diag, -r, "%s: %s", i->file,
-				 i->ended_by ? "stopped; nothing of it is stored" : why.text);
+				 i->ended_by ? "stopped; nothing was stored" : why.text);
 	if (!i->quiet)
 		tell(i, &result);
 	if (cut[0])
-		return diag_fail(diag, EBADMSG, "%s: %s: the %llu samples before that are kept",
-				 i->file, cut, (unsigned long long)result.samples);
+		return diag_fail(diag, EBADMSG, "%s: %s: the %llu %s before that %s kept", i->file,
+				 cut, TEXT_COUNT(result.samples, "sample", "samples"),
+				 text_plural(result.samples, "is", "are"));
 	return 0;
 }
 

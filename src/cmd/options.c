@@ -9,7 +9,8 @@
 #include "cmd/cmd.h"
 #include "cmd/hints.h"
 #include "cmd/pager.h"
-#include "report/wrap.h"
+#include "render/wrap.h"
+#include "report/metrics.h"
 #include "util/num.h"
 
 #define OPTIONS_MAX   62
@@ -39,9 +40,11 @@ static int show_options(const struct cmd_spec *spec)
 	show_sentences(spec->help, width);
 	fputs("\n\n", stdout);
 	for (const struct cmd_option *o = spec->options; o->name; o++) {
-		snprintf(left, sizeof(left), "%c%c%s--%s%s%s", o->value < CMD_LONG ? '-' : ' ',
-			 o->value < CMD_LONG ? o->value : ' ', o->value < CMD_LONG ? ", " : "  ",
-			 o->name, o->argument && *o->argument != '[' ? " " : "",
+		char letter = cmd_option_letter(o);
+
+		snprintf(left, sizeof(left), "%c%c%s--%s%s%s", letter ? '-' : ' ',
+			 letter ? letter : ' ', letter ? ", " : "  ", o->name,
+			 o->argument && *o->argument != '[' ? " " : "",
 			 o->argument ? o->argument : "");
 		printf("  %-26s  ", left);
 		snprintf(lead, sizeof(lead), "%30s", "");
@@ -52,7 +55,7 @@ static int show_options(const struct cmd_spec *spec)
 	return CMD_OK;
 }
 
-/* getopt's forms of the list. shorts has room for 3 characters an option. */
+/* getopt's forms of the list, each by its number. shorts has room for 2 characters an option. */
 static void make_getopt(const struct cmd_spec *spec, struct option *longs, char *shorts)
 {
 	size_t n = 0;
@@ -61,13 +64,14 @@ static void make_getopt(const struct cmd_spec *spec, struct option *longs, char 
 	if (spec->stops_at_operand)
 		*shorts++ = ':';
 	for (const struct cmd_option *o = spec->options; o->name && n < OPTIONS_MAX; o++) {
-		longs[n++] = (struct option){o->name,
-					     !o->argument	   ? no_argument
-					     : *o->argument == '[' ? optional_argument
-								   : required_argument,
-					     NULL, o->value};
-		if (o->value < CMD_LONG) {
-			*shorts++ = (char)o->value;
+		longs[n] = (struct option){o->name,
+					   !o->argument		 ? no_argument
+					   : *o->argument == '[' ? optional_argument
+								 : required_argument,
+					   NULL, CMD_LONG + (int)n};
+		n++;
+		if (cmd_option_letter(o)) {
+			*shorts++ = cmd_option_letter(o);
 			if (o->argument)
 				*shorts++ = ':';
 		}
@@ -137,29 +141,165 @@ static bool may_be_database(const struct cmd_spec *spec, const char *word)
 	return false;
 }
 
+int cmd_take_percent(const char *option, const char *text, double *ret, struct diag *diag)
+{
+	int r = num_parse_percent(text, ret);
+
+	if (r == -ERANGE && strspn(text, "0.%") == strlen(text)) {
+		*ret = 0;
+		r = 0;
+	}
+	if (r)
+		return diag_fail(diag, EINVAL, "--%s '%s' is not a percentage from 0 to 100",
+				 option, text);
+	return 0;
+}
+
+int cmd_take_label(const char *text, const char **labels, size_t *count, size_t max,
+		   struct diag *diag)
+{
+	if (!strchr(text, '=') || *text == '=')
+		return diag_fail(diag, EINVAL, "--label '%s' is not KEY=VALUE", text);
+	if (*count == max)
+		return diag_fail(diag, E2BIG, "more than %zu labels", max);
+	labels[(*count)++] = text;
+	return 0;
+}
+
+static int take_some_percent(const struct cmd_option *o, const char *text, double *ret,
+			     struct diag *diag)
+{
+	if (num_parse_percent(text, ret))
+		return diag_fail(diag, EINVAL,
+				 "--%s '%s' is not a percentage above 0, of at most 100", o->name,
+				 text);
+	return 0;
+}
+
+static int take_count(const struct cmd_option *o, const char *text, uint64_t *ret,
+		      struct diag *diag)
+{
+	uint64_t n;
+
+	if (!num_parse_u64(text, &n) && n && (!o->number || n <= o->number)) {
+		*ret = n;
+		return 0;
+	}
+	if (!o->number)
+		return diag_fail(diag, EINVAL, "--%s '%s' is not a number from 1", o->name, text);
+	return diag_fail(diag, EINVAL, "--%s '%s' is not a number from 1 to %" PRIu64, o->name,
+			 text, o->number);
+}
+
+int cmd_take_choice(const char *option, const char *text, const char *names, unsigned *ret,
+		    struct diag *diag)
+{
+	char listed[512];
+	unsigned number = 0;
+	size_t used = 0;
+
+	for (const char *at = names; *at; number++) {
+		size_t size = strcspn(at, " ");
+
+		if (size == strlen(text) && !memcmp(at, text, size)) {
+			*ret = number;
+			return 0;
+		}
+		used += (size_t)snprintf(listed + used, sizeof(listed) - used, "%s%.*s",
+					 number ? ", " : "", (int)size, at);
+		at += size + (at[size] == ' ');
+	}
+	return diag_fail(diag, EINVAL, "--%s '%s' is not one of %s", option, text, listed);
+}
+
+static int take_name(const struct cmd_option *o, const char *text, const char **ret,
+		     struct diag *diag)
+{
+	*ret = text;
+	return *text ? 0
+		     : diag_fail(diag, EINVAL, "the %s's name is empty",
+				 strcmp(o->argument, "DB") ? "file" : "database");
+}
+
+static int take_form(const struct cmd_option *o, unsigned *ret, struct diag *diag)
+{
+	if (*ret)
+		return diag_fail(diag, EINVAL, "one of --json and --csv, once");
+	*ret = (unsigned)o->number;
+	return 0;
+}
+
+static int store(const struct cmd_option *o, const char *text, void *to, struct diag *diag)
+{
+	switch (o->kind) {
+	case CMD_FLAG:
+		*(bool *)to = true;
+		return 0;
+	case CMD_SET:
+		*(unsigned *)to = (unsigned)o->number;
+		return 0;
+	case CMD_FORM:
+		return take_form(o, to, diag);
+	case CMD_TEXT:
+		*(const char **)to = text;
+		return 0;
+	case CMD_NAME:
+		return take_name(o, text, to, diag);
+	case CMD_COUNT:
+		return take_count(o, text, to, diag);
+	case CMD_PERCENT:
+		return cmd_take_percent(o->name, text, to, diag);
+	case CMD_SOME_PERCENT:
+		return take_some_percent(o, text, to, diag);
+	case CMD_CHOICE:
+		return cmd_take_choice(o->name, text, o->values, to, diag);
+	case CMD_METRIC:
+		return metrics_take(to, text, diag);
+	case CMD_TAKEN:
+		break;
+	}
+	return -EINVAL;
+}
+
+/* By what getopt returned: its number, or its letter. */
+static const struct cmd_option *find_option(const struct cmd_spec *spec, int value)
+{
+	const struct cmd_option *o = spec->options;
+
+	if (value >= CMD_LONG)
+		return o + value - CMD_LONG;
+	while (cmd_option_letter(o) != value)
+		o++;
+	return o;
+}
+
 int cmd_parse(const struct cmd_spec *spec, int argc, char **argv,
 	      int (*take)(void *arg, int value, const char *text, struct diag *diag), void *arg,
 	      int *ret_operand)
 {
 	struct option longs[OPTIONS_MAX + 2];
 	char shorts[2 * OPTIONS_MAX + 4];
+	const struct cmd_option *o;
 	struct diag diag = {""};
-	int value;
+	int value, r;
 
 	make_getopt(spec, longs, shorts);
-	optind = 0; /* glibc: begins anew, with a command line of its own */
+	optind = 0; /* glibc: starts over, with another command line */
 	opterr = 0;
 	while ((value = getopt_long(argc, argv, shorts, longs, NULL)) != -1) {
 		if (value == 'h')
 			return show_options(spec);
 		if (value == '?' || value == ':')
 			return fail_option(spec, value, argv);
-		if (take(arg, value, optarg, &diag))
+		o = find_option(spec, value);
+		r = o->kind == CMD_TAKEN ? take(arg, o->value, optarg, &diag)
+					 : store(o, optarg, (char *)arg + o->at, &diag);
+		if (r)
 			return cmd_fail_usage(spec->name, &diag);
 	}
 	if (!ret_operand && optind < argc) {
-		diag_fail(&diag, EINVAL, "'%s' is one word too many%s", argv[optind],
-			  may_be_database(spec, argv[optind]) ? "; a database is given by -i" : "");
+		diag_fail(&diag, EINVAL, "unexpected argument '%s'%s", argv[optind],
+			  may_be_database(spec, argv[optind]) ? "; name a database with -i" : "");
 		return cmd_fail_usage(spec->name, &diag);
 	}
 	if (ret_operand)
@@ -217,42 +357,4 @@ const char *cmd_nearest(const char *name, const char *const *names)
 		}
 	}
 	return nearest;
-}
-
-int cmd_take_percent(const char *option, const char *text, double *ret, struct diag *diag)
-{
-	int r = num_parse_percent(text, ret);
-
-	if (r == -ERANGE && strspn(text, "0.%") == strlen(text)) {
-		*ret = 0;
-		r = 0;
-	}
-	if (r)
-		return diag_fail(diag, EINVAL, "--%s '%s' is not a percentage from 0 to 100",
-				 option, text);
-	return 0;
-}
-
-int cmd_take_some_percent(const char *option, const char *text, double *ret, struct diag *diag)
-{
-	if (num_parse_percent(text, ret))
-		return diag_fail(diag, EINVAL,
-				 "--%s '%s' is not a percentage above 0, of at most 100", option,
-				 text);
-	return 0;
-}
-
-int cmd_take_count(const char *option, const char *text, uint64_t most, uint64_t *ret,
-		   struct diag *diag)
-{
-	uint64_t n;
-
-	if (!num_parse_u64(text, &n) && n && n <= most) {
-		*ret = n;
-		return 0;
-	}
-	if (most == UINT64_MAX)
-		return diag_fail(diag, EINVAL, "--%s '%s' is not a number from 1", option, text);
-	return diag_fail(diag, EINVAL, "--%s '%s' is not a number from 1 to %" PRIu64, option, text,
-			 most);
 }

@@ -6,8 +6,8 @@
 
 /*
  * From here on the standard output, and the standard error where both are the terminal, goes
- * through $PAGER, else less -FRX; PAGER empty or "cat" is none. Does nothing where the output is no
- * terminal, the terminal is dumb, or there is neither $PAGER nor less.
+ * through $PAGER, else less -FRX; PAGER empty or "cat" is none. Does nothing if the output is
+ * not a terminal, the terminal is dumb, or there is neither $PAGER nor less.
  */
 void pager_start(void);
 
@@ -17,13 +17,13 @@ void pager_start(void);
  */
 int pager_finish(int status);
 
-/* The user has left it, so that a broken pipe is no failure. */
+/* There is a pager, which the user may leave: a broken pipe is not a failure then. */
 bool pager_was_started(void);
 
 /* Columns of the terminal on which the standard output is seen, 0 when on none. $COLUMNS wins. */
 int pager_width(void);
 
-/* Where the terminal is now, also behind a pager: for what is drawn over. -1: stderr is none. */
+/* The terminal, also behind a pager: for what is drawn over. -1: stderr is not one. */
 int pager_terminal_fd(void);
 
 #endif

@@ -6,9 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collect/procfs.h"
+#include "collect/process/procfs.h"
 #include "util/log.h"
 #include "util/num.h"
+#include "util/text.h"
 
 /* The number of a thread would never be met: samples are by process. */
 static int add(struct pids *p, pid_t pid, struct diag *diag)
@@ -65,14 +66,17 @@ void pids_tell_descendants(const struct pids *p, const struct session *s)
 
 	session_read_status(s, &status);
 	if (p->count && status.joined)
-		log_notice("%llu process%s that came of %s before now %s sampled, too",
-			   (unsigned long long)status.joined, status.joined == 1 ? "" : "es",
-			   p->count == 1 ? "it" : "them", status.joined == 1 ? "is" : "are");
+		log_notice("%llu %s that came of %s before now %s sampled, too",
+			   TEXT_COUNT(status.joined, "process", "processes"),
+			   text_plural(p->count, "it", "them"),
+			   text_plural(status.joined, "is", "are"));
 	if (p->count && status.left_out)
-		log_notice("%llu process%s that came of %s before now %s not sampled; --tree "
-			   "samples them too",
-			   (unsigned long long)status.left_out, status.left_out == 1 ? "" : "es",
-			   p->count == 1 ? "it" : "them", status.left_out == 1 ? "is" : "are");
+		log_notice("%llu %s that came of %s before now %s not sampled; --tree "
+			   "samples %s too",
+			   TEXT_COUNT(status.left_out, "process", "processes"),
+			   text_plural(p->count, "it", "them"),
+			   text_plural(status.left_out, "is", "are"),
+			   text_plural(status.left_out, "it", "them"));
 }
 
 bool pids_any_alive(const struct pids *p)

@@ -14,19 +14,19 @@
 struct pids {
 	pid_t list[PIDS_MAX];
 	size_t count;
-	bool tree; /* with what comes of them already */
+	bool tree; /* with their existing descendants */
 };
 
 /* After the option -p of a command. */
-#define PIDS_TREE_OPTION(number)                                                          \
-	{                                                                                 \
-		"tree", number, NULL,                                                     \
-			"with -p: also their children that are there already, and theirs" \
+#define PIDS_TREE_OPTION(type)                                                   \
+	{                                                                        \
+		"tree", 0, NULL, "with -p: also all their existing descendants", \
+			CMD_AT(FLAG, type, pids.tree)                            \
 	}
 
-/* --tree is of no use alone: -EINVAL and a sentence. */
+/* --tree is useless alone: -EINVAL and a sentence. */
 int pids_check(const struct pids *p, struct diag *diag);
-/* Says, when sampling has begun, what becomes of the children that were there. */
+/* Says, when sampling has begun, what becomes of children that existed already. */
 void pids_tell_descendants(const struct pids *p, const struct session *s);
 
 /* Adds those of the text. -EINVAL, -ESRCH or -E2BIG and a sentence. */

@@ -17,6 +17,7 @@
 #define PAUSE_NS  100000000ull	/* between pictures */
 #define LINE_MAX  256		/* columns */
 #define ERASE	  "\r\033[K"
+#define WHO	  "culprit: "
 
 static uint64_t began_ns, last_ns;
 static bool shown;
@@ -36,7 +37,7 @@ static size_t measure_room(int fd)
 
 void progress_show(const char *format, ...)
 {
-	char text[4 * LINE_MAX], line[4 * LINE_MAX + sizeof(ERASE)];
+	char text[4 * LINE_MAX] = WHO, line[4 * LINE_MAX + sizeof(ERASE)];
 	uint64_t now = clock_monotonic_ns();
 	int fd = pager_terminal_fd();
 	size_t room, size;
@@ -51,7 +52,7 @@ void progress_show(const char *format, ...)
 		return;
 	last_ns = now;
 	va_start(list, format);
-	vsnprintf(text, sizeof(text), format, list);
+	vsnprintf(text + strlen(WHO), sizeof(text) - strlen(WHO), format, list);
 	va_end(list);
 	size = strlen(text);
 	do

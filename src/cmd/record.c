@@ -6,26 +6,27 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "cmd/cmd.h"
+#include "cmd/counts.h"
 #include "cmd/pids.h"
 #include "cmd/progress.h"
 #include "cmd/rescue.h"
 #include "cmd/sampling.h"
 #include "cmd/signals.h"
-#include "collect/child.h"
-#include "collect/event.h"
-#include "collect/rights.h"
+#include "collect/host/child.h"
+#include "collect/host/rights.h"
 #include "collect/session.h"
 #include "util/clock.h"
 #include "util/buf.h"
 #include "util/log.h"
 #include "util/num.h"
+#include "util/text.h"
 
 /* What a kill -9 may cost at most. */
 #define FLUSH_MS 60000
 #define LOOK_MS	 1000 /* between two looks whether processes live, and what was sampled */
+#define GIVE_MS	 500  /* ... and whether that is enough for bursts */
 
 /* A run each may be a second; a typing error is no reason to fill a disk. */
 #define RECORD_REPEAT_MAX 900
@@ -35,6 +36,9 @@
 struct recording {
 	struct sampling_options sampling;
 	bool all, quiet, verbose, announced;
+	bool counts, bursts;	   /* the command, or the process, is counted: now and then */
+	struct counting *counting; /* NULL: it is not, or not now */
+	struct counting_report counted;
 	struct pids pids;
 	uint64_t duration_ns;				      /* 0: until the end */
 	uint64_t repeat;				      /* runs of the command; 0 is 1 */
@@ -49,19 +53,26 @@ struct recording {
 	int status;			 /* of the command: of the last run that failed */
 };
 
-enum { OPT_FOR = SAMPLING_END, OPT_REPEAT, OPT_TREE };
+enum { OPT_FOR = SAMPLING_END, OPT_COUNTS };
 
 static const struct cmd_option options[] = {
-	{"all", 'a', NULL, "samples the whole machine, the kernel included"},
+	{"all", 'a', NULL, "samples the whole machine, the kernel included",
+	 CMD_AT(FLAG, recording, all)},
 	{"pid", 'p', "PID[,PID...]", "samples these processes and their later children"},
-	PIDS_TREE_OPTION(OPT_TREE),
-	{"output", 'o', "DB", "the database (default $CULPRIT_DB, else ./culprit.db)"},
-	{"for", OPT_FOR, "DURATION", "stops after so long (30s, 5m)"},
-	{"repeat", OPT_REPEAT, "N",
-	 "runs the command N times, an epoch each, and shows what varies"},
-	{"quiet", 'q', NULL, "prints no table at the end"},
+	PIDS_TREE_OPTION(recording),
+	{"output", 'o', "DB", "the database (default $CULPRIT_DB, else ./culprit.db)",
+	 CMD_AT(NAME, recording, db)},
+	{"for", OPT_FOR, "DURATION", "stops after this time (30s, 5m)"},
+	{"repeat", 0, "N", "runs the command N times, an epoch each, and shows what varies",
+	 CMD_AT(COUNT, recording, repeat), .number = RECORD_REPEAT_MAX},
+	{"counts", OPT_COUNTS, "[=all]",
+	 "counts executions too, in short bursts within the budget; all: every execution of the "
+	 "command",
+	 "all"},
+	{"quiet", 'q', NULL, "prints no table at the end", CMD_AT(FLAG, recording, quiet)},
 	{"verbose", 'v', NULL,
-	 "says at the end what stacks and followed samples took, and why some failed"},
+	 "prints at the end what stacks and followed samples cost, and why some failed",
+	 CMD_AT(FLAG, recording, verbose)},
 	SAMPLING_OPTIONS,
 	{NULL},
 };
@@ -80,34 +91,20 @@ static int take_option(void *arg, int value, const char *text, struct diag *diag
 {
 	struct recording *r = arg;
 
-	switch (value) {
-	case 'a':
-		r->all = true;
-		return 0;
-	case 'p':
+	if (value == 'p')
 		return pids_parse(&r->pids, text, diag);
-	case OPT_TREE:
-		r->pids.tree = true;
-		return 0;
-	case 'o':
-		r->db = text;
-		return *text ? 0 : diag_fail(diag, EINVAL, "the database's name is empty");
-	case 'q':
-		r->quiet = true;
-		return 0;
-	case 'v':
-		r->verbose = true;
-		return 0;
-	case OPT_FOR:
-		if (num_parse_duration_ns(text, &r->duration_ns) || r->duration_ns == 0)
-			return diag_fail(diag, EINVAL, "'%s' is not a duration like 30s or 5m",
-					 text);
-		return 0;
-	case OPT_REPEAT:
-		return cmd_take_count("repeat", text, RECORD_REPEAT_MAX, &r->repeat, diag);
-	default:
-		return sampling_parse_option(&r->sampling, value, text, diag);
+	if (value == OPT_COUNTS) {
+		unsigned all;
+
+		r->counts = true;
+		r->bursts = !text;
+		return text ? cmd_take_choice("counts", text, "all", &all, diag) : 0;
 	}
+	if (value != OPT_FOR)
+		return sampling_parse_option(&r->sampling, value, text, diag);
+	if (num_parse_duration_ns(text, &r->duration_ns) || r->duration_ns == 0)
+		return diag_fail(diag, EINVAL, "'%s' is not a duration like 30s or 5m", text);
+	return 0;
 }
 
 static int check_scope(const struct recording *r, struct diag *diag)
@@ -116,10 +113,18 @@ static int check_scope(const struct recording *r, struct diag *diag)
 		return diag_fail(diag, EINVAL, "-a samples everything; leave out -a or -p");
 	if (!r->all && !r->pids.count && !r->command)
 		return diag_fail(diag, EINVAL,
-				 "what is to be sampled? -a: the whole machine; -p PID: a process; "
-				 "-- COMMAND: a command and its children");
+				 "say what to sample: -a, the whole machine; -p PID, a process; -- "
+				 "COMMAND, a command and its children");
 	if (pids_check(&r->pids, diag))
 		return -EINVAL;
+	if (r->counts && !r->bursts && !r->command)
+		return diag_fail(
+			diag, EINVAL,
+			"--counts=all needs a command to run: it is counted from its start on");
+	if (r->bursts && !r->command && (r->pids.count != 1 || r->pids.tree))
+		return diag_fail(
+			diag, EINVAL,
+			"--counts needs a command to run, or one process (-p PID, without --tree)");
 	if (r->repeat && !r->command)
 		return diag_fail(diag, EINVAL, "--repeat needs a command to run");
 	return 0;
@@ -132,9 +137,9 @@ static void show_progress(const struct session *s, uint64_t lasted_ns)
 	struct session_status status;
 
 	session_read_status(s, &status);
-	progress_show("culprit: %llu s, %llu samples (Ctrl-C ends it)",
+	progress_show("%llu s, %llu %s (Ctrl-C ends it)",
 		      (unsigned long long)(lasted_ns / 1000000000),
-		      (unsigned long long)status.samples);
+		      TEXT_COUNT(status.samples, "sample", "samples"));
 }
 
 /* Until the next thing is due that no descriptor tells of. Without any this wakes once a flush. */
@@ -142,9 +147,12 @@ static int ms_to_wait(const struct recording *r, uint64_t end, uint64_t next_flu
 {
 	bool shows_progress = !r->command && !r->quiet;
 	bool watches_pids = r->pids.count && !r->command;
+	bool gives = r->counting && counting_wants_samples(r->counting);
 
 	return clock_ms_until(end < next_flush ? end : next_flush, clock_monotonic_ns(),
-			      shows_progress || watches_pids ? LOOK_MS : FLUSH_MS);
+			      gives			       ? GIVE_MS
+			      : shows_progress || watches_pids ? LOOK_MS
+							       : FLUSH_MS);
 }
 
 /* Samples until the command or the processes have ended, the time is over, or a signal came. */
@@ -158,6 +166,8 @@ static int sample(struct recording *r, struct session *s, struct diag *diag)
 	for (;;) {
 		int ready = session_wait(s, fds, 2, ms_to_wait(r, end, next_flush));
 
+		if (r->counting)
+			counts_give_samples(r->counting, s);
 		/* A command has the terminal for itself. */
 		if (!r->command && !r->quiet)
 			show_progress(s, clock_monotonic_ns() - began);
@@ -171,9 +181,9 @@ static int sample(struct recording *r, struct session *s, struct diag *diag)
 
 			/* A full disk is no reason to stop: it is tried again. */
 			if (session_flush(s, &why))
-				log_error("%s; sampling goes on, and it is tried again every "
-					  "minute",
-					  why.text);
+				log_error(
+					"%s; sampling goes on, and writing is retried every minute",
+					why.text);
 			next_flush = clock_monotonic_ns() + FLUSH_MS * 1000000ull;
 		}
 	}
@@ -198,8 +208,10 @@ static void end_command(struct recording *r, struct session *s, uint64_t began_n
 	if (poll(&ended, 1, 0) == 0)
 		kill(r->child.pid, SIGTERM);
 	else if (note_wall(s, began_ns))
-		log_warning("how long the command ran could not be noted");
-	status = child_reap(&r->child);
+		log_warning("how long the command ran could not be stored");
+	status = r->counting ? counting_wait(r->counting) : -1;
+	if (status < 0)
+		status = child_reap(&r->child);
 	if (status)
 		r->status = status;
 }
@@ -231,6 +243,13 @@ static int run(struct recording *r, struct session *s, struct diag *diag)
 			child_cancel(&r->child);
 		return err;
 	}
+	if (r->counting && !r->bursts) {
+		err = counting_start(r->counting, r->child.pid, diag);
+		if (err) {
+			child_cancel(&r->child);
+			return err;
+		}
+	}
 	if (r->command) {
 		began_ns = clock_monotonic_ns();
 		err = child_release(&r->child, diag);
@@ -238,7 +257,11 @@ static int run(struct recording *r, struct session *s, struct diag *diag)
 			return err;
 	}
 	pids_tell_descendants(&r->pids, s);
-	err = sample(r, s, diag);
+	if (r->bursts)
+		err = counting_start_bursts(r->counting,
+					    r->command ? r->child.pid : r->pids.list[0],
+					    r->sampling.budget_percent, diag);
+	err = err ?: sample(r, s, diag);
 	if (r->command)
 		end_command(r, s, began_ns);
 	return err;
@@ -273,7 +296,9 @@ static int show_stats(const struct recording *r)
 
 static int show_table(const struct recording *r)
 {
-	char *argv[] = {"prof", "-i", (char *)r->db, "--epoch", "last", "--limit", "20", NULL};
+	/* Its own epoch, which is not 'last' when it has no samples. */
+	char *epoch = *r->last ? (char *)r->last : "last";
+	char *argv[] = {"prof", "-i", (char *)r->db, "--epoch", epoch, "--limit", "20", NULL};
 
 	if (strcmp(r->first, r->last) != 0)
 		return show_stats(r);
@@ -302,7 +327,7 @@ static void note_epoch(struct recording *r, const struct session *s)
 }
 
 /* Also after an error: what was sampled is kept. */
-static int finish(struct session *s, int err, struct diag *diag)
+static int finish(struct session *s, int r, struct diag *diag)
 {
 	struct diag why;
 	int finished = session_finish(s, &why);
@@ -310,11 +335,30 @@ static int finish(struct session *s, int err, struct diag *diag)
 	if (!finished)
 		return 0;
 	rescue_samples(s, &why);
-	if (!err)
+	if (!r)
 		*diag = why;
 	else if (session_unwritten(s))
 		log_error("%s", why.text);
 	return finished;
+}
+
+/* What was counted is stored with the samples. */
+static int store_counts(struct recording *r, struct session *s, int err, struct diag *diag)
+{
+	struct diag why;
+	int stored = counts_store(r->counting, s, r->all, &r->counted, &why);
+
+	if (stored && !err)
+		*diag = why;
+	return err ?: stored;
+}
+
+static void tell_end(const struct recording *r)
+{
+	if (!r->quiet)
+		sampling_summarize(&r->summary, r->db);
+	if (r->counting)
+		counts_tell(&r->counted, r->quiet, r->verbose);
 }
 
 /* last: no events are to be opened after this run. */
@@ -330,9 +374,11 @@ static int record(struct recording *r, const char *words, bool last, struct diag
 	int err, finished;
 
 	/* Whose the run is pays for it; a whole machine was not asked. */
-	if (!r->sampling.edges_said && r->command && !r->all)
-		r->sampling.edges = SESSION_EDGES_IF_POSSIBLE;
+	if (!r->sampling.edges_said && r->command && !r->all && (!r->counts || r->bursts))
+		r->sampling.edges = SAMPLING_FOLLOW_IF_POSSIBLE;
 	sampling_fill_config(&r->sampling, &config);
+	if (r->counting)
+		counts_fill_config(r->counting, &config);
 	err = session_new(&config, &s, diag);
 	if (!err && last)
 		err = rights_settle(diag);
@@ -350,12 +396,24 @@ static int record(struct recording *r, const char *words, bool last, struct diag
 	progress_clear();
 	if (!r->stopped)
 		note_epoch(r, s);
+	if (r->counting && !r->stopped)
+		err = store_counts(r, s, err, diag);
 	finished = r->stopped ? 0 : finish(s, err, diag);
 	sampling_take_summary(s, &r->summary);
-	if (!err && !finished && !r->quiet && !r->stopped)
-		sampling_summarize(&r->summary, r->db);
+	if (!err && !finished && !r->stopped)
+		tell_end(r);
 	session_free(s);
 	return err ?: finished;
+}
+
+static int count_and_record(struct recording *r, const char *words, bool last, struct diag *diag)
+{
+	int err = r->counts ? counting_new(&r->counting, diag) : 0;
+
+	err = err ?: record(r, words, last, diag);
+	counting_free(r->counting);
+	r->counting = NULL;
+	return err;
 }
 
 /* A signal asks for the end: of this run, and of those that were to come. */
@@ -369,11 +427,10 @@ static bool was_stopped(const struct recording *r)
 static int sample_and_store(struct recording *r, const char *words, struct diag *diag)
 {
 	uint64_t runs = r->repeat ? r->repeat : 1;
-	int err;
 
 	child_note_heritage(&r->heritage);
 	r->signals = signals_take(endings, diag);
-	err = r->signals < 0 ? r->signals : 0;
+	int err = r->signals < 0 ? r->signals : 0;
 	if (!err && r->command)
 		err = child_check(r->command[0], diag);
 	if (!err)
@@ -382,7 +439,7 @@ static int sample_and_store(struct recording *r, const char *words, struct diag 
 		if (r->repeat > 1)
 			log_notice("run %llu of %llu", (unsigned long long)i + 1,
 				   (unsigned long long)r->repeat);
-		err = record(r, words, i + 1 == runs, diag);
+		err = count_and_record(r, words, i + 1 == runs, diag);
 	}
 	return err;
 }

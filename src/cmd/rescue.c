@@ -7,6 +7,7 @@
 
 #include "cmd/scratch.h"
 #include "util/hand_over.h"
+#include "util/text.h"
 
 static bool write_below(struct session *s, const char *place, char *ret_path, size_t room)
 {
@@ -33,9 +34,12 @@ void rescue_samples(struct session *s, struct diag *diag)
 		return;
 	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++)
 		if (write_below(s, places[i], path, sizeof(path))) {
-			diag_fail(diag, EIO, "%s; the %llu samples that are not there are in %s",
-				  diag->text, samples, path);
+			diag_fail(diag, EIO, "%s; the %llu %s not there %s in %s", diag->text,
+				  samples,
+				  text_plural(samples, "sample that is", "samples that are"),
+				  text_plural(samples, "is", "are"), path);
 			return;
 		}
-	diag_fail(diag, EIO, "%s; %llu samples are lost", diag->text, samples);
+	diag_fail(diag, EIO, "%s; %llu %s lost", diag->text, samples,
+		  text_plural(samples, "sample is", "samples are"));
 }

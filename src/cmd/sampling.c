@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
 #include "cmd/sampling.h"
-#include "cmd/cmd.h"
 
 #include <errno.h>
 #include <math.h>
@@ -8,10 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "image/unwind_walk.h"
+#include "unwind/unwind_walk.h"
 #include "util/clock.h"
 #include "util/log.h"
 #include "util/num.h"
+#include "util/text.h"
 
 #define BUDGET_DEFAULT	 1.0 /* percent */
 #define RATE_MAX	 100000
@@ -19,7 +19,8 @@
 
 void sampling_init(struct sampling_options *o)
 {
-	*o = (struct sampling_options){.budget_percent = BUDGET_DEFAULT};
+	*o = (struct sampling_options){.budget_percent = BUDGET_DEFAULT,
+				       .stacks = SAMPLING_FOLLOW_IF_POSSIBLE};
 }
 
 void sampling_free(struct sampling_options *o)
@@ -31,11 +32,9 @@ void sampling_free(struct sampling_options *o)
 
 static int add_event(struct sampling_options *o, const char *text, struct diag *diag)
 {
-	int r;
-
 	if (o->event_count == EVENTS_MAX)
 		return diag_fail(diag, E2BIG, "more than %d events", EVENTS_MAX);
-	r = event_parse(text, &o->events[o->event_count], diag);
+	int r = event_parse(text, &o->events[o->event_count], diag);
 	if (r)
 		return r;
 	o->event_count++;
@@ -73,8 +72,9 @@ static int parse_rate(struct sampling_options *o, const char *value, struct diag
 	uint64_t hz;
 
 	if (!strcmp(value, "max"))
-		return diag_fail(diag, EINVAL,
-				 "'max' is no rate; without -F it is what keeps to --budget");
+		return diag_fail(
+			diag, EINVAL,
+			"'max' is not a rate; without -F it is the highest that keeps to --budget");
 	if (num_parse_count(value, &hz) || hz == 0 || hz > RATE_MAX)
 		return diag_fail(diag, EINVAL, "'%s' is not a rate from 1 to %d samples a second",
 				 value, RATE_MAX);
@@ -86,17 +86,16 @@ static int parse_stack_rate(struct sampling_options *o, const char *value, struc
 {
 	uint64_t hz;
 
-	o->stacks_needed = true;
-	o->no_stacks = false;
+	o->stacks = SAMPLING_FOLLOW;
 	if (!strcmp(value, "all")) {
-		o->stack_hz = INFINITY;
+		o->stack.hz = INFINITY;
 		return 0;
 	}
 	if (num_parse_count(value, &hz) || hz == 0 || hz > RATE_MAX)
 		return diag_fail(diag, EINVAL,
 				 "'%s' is neither all nor from 1 to %d stacks a second", value,
 				 RATE_MAX);
-	o->stack_hz = (double)hz;
+	o->stack.hz = (double)hz;
 	return 0;
 }
 
@@ -105,9 +104,9 @@ static int parse_memory(struct sampling_options *o, const char *value, struct di
 	uint64_t mb;
 
 	if (num_parse_count(value, &mb) || mb == 0 || mb > STACK_MEMORY_MAX)
-		return diag_fail(diag, EINVAL, "'%s' is not from 1 to %d megabytes", value,
+		return diag_fail(diag, EINVAL, "'%s' is not a size from 1 to %d megabytes", value,
 				 STACK_MEMORY_MAX);
-	o->stack_memory = mb << 20;
+	o->stack.memory_bytes = mb << 20;
 	return 0;
 }
 
@@ -120,28 +119,16 @@ int sampling_parse_option(struct sampling_options *o, int option, const char *va
 	case 'F':
 		return parse_rate(o, value, diag);
 	case 'l':
-		if (o->label_count == SUBJECT_LABELS_MAX)
-			return diag_fail(diag, E2BIG, "more than %d labels", SUBJECT_LABELS_MAX);
-		o->labels[o->label_count++] = value;
-		return 0;
-	case SAMPLING_BUDGET:
-		return cmd_take_some_percent("budget", value, &o->budget_percent, diag);
-	case SAMPLING_PER_PROCESS:
-		o->per_process = true;
-		return 0;
-	case SAMPLING_FIXED:
-		o->fixed_periods = true;
-		return 0;
+		return cmd_take_label(value, o->labels, &o->label_count, SUBJECT_LABELS_MAX, diag);
 	case SAMPLING_EDGES:
 	case SAMPLING_NO_EDGES:
-		o->edges = option == SAMPLING_EDGES ? SESSION_EDGES : SESSION_EDGES_NONE;
+		o->edges = option == SAMPLING_EDGES ? SAMPLING_FOLLOW : SAMPLING_FOLLOW_NOT;
 		o->edges_said = true;
 		return 0;
 	case SAMPLING_STACKS:
 	case SAMPLING_NO_STACKS:
-		o->stacks_needed = option == SAMPLING_STACKS;
-		o->no_stacks = !o->stacks_needed;
-		o->stack_hz = o->no_stacks ? 0 : o->stack_hz;
+		o->stacks = option == SAMPLING_STACKS ? SAMPLING_FOLLOW : SAMPLING_FOLLOW_NOT;
+		o->stack.hz = o->stacks ? o->stack.hz : 0;
 		return 0;
 	case SAMPLING_STACK_RATE:
 		return parse_stack_rate(o, value, diag);
@@ -152,16 +139,35 @@ int sampling_parse_option(struct sampling_options *o, int option, const char *va
 	}
 }
 
+/* Ticks are not random, and a program in step with them is told by samples that are. */
+static int add_random(struct sampling_options *o, struct diag *diag)
+{
+	bool ticks = false;
+
+	for (size_t i = 0; i < o->event_count; i++) {
+		ticks |= o->events[i].tick;
+		if (!strcmp(o->events[i].name, "cpu-clock"))
+			return 0;
+	}
+	return ticks ? add_event(o, "cpu-clock", diag) : 0;
+}
+
 int sampling_choose_events(struct sampling_options *o, struct diag *diag)
 {
-	int r;
-
 	if (o->event_count)
-		return 0;
-	r = event_default(&o->events[0], &o->why, diag);
+		return add_random(o, diag);
+	int r = event_default(&o->events[0], &o->why, diag);
 	if (!r)
 		o->event_count = 1;
 	return r;
+}
+
+static void ask_for(struct session_config *config, const struct follower_ops *ops,
+		    const void *options, enum sampling_follow follow)
+{
+	if (follow)
+		config->followers[config->follower_count++] = (struct follower_wish){
+			.ops = ops, .options = options, .needed = follow == SAMPLING_FOLLOW};
 }
 
 void sampling_fill_config(const struct sampling_options *o, struct session_config *config)
@@ -173,11 +179,9 @@ void sampling_fill_config(const struct sampling_options *o, struct session_confi
 	config->with_pid = o->per_process;
 	config->fixed_periods = o->fixed_periods;
 	config->labels = o->labels;
-	config->edges = o->edges;
-	config->stacks = !o->no_stacks;
-	config->stacks_needed = o->stacks_needed;
-	config->stack_hz = o->stack_hz;
-	config->stack_memory = o->stack_memory;
+	config->follower_count = 0;
+	ask_for(config, &edges_follower, NULL, o->edges);
+	ask_for(config, &stacks_follower, &o->stack, o->stacks);
 }
 
 static void announce_event(const struct event *e, uint64_t period, const char *why)
@@ -210,6 +214,7 @@ static void describe_age(const struct session_status *s, char *ret, size_t room)
 static void announce_cost(const struct session_status *s, bool with_stacks)
 {
 	const char *with = with_stacks ? ", with their stacks," : "";
+	const char *beside = s->cost_busy ? " beside other work" : "";
 	char age[48];
 
 	if (*s->cost_note) {
@@ -219,35 +224,40 @@ static void announce_cost(const struct session_status *s, bool with_stacks)
 		return;
 	}
 	describe_age(s, age, sizeof(age));
-	log_notice("an interrupt costs %.3g us here (+-%.2g, %s), so %.4g a second%s keep to "
+	log_notice("an interrupt costs %.3g us here (+-%.2g, %s%s), so %.4g a second%s keep to "
 		   "%.3g%% of "
 		   "a CPU",
-		   s->cost_ns / 1e3, s->cost_spread_ns / 1e3, age, s->rate_hz, with,
+		   s->cost_ns / 1e3, s->cost_spread_ns / 1e3, age, beside, s->rate_hz, with,
 		   s->interrupts_percent);
 }
 
 void sampling_announce(const struct sampling_options *o, const struct session *s)
 {
+	const char *no_edges, *no_stacks;
 	struct session_status status;
+	struct stacks_status stacks;
+	struct edges_status edges;
 
+	edges_read_status(session_follower(s, &edges_follower, &no_edges), &edges);
+	stacks_read_status(session_follower(s, &stacks_follower, &no_stacks), &stacks);
 	session_read_status(s, &status);
 	for (size_t i = 0; i < o->event_count; i++)
 		announce_event(&o->events[i], session_period(s, i), i == 0 && o->why ? o->why : "");
-	if (!o->no_stacks && *status.stacks_why)
-		log_notice("no stacks are taken: %s", status.stacks_why);
-	if (o->stack_hz > 0 && status.stacks.period == 1)
+	if (*no_stacks)
+		log_notice("no stacks are taken: %s", no_stacks);
+	if (o->stack.hz > 0 && stacks.period == 1)
 		log_notice("each sample has its stack");
-	else if (o->stack_hz > 0 && status.stacks.period)
-		log_notice("one in %u samples has its stack", status.stacks.period);
-	if (o->edges != SESSION_EDGES_NONE && *status.edges_why)
-		log_notice("samples are not followed for edges: %s", status.edges_why);
-	else if (status.edges.period == 1)
+	else if (o->stack.hz > 0 && stacks.period)
+		log_notice("one in %u samples has its stack", (unsigned)stacks.period);
+	if (*no_edges)
+		log_notice("samples are not followed for edges: %s", no_edges);
+	else if (edges.period == 1)
 		log_notice("samples of a program's own code are followed for their branches");
-	else if (status.edges.period)
+	else if (edges.period)
 		log_notice("one in %u samples of a program's own code is followed for its branches",
-			   status.edges.period);
+			   (unsigned)edges.period);
 	if (status.cost_ns > 0)
-		announce_cost(&status, o->stack_hz > 0);
+		announce_cost(&status, o->stack.hz > 0);
 }
 
 /* How many samples were followed, what that gave and what it cost. */
@@ -256,11 +266,11 @@ static void summarize_edges(const struct edges_status *e, uint64_t lasted_ns, un
 	double windows = (double)e->windows;
 
 	fprintf(stderr,
-		"culprit: %llu windows, %.1f outcomes and %.2g us each (%.2g%% of the CPUs), %llu "
+		"culprit: %llu %s, %.1f outcomes and %.2g us each (%.2g%% of the CPUs), %llu "
 		"kept, %llu "
 		"ended early (code not there yet %.0f%%, unknown value %.0f%%, not modelled "
 		"%.0f%%)\n",
-		(unsigned long long)e->windows, (double)e->outcomes / windows,
+		TEXT_COUNT(e->windows, "window", "windows"), (double)e->outcomes / windows,
 		(double)e->spent_ns / windows / 1e3,
 		100.0 * (double)e->spent_ns / (double)lasted_ns / cpus,
 		(unsigned long long)e->stored,
@@ -277,8 +287,8 @@ static void summarize_stacks(const struct stacks_status *s, uint64_t lasted_ns, 
 	double all = (double)s->stacks;
 	const char *open = " (";
 
-	fprintf(stderr, "culprit: %llu stacks, %.4g%% of them to their thread's start",
-		(unsigned long long)s->stacks, 100.0 * (double)s->complete / all);
+	fprintf(stderr, "culprit: %llu %s, %.4g%% of them to their thread's start",
+		TEXT_COUNT(s->stacks, "stack", "stacks"), 100.0 * (double)s->complete / all);
 	for (unsigned i = 0; i < WIRE_STACK_ENDS; i++)
 		if (unwind_end_text(i) && s->ends[i]) {
 			fprintf(stderr, "%s%s %llu", open, unwind_end_text(i),
@@ -289,29 +299,29 @@ static void summarize_stacks(const struct stacks_status *s, uint64_t lasted_ns, 
 		*open == ',' ? ")" : "", (double)s->frames / all, (double)s->spent_ns / all / 1e3,
 		100.0 * (double)s->spent_ns / (double)lasted_ns / cpus);
 	fprintf(stderr,
-		"culprit: %llu unwind tables of %llu kB (%llu MB at most, %llu made room, %llu "
-		"made before), %llu stacks waited for one, %llu lost; %llu rows from code that "
+		"culprit: %llu unwind %s of %llu kB (%llu MB at most, %llu made room, %llu "
+		"made before), %llu %s waited for one, %llu lost; %llu %s from code that "
 		"has no table\n",
-		(unsigned long long)s->tables, (unsigned long long)(s->table_bytes >> 10),
+		TEXT_COUNT(s->tables, "table", "tables"),
+		(unsigned long long)(s->table_bytes >> 10),
 		(unsigned long long)(s->memory_bytes >> 20), (unsigned long long)s->evicted,
-		(unsigned long long)s->kept_tables, (unsigned long long)s->finished,
-		(unsigned long long)s->lost, (unsigned long long)s->derived_rows);
+		(unsigned long long)s->kept_tables, TEXT_COUNT(s->finished, "stack", "stacks"),
+		(unsigned long long)s->lost, TEXT_COUNT(s->derived_rows, "row", "rows"));
 	if (s->late_tables)
 		fprintf(stderr,
-			"culprit: making a table took too long %llu times, and was tried again: is "
-			"the "
-			"machine very busy?\n",
-			(unsigned long long)s->late_tables);
+			"culprit: making a table took too long %llu %s, and was tried again: is "
+			"the machine very busy?\n",
+			TEXT_COUNT(s->late_tables, "time", "times"));
 }
 
 /* What most people want to know of them: whether there are some, what for, how good they are. */
-static void summarize_briefly(const struct session_status *s)
+static void summarize_briefly(const struct sampling_summary *s)
 {
 	const struct stacks_status *stacks = &s->stacks;
 
 	if (stacks->stacks)
-		fprintf(stderr, "culprit: %llu stacks, %.4g%% of them to their thread's start",
-			(unsigned long long)stacks->stacks,
+		fprintf(stderr, "culprit: %llu %s, %.4g%% of them to their thread's start",
+			TEXT_COUNT(stacks->stacks, "stack", "stacks"),
 			100.0 * (double)stacks->complete / (double)stacks->stacks);
 	if (stacks->stacks && stacks->lost)
 		fprintf(stderr, ", %llu lost", (unsigned long long)stacks->lost);
@@ -319,9 +329,9 @@ static void summarize_briefly(const struct session_status *s)
 		fprintf(stderr, " (see culprit calls)\n");
 	if (s->edges.stored)
 		fprintf(stderr,
-			"culprit: %llu samples were followed for their branches, which the counts "
+			"culprit: %llu %s followed for branches, which the counts "
 			"of culprit calc rest on\n",
-			(unsigned long long)s->edges.stored);
+			TEXT_COUNT(s->edges.stored, "sample was", "samples were"));
 }
 
 void sampling_take_summary(const struct session *s, struct sampling_summary *ret)
@@ -329,6 +339,8 @@ void sampling_take_summary(const struct session *s, struct sampling_summary *ret
 	uint64_t now = clock_wall_ns();
 
 	session_read_status(s, &ret->status);
+	edges_read_status(session_follower(s, &edges_follower, NULL), &ret->edges);
+	stacks_read_status(session_follower(s, &stacks_follower, NULL), &ret->stacks);
 	ret->lasted_ns = now > ret->status.started_ns ? now - ret->status.started_ns : 1;
 }
 
@@ -337,8 +349,8 @@ void sampling_summarize(const struct sampling_summary *s, const char *db)
 	const struct session_status *status = &s->status;
 	double all = status->samples ? (double)status->samples : 1;
 
-	fprintf(stderr, "culprit: %llu samples, %llu lost (%.2g%%), %llu unknown (%.2g%%), in %s\n",
-		(unsigned long long)status->samples, (unsigned long long)status->lost,
+	fprintf(stderr, "culprit: %llu %s, %llu lost (%.2g%%), %llu unknown (%.2g%%), in %s\n",
+		TEXT_COUNT(status->samples, "sample", "samples"), (unsigned long long)status->lost,
 		100.0 * (double)status->lost / all, (unsigned long long)status->unknown,
 		100.0 * (double)status->unknown / all, db);
 }
@@ -357,8 +369,9 @@ static void summarize_budget(const struct session_status *s)
 			comma = ", ";
 		}
 	if (s->budget_windows)
-		fprintf(stderr, "; %llu of %llu windows of %d s above it",
-			(unsigned long long)s->budget_over, (unsigned long long)s->budget_windows,
+		fprintf(stderr, "; %llu of %llu %s of %d s above it",
+			(unsigned long long)s->budget_over,
+			TEXT_COUNT(s->budget_windows, "window", "windows"),
 			(int)(BUDGET_WINDOW_NS / 1000000000u));
 	if (s->budget_step)
 		fprintf(stderr, "; rates lowered to %.2g of what was planned",
@@ -371,19 +384,19 @@ void sampling_tell_quality(const struct sampling_summary *s, bool verbose)
 	const struct session_status *status = &s->status;
 
 	if (!verbose) {
-		summarize_briefly(status);
+		summarize_briefly(s);
 		if (status->budget_over)
 			fprintf(stderr,
-				"culprit: in %llu of %llu times 10 s this took more than %.3g%% of "
-				"the CPUs, and rates were lowered for it where they could be "
+				"culprit: in %llu of %llu intervals of 10 s collecting took more "
+				"than %.3g%% of the CPUs, and rates were lowered where possible "
 				"(-v)\n",
 				(unsigned long long)status->budget_over,
 				(unsigned long long)status->budget_windows, status->budget_percent);
 		return;
 	}
-	if (status->stacks.stacks)
-		summarize_stacks(&status->stacks, s->lasted_ns, status->cpus);
-	if (status->edges.windows)
-		summarize_edges(&status->edges, s->lasted_ns, status->cpus);
+	if (s->stacks.stacks)
+		summarize_stacks(&s->stacks, s->lasted_ns, status->cpus);
+	if (s->edges.windows)
+		summarize_edges(&s->edges, s->lasted_ns, status->cpus);
 	summarize_budget(status);
 }

@@ -6,10 +6,15 @@
 #include <stddef.h>
 #include <stdint.h>
 #include "cmd/cmd.h"
-#include "collect/event.h"
+#include "collect/edges/edges.h"
+#include "collect/events/event.h"
 #include "collect/session.h"
-#include "collect/subject.h"
+#include "collect/process/subject.h"
+#include "collect/stacks/stacks.h"
 #include "util/diag.h"
+
+/* Whether a follower of samples is asked for. */
+enum sampling_follow { SAMPLING_FOLLOW_NOT, SAMPLING_FOLLOW_IF_POSSIBLE, SAMPLING_FOLLOW };
 
 /* The options that say how to sample, which record and the daemon share. */
 struct sampling_options {
@@ -17,21 +22,18 @@ struct sampling_options {
 	size_t event_count;
 	const char *why; /* why the default event is not the first choice; NULL or "" otherwise */
 	double rate_hz, budget_percent;
-	bool per_process, fixed_periods, no_stacks, stacks_needed;
-	double stack_hz;       /* as in struct session_config */
-	uint64_t stack_memory; /* bytes; 0: the default */
-	bool edges_said;       /* edges was asked for, or refused */
-	enum session_edges edges;
+	bool per_process, fixed_periods;
+	enum sampling_follow stacks, edges;
+	struct stacks_options stack;
+	bool edges_said; /* edges was asked for, or refused */
 	const char *labels[SUBJECT_LABELS_MAX + 1];
 	size_t label_count;
 };
 
-/* For the option list of a subcommand; its own long-only options begin at SAMPLING_END. */
+/* For the option list of a subcommand, whose own options begin with a struct sampling_options; its
+ * long-only ones begin at SAMPLING_END. */
 enum {
-	SAMPLING_BUDGET = CMD_LONG,
-	SAMPLING_PER_PROCESS,
-	SAMPLING_FIXED,
-	SAMPLING_EDGES,
+	SAMPLING_EDGES = CMD_LONG,
 	SAMPLING_NO_EDGES,
 	SAMPLING_STACKS,
 	SAMPLING_NO_STACKS,
@@ -41,21 +43,25 @@ enum {
 };
 #define SAMPLING_OPTIONS                                                                          \
 	{"event", 'e', "EVENT[:PERIOD]",                                                          \
-	 "what is sampled, see culprit-events(7); may be repeated"},                              \
-		{"freq", 'F', "HZ", "samples a second on each CPU, instead of a budget"},         \
-		{"budget", SAMPLING_BUDGET, "PERCENT", "slowdown to keep to (default 1%)"},       \
-		{"label", 'l', "KEY=VALUE", "marks the samples; may be repeated"},                \
-		{"per-process", SAMPLING_PER_PROCESS, NULL, "keeps processes apart"},             \
+	 "the event to sample, see culprit-events(7); may be repeated"},                          \
+		{"freq", 'F', "HZ", "samples per second on each CPU, instead of a budget"},       \
+		{"budget", 0, "PERCENT", "the slowdown allowed (default 1%)",                     \
+		 CMD_AT(SOME_PERCENT, sampling_options, budget_percent)},                         \
+		{"label", 'l', "KEY=VALUE", "labels the samples; may be repeated"},               \
+		{"per-process", 0, NULL, "keeps processes apart",                                 \
+		 CMD_AT(FLAG, sampling_options, per_process)},                                    \
 		{"edges", SAMPLING_EDGES, NULL, "follows samples for branches, calls and jumps"}, \
-		{"no-edges", SAMPLING_NO_EDGES, NULL, "does not"},                                \
-		{"stacks", SAMPLING_STACKS, NULL, "takes stacks, or fails (default: if it can)"}, \
+		{"no-edges", SAMPLING_NO_EDGES, NULL, "does not follow samples"},                 \
+		{"stacks", SAMPLING_STACKS, NULL,                                                 \
+		 "takes stacks, or fails (default: where possible)"},                             \
 		{"no-stacks", SAMPLING_NO_STACKS, NULL, "takes no stacks"},                       \
 		{"stack-rate", SAMPLING_STACK_RATE, "HZ|all",                                     \
-		 "stacks a second on each CPU (default 100, less by budget)", "all"},             \
+		 "stacks per second on each CPU (default 100, fewer to keep the budget)", "all"}, \
 		{"stack-memory", SAMPLING_STACK_MEMORY, "MB",                                     \
-		 "memory for unwind tables, at most (default 64)"},                               \
+		 "the most memory for unwind tables (default 64)"},                               \
 	{                                                                                         \
-		"fixed-periods", SAMPLING_FIXED, NULL, "does not randomise the periods"           \
+		"fixed-periods", 0, NULL, "samples at fixed periods, not at random ones",         \
+			CMD_AT(FLAG, sampling_options, fixed_periods)                             \
 	}
 
 void sampling_init(struct sampling_options *o);
@@ -63,16 +69,18 @@ void sampling_free(struct sampling_options *o); /* what it owns */
 /* Takes one option of the above. -EINVAL and a sentence. */
 int sampling_parse_option(struct sampling_options *o, int option, const char *value,
 			  struct diag *diag);
-/* After the options: the best clock when no event was asked for. */
+/* After the options: the best clock when no event was asked for; random samples beside ticks. */
 int sampling_choose_events(struct sampling_options *o, struct diag *diag);
 /* o must outlive the session. */
 void sampling_fill_config(const struct sampling_options *o, struct session_config *config);
 /* To stderr: what is sampled, how often, and at what cost. */
 void sampling_announce(const struct sampling_options *o, const struct session *s);
 
-/* What there is to say of a session when it is over; the numbers alone are good after its end. */
+/* What there is to say of a session when it is over; only its numbers stay valid after its end. */
 struct sampling_summary {
 	struct session_status status;
+	struct edges_status edges; /* all 0 without */
+	struct stacks_status stacks;
 	uint64_t lasted_ns;
 };
 void sampling_take_summary(const struct session *s, struct sampling_summary *ret);

@@ -5,9 +5,9 @@
 #include "util/diag.h"
 
 /*
- * Signals as something to read, so that none comes between two steps. Blocks the signals of the
- * list, which ends with 0, and SIGPIPE: a broken pipe is told by the write that meets it. A
- * non-blocking descriptor, readable when one is there, or a negative errno.
+ * Signals as a descriptor to read, so that none comes between two steps. Blocks the signals of the
+ * list, which ends with 0, and SIGPIPE: a broken pipe is reported by the write that meets it.
+ * Returns a non-blocking descriptor, readable when a signal is there, or a negative errno.
  */
 int signals_take(const int *list, struct diag *diag);
 /* The next signal that has come, 0 when there is none. */

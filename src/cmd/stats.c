@@ -1,39 +1,40 @@
 /* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
 #include <errno.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-#include "analyze/stats.h"
-#include "cmd/prof_table.h"
-#include "cmd/sets.h"
-#include "cmd/stats_table.h"
 #include "cmd/cmd.h"
+#include "cmd/progress.h"
+#include "cmd/report.h"
+#include "report/compare/stats.h"
 
 /* culprit stats: what varies between sets of samples; Figure 3 of Anderson et al., SOSP 1997. */
 
-enum {
-	STATS_BY = REPORT_OPTION_END,
-	STATS_SORT,
-	STATS_NORMAL,
-	STATS_ALARMS,
-	STATS_EACH,
-	STATS_IDLE
+enum { STATS_BY = REPORT_OPTION_END };
+
+#define NAMES "function image file line loop" /* --by */
+
+struct stats_command {
+	struct report_options report;
+	struct stats_options stats;
+	bool each;
+	double false_alarms; /* percent */
+	struct sets sets;
 };
 
 static const struct cmd_option options[] = {
 	REPORT_DB_OPTION,
-	{"by", STATS_BY, "WHAT", "function (default), image, file, line, loop",
-	 "function image file line loop"},
-	{"each", STATS_EACH, NULL, "makes a set of each epoch of the sets"},
-	{"normalize", STATS_NORMAL, "WHAT", "none (default), time: to the mean run time, samples",
-	 "none time samples"},
-	REPORT_METRIC_OPTION,
-	{"false-alarms", STATS_ALARMS, "PERCENT", "of the rows said to vary; default 5"},
-	{"sort", STATS_SORT, "COLUMN",
-	 "varies (default), range, sum, mean, deviation, chance, name",
-	 "varies range sum mean deviation chance name"},
-	{"limit", 'n', "N", "only the first N rows"},
-	{"idle", STATS_IDLE, NULL, "with the kernel's idle functions"},
+	{"by", STATS_BY, "WHAT", "function (default), image, file, line, loop", NAMES},
+	{"each", 0, NULL, "makes a set of each epoch of the sets",
+	 CMD_AT(FLAG, stats_command, each)},
+	{"normalize", 0, "WHAT", "none (default), time: to the mean run time, samples",
+	 SETS_NORMALS, CMD_AT(CHOICE, stats_command, stats.normal)},
+	REPORT_METRIC_OPTION(stats_command, stats.table.metrics),
+	{"false-alarms", 0, "PERCENT", "false alarms allowed among the varying rows; default 5",
+	 CMD_AT(SOME_PERCENT, stats_command, false_alarms)},
+	{"sort", 0, "COLUMN", "varies (default), range, sum, mean, deviation, chance, name",
+	 STATS_SORTS, CMD_AT(CHOICE, stats_command, stats.table.sort)},
+	{"limit", 'n', "N", "only the first N rows",
+	 CMD_AT(COUNT, stats_command, stats.table.limit)},
+	{"idle", 0, NULL, "includes the kernel's idle functions",
+	 CMD_AT(FLAG, stats_command, stats.rank.idle)},
 	REPORT_SELECTION_OPTIONS,
 	REPORT_FORM_OPTIONS,
 	{NULL},
@@ -50,60 +51,28 @@ const struct cmd_spec cmd_stats_spec = {
 	false,
 };
 
-struct stats_command {
-	struct report_options report;
-	struct rank_options rank;
-	struct stats_table table;
-	enum sets_normal normal;
-	bool each;
-	double false_alarms;
-	struct sets sets;
-};
-
-static int take_by(struct stats_command *c, const char *text, struct diag *diag)
-{
-	int r = prof_table_parse_by(text, &c->rank.by, diag);
-
-	if (r || rank_group(c->rank.by) != QUERY_WHOLE)
-		r = diag_fail(diag, EINVAL,
-			      "--by '%s' is none of function, image, file, line, loop", text);
-	return r;
-}
-
 static int take_option(void *arg, int value, const char *text, struct diag *diag)
 {
+	static const enum rank_by by[] = {RANK_FUNCTION, RANK_IMAGE, RANK_FILE, RANK_LINE,
+					  RANK_LOOP};
 	struct stats_command *c = arg;
+	unsigned number;
 
-	switch (value) {
-	case STATS_BY:
-		return take_by(c, text, diag);
-	case STATS_SORT:
-		return stats_table_parse_sort(text, &c->table.sort, diag);
-	case STATS_NORMAL:
-		return sets_parse_normal(text, &c->normal, diag);
-	case STATS_ALARMS:
-		return cmd_take_some_percent("false-alarms", text, &c->false_alarms, diag);
-	case REPORT_METRIC:
-		return metrics_take(&c->table.metrics, text, diag);
-	case STATS_EACH:
-		c->each = true;
-		return 0;
-	case STATS_IDLE:
-		c->rank.idle = true;
-		return 0;
-	case 'n':
-		return cmd_take_count("limit", text, UINT64_MAX, &c->table.limit, diag);
-	}
-	return report_take_option(&c->report, value, text, diag);
+	if (value != STATS_BY)
+		return report_take_option(arg, value, text, diag);
+	if (cmd_take_choice("by", text, NAMES, &number, diag))
+		return -EINVAL;
+	c->stats.rank.by = by[number];
+	return 0;
 }
 
-static int collect_sets(struct stats_command *c, int count, char **texts, struct diag *diag)
+static int collect_sets(struct stats_command *c, char **texts, struct diag *diag)
 {
 	int r = 0;
 
-	for (int i = 0; i < count && !r; i++)
-		r = sets_add(&c->sets, &c->report, texts[i], diag);
-	if (!r && !count && c->each)
+	for (char **text = texts; *text && !r; text++)
+		r = sets_add(&c->sets, &c->report, *text, diag);
+	if (!r && !*texts && c->each)
 		r = sets_add(&c->sets, &c->report, c->report.epoch ? c->report.epoch : "all", diag);
 	if (!r && c->each)
 		r = sets_split(&c->sets, diag);
@@ -114,69 +83,27 @@ static int collect_sets(struct stats_command *c, int count, char **texts, struct
 	return r;
 }
 
-/* How much the sets differ as a whole. */
-static void note_times(const struct sets *s, struct report_header *h)
+static int show(void *arg, struct report_run *run)
 {
-	double sum = 0, squares = 0, least = s->list[0]->seconds, most = least, mean;
+	struct stats_command *c = arg;
+	struct stats_report made = {0};
 
-	for (size_t i = 0; i < s->count; i++) {
-		double seconds = s->list[i]->seconds;
-
-		if (!(seconds > 0))
-			return;
-		sum += seconds;
-		least = seconds < least ? seconds : least;
-		most = seconds > most ? seconds : most;
-	}
-	mean = sum / (double)s->count;
-	for (size_t i = 0; i < s->count; i++)
-		squares += (s->list[i]->seconds - mean) * (s->list[i]->seconds - mean);
-	report_header_note(h, "run time: mean %.4g s, std-dev %.3g, min %.4g, max %.4g", mean,
-			   sqrt(squares / (double)(s->count - 1)), least, most);
-}
-
-static int show(struct stats_command *c, struct diag *diag)
-{
-	struct report_header h = {0};
-	struct table *t = NULL;
-	int r = sets_describe(&c->sets, c->rank.idle, &h);
-
+	c->stats.rank.function = c->report.function;
+	c->stats.table.false_alarms = c->false_alarms / 100;
+	int r = collect_sets(c, run->operands, &run->diag);
 	if (!r)
-		note_times(&c->sets, &h);
-	if (r)
-		diag_fail(diag, -r, "out of memory");
-	else
-		r = stats_table_make(&c->table, &c->sets, c->rank.by, &h, &t, diag);
+		r = stats_make(&c->sets, &c->stats, &made, &run->header, &run->diag);
 	if (!r)
-		r = report_print(t, &h, c->report.format);
-	table_free(t);
-	report_header_free(&h);
+		r = report_print(made.table, &run->header, c->report.format);
+	stats_report_free(&made);
+	report_end_sets(&c->sets);
 	return r;
 }
 
 int cmd_stats(int argc, char **argv)
 {
-	struct stats_command c = {.false_alarms = 5};
-	struct diag diag = {""};
-	int operand, r = cmd_parse(&cmd_stats_spec, argc, argv, take_option, &c, &operand);
+	struct stats_command c = {.false_alarms = 5, .sets.progress = progress_show};
 
-	if (r >= 0) {
-		metrics_free(&c.table.metrics);
-		return r;
-	}
-	c.rank.function = c.report.function;
-	c.table.false_alarms = c.false_alarms / 100;
-	c.table.shares = c.normal == SETS_BY_SAMPLES;
-	r = collect_sets(&c, argc - operand, argv + operand, &diag);
-	if (!r)
-		r = sets_rank(&c.sets, &c.rank, &diag);
-	if (!r)
-		r = sets_weigh(&c.sets, c.normal, &diag);
-	if (!r)
-		r = show(&c, &diag);
-	sets_free(&c.sets);
-	metrics_free(&c.table.metrics);
-	if (r == -EINVAL)
-		return cmd_fail_usage("stats", &diag);
-	return r < 0 ? cmd_fail(&diag) : r;
+	return report_run(&cmd_stats_spec, argc, argv, take_option, show, &c,
+			  &c.stats.table.metrics);
 }

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
 #include "cmd/top.h"
+#include "cmd/hints.h"
+#include "cmd/progress.h"
+#include "cmd/report.h"
 #include "cmd/signals.h"
 
 #include <errno.h>
@@ -8,11 +11,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cmd/prof_table.h"
 #include "cmd/scratch.h"
 #include "cmd/cmd.h"
-#include "collect/rights.h"
-#include "report/screen.h"
+#include "collect/host/rights.h"
+#include "render/screen.h"
 #include "util/num.h"
 
 /* culprit top: samples, and shows where the time goes while it goes. */
@@ -21,35 +23,28 @@
 #define WINDOW_DEFAULT_NS 10000000000ull
 #define WINDOW_MIN_NS	  1000000000ull
 
-enum {
-	TOP_BY = SAMPLING_END,
-	TOP_TREE,
-	TOP_SORT,
-	TOP_FUNCTION,
-	TOP_IDLE,
-	TOP_LIMIT,
-	TOP_JSON,
-	TOP_CSV,
-	TOP_METRIC
-};
-
 static const struct cmd_option options[] = {
-	{"delay", 'd', "SECONDS", "between two pictures (default 2)"},
-	{"window", 'w', "SECONDS", "how far back the samples go that are shown (default 10)"},
-	{"iterations", 'n', "N", "ends after so many pictures"},
-	{"batch", 'b', NULL, "prints tables in a row; so it does without a terminal"},
+	{"delay", 'd', "SECONDS", "between two refreshes (default 2)"},
+	{"window", 'w', "SECONDS", "how far back the samples shown go (default 10)"},
+	{"iterations", 'n', "N", "ends after N refreshes", CMD_AT(COUNT, top, iterations)},
+	{"batch", 'b', NULL, "prints one table after another; the default without a terminal",
+	 CMD_AT(FLAG, top, batch)},
 	{"pid", 'p', "PID[,PID...]", "samples these processes and their later children only"},
-	PIDS_TREE_OPTION(TOP_TREE),
-	{"by", TOP_BY, "WHAT",
-	 "function (default), image, file, line, loop, process, thread, subject",
-	 "function image file line loop process thread subject"},
-	{"sort", TOP_SORT, "COLUMN", "an event, or a column's name; default: the first event"},
-	{"function", TOP_FUNCTION, "REGEX", "only functions by (demangled) name"},
-	{"idle", TOP_IDLE, NULL, "with the kernel's idle functions"},
-	{"limit", TOP_LIMIT, "N", "only the first N rows of a printed table"},
-	METRICS_OPTION(TOP_METRIC),
-	{"json", TOP_JSON, NULL, "one JSON object a line; implies --batch"},
-	{"csv", TOP_CSV, NULL, "comma-separated values; implies --batch"},
+	PIDS_TREE_OPTION(top),
+	{"by", 0, "WHAT", "function (default), image, file, line, loop, process, thread, subject",
+	 RANK_NAMES, CMD_AT(CHOICE, top, view.rank.by)},
+	{"sort", 0, "COLUMN", "an event, or a column's name; default: the first event",
+	 CMD_AT(TEXT, top, view.sort)},
+	{"function", 0, "REGEX", "only functions whose (demangled) name matches",
+	 CMD_AT(TEXT, top, view.rank.function)},
+	{"idle", 0, NULL, "includes the kernel's idle functions",
+	 CMD_AT(FLAG, top, view.rank.idle)},
+	{"limit", 0, "N", "only the first N rows of a printed table", CMD_AT(COUNT, top, limit)},
+	REPORT_METRIC_OPTION(top, view.metrics),
+	{"json", 0, NULL, "one JSON object a line; implies --batch", CMD_AT(FORM, top, format),
+	 .number = TABLE_JSON},
+	{"csv", 0, NULL, "comma-separated values; implies --batch", CMD_AT(FORM, top, format),
+	 .number = TABLE_CSV},
 	SAMPLING_OPTIONS,
 	{NULL},
 };
@@ -57,8 +52,8 @@ static const struct cmd_option options[] = {
 const struct cmd_spec cmd_top_spec = {
 	"top",
 	"",
-	"Samples the whole machine and shows where the time goes, anew every few seconds. In it:\n"
-	"h for help, q to end. Nothing is stored.",
+	"Samples the whole machine and shows where the time goes, refreshed every few\n"
+	"seconds. h shows the keys, q quits. Nothing is stored.",
 	options,
 	false,
 };
@@ -89,44 +84,13 @@ static int take_option(void *arg, int value, const char *text, struct diag *diag
 		return parse_seconds(text, TOP_DELAY_MIN_NS, &t->delay_ns, diag);
 	case 'w':
 		return parse_seconds(text, WINDOW_MIN_NS, &t->window_ns, diag);
-	case 'n':
-		return cmd_take_count("iterations", text, UINT64_MAX, &t->iterations, diag);
-	case 'b':
-		t->batch = true;
-		return 0;
 	case 'p':
 		return pids_parse(&t->pids, text, diag);
-	case TOP_TREE:
-		t->pids.tree = true;
-		return 0;
-	case TOP_BY:
-		return prof_table_parse_by(text, &t->view.rank.by, diag);
-	case TOP_SORT:
-		t->view.sort = text;
-		return 0;
-	case TOP_FUNCTION:
-		t->view.rank.function = text;
-		return 0;
-	case TOP_IDLE:
-		t->view.rank.idle = true;
-		return 0;
-	case TOP_METRIC:
-		return metrics_take(&t->view.metrics, text, diag);
-	case TOP_LIMIT:
-		return cmd_take_count("limit", text, UINT64_MAX, &t->limit, diag);
-	case TOP_JSON:
-	case TOP_CSV:
-		if (t->format != TABLE_TEXT)
-			return diag_fail(diag, EINVAL, "one of --json and --csv, once");
-		t->format = value == TOP_JSON ? TABLE_JSON : TABLE_CSV;
-		t->batch = true;
-		return 0;
 	}
 	return sampling_parse_option(&t->sampling, value, text, diag);
 }
 
-/* In a row of tables, Ctrl-Z is what it always is. SIGTTOU would stop what the terminal is given
- * back by. */
+/* In a row of tables, Ctrl-Z is as always. SIGTTOU would stop what gives the terminal back. */
 static int take_signals(struct top *t, struct diag *diag)
 {
 	static const int in_a_row[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGWINCH, SIGCONT, 0};
@@ -167,10 +131,9 @@ static int start(struct top *t, const char *db, struct diag *diag)
 {
 	struct session_config config = {
 		.db_path = db, .scoped = t->pids.count > 0, .tree = t->pids.tree};
-	int r;
 
 	sampling_fill_config(&t->sampling, &config);
-	r = session_new(&config, &t->session, diag);
+	int r = session_new(&config, &t->session, diag);
 	if (!r)
 		r = rights_settle(diag);
 	if (!r)
@@ -190,14 +153,14 @@ static int start(struct top *t, const char *db, struct diag *diag)
 static int run(struct top *t, struct diag *diag)
 {
 	char *db = NULL;
-	int r = sampling_choose_events(&t->sampling, diag);
+	int lock = -1, r = sampling_choose_events(&t->sampling, diag);
 
 	if (!r)
 		r = check_metrics(t, diag);
 	if (!r)
 		r = take_signals(t, diag);
 	if (!r)
-		r = scratch_make("culprit-top", &db, diag);
+		r = scratch_make("culprit-top", &db, &lock, diag);
 	if (!r)
 		r = start(t, db, diag);
 	if (!r)
@@ -205,6 +168,8 @@ static int run(struct top *t, struct diag *diag)
 	top_view_free(&t->view);
 	session_free(t->session);
 	scratch_remove(db);
+	if (lock >= 0)
+		close(lock);
 	free(db);
 	if (t->signals >= 0)
 		close(t->signals);
@@ -217,6 +182,7 @@ int cmd_top(int argc, char **argv)
 		.delay_ns = DELAY_DEFAULT_NS,
 		.window_ns = WINDOW_DEFAULT_NS,
 		.signals = -1,
+		.view.session.progress = progress_show,
 	};
 	struct diag diag = {""};
 	int status;
@@ -224,7 +190,9 @@ int cmd_top(int argc, char **argv)
 	sampling_init(&t.sampling);
 	status = cmd_parse(&cmd_top_spec, argc, argv, take_option, &t, NULL);
 	if (status < 0) {
-		t.batch |= !screen_is_possible();
+		t.batch |= t.format != TABLE_TEXT || !screen_is_possible();
+		if (t.view.sort)
+			t.view.sort_hint = hints_sort(t.view.sort);
 		t.sampling.per_process |= t.view.rank.by == RANK_PROCESS;
 		/* A look at what is there now does not wait for servers. */
 		unsetenv("DEBUGINFOD_URLS");

@@ -6,9 +6,9 @@
 #include <stdint.h>
 #include "cmd/pids.h"
 #include "cmd/sampling.h"
-#include "cmd/top_view.h"
+#include "report/prof/top_view.h"
 #include "cmd/top_window.h"
-#include "report/table.h"
+#include "render/table.h"
 
 /* What the two forms of `culprit top`, on a screen and in a row, have in common. */
 struct top {

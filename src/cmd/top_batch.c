@@ -36,11 +36,10 @@ static int print_json(const struct top_frame *f)
 	char *text = NULL;
 	size_t size;
 	FILE *out = open_memstream(&text, &size);
-	int r;
 
 	if (!out)
 		return -ENOMEM;
-	r = table_print(f->table, &f->header, TABLE_JSON, out, 0);
+	int r = table_print(f->table, &f->header, TABLE_JSON, out, 0);
 	if (fclose(out))
 		r = -ENOMEM;
 	for (size_t i = 0; !r && i + 1 < size; i++)
@@ -89,8 +88,7 @@ int top_run_batch(struct top *t, struct diag *diag)
 			r = print_frame(t, diag);
 		if (r)
 			return r;
-		/* Whoever flushes at the end tells why. */
-		if (fflush(stdout) || ferror(stdout))
+		if (cmd_write("", 0) != CMD_OK || ferror(stdout))
 			return 0;
 	}
 	return 0;

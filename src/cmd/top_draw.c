@@ -5,53 +5,27 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cmd/prof_table.h"
+#include "report/prof/prof_table.h"
 #include "cmd/top_screen.h"
 #include "util/text.h"
 
 #define LINE_MAX_BYTES 2048
 #define LINES_AROUND   4 /* two above the headings, the headings, one at the bottom */
 
-/* One line, whose parts are escaped if they are names from outside. */
-static void put_line(struct top_screen *s, const char *format, ...)
-	__attribute__((format(printf, 2, 3)));
+typedef void put_fn(struct screen *s, const char *line, size_t size);
 
-static void escape_line(char out[LINE_MAX_BYTES], const char *format, va_list args)
+/* One line, the next or that at the bottom; its parts may be names from outside: it is escaped. */
+static __attribute__((format(printf, 3, 4))) void put(struct top_screen *s, put_fn *to,
+						      const char *format, ...)
 {
-	char raw[LINE_MAX_BYTES];
+	char raw[LINE_MAX_BYTES], line[LINE_MAX_BYTES];
+	va_list args;
 
+	va_start(args, format);
 	vsnprintf(raw, sizeof(raw), format, args);
-	text_escape_controls(out, LINE_MAX_BYTES, raw, strlen(raw));
-}
-
-static void put_line(struct top_screen *s, const char *format, ...)
-{
-	char line[LINE_MAX_BYTES];
-	va_list args;
-
-	va_start(args, format);
-	escape_line(line, format, args);
 	va_end(args);
-	screen_line(s->screen, line, strlen(line));
-}
-
-static void put_bottom(struct top_screen *s, const char *format, ...)
-	__attribute__((format(printf, 2, 3)));
-
-static void put_bottom(struct top_screen *s, const char *format, ...)
-{
-	char line[LINE_MAX_BYTES];
-	va_list args;
-
-	va_start(args, format);
-	escape_line(line, format, args);
-	va_end(args);
-	screen_bottom_line(s->screen, line, strlen(line));
-}
-
-static double share(uint64_t part, uint64_t whole)
-{
-	return whole ? 100 * (double)part / (double)whole : 0;
+	text_escape_controls(line, sizeof(line), raw, strlen(raw));
+	to(s->screen, line, strlen(line));
 }
 
 /* "cpu-clock every 2.222 ms, cache-misses one in 10000" */
@@ -83,10 +57,11 @@ static void put_summary(struct top_screen *s, const struct top_frame *f)
 	char events[512];
 
 	name_events(s, events, sizeof(events));
-	put_line(s, "%s%.0f samples/s in %.3g s, lost %llu, unknown %.2f%%, idle %.1f%%: %s",
-		 s->paused ? "PAUSED  " : "", seconds > 0 ? (double)h->samples / seconds : 0,
-		 seconds, (unsigned long long)h->lost, share(h->unknown, h->samples),
-		 share(h->idle, f->taken), events);
+	put(s, screen_line,
+	    "%s%.0f samples/s in %.3g s, lost %llu, unknown %.2f%%, idle %.1f%%: %s",
+	    s->paused ? "PAUSED  " : "", seconds > 0 ? (double)h->samples / seconds : 0, seconds,
+	    (unsigned long long)h->lost, table_percent(h->unknown, h->samples),
+	    table_percent(h->idle, f->taken), events);
 }
 
 static void put_choices(struct top_screen *s, const struct top_frame *f)
@@ -94,31 +69,31 @@ static void put_choices(struct top_screen *s, const struct top_frame *f)
 	const struct top_view *v = &s->top->view;
 	const char *filter = v->rank.function;
 
-	put_line(s, "by %s, sorted by %s, every %g s%s%s%s%s", prof_table_by_name(v->rank.by),
-		 f->sorted_by ? f->sorted_by : "samples", (double)s->top->delay_ns / 1e9,
-		 v->rank.idle ? ", with idle" : "", filter ? ", only /" : "", filter ? filter : "",
-		 filter ? "/" : "");
+	put(s, screen_line, "by %s, sorted by %s, every %g s%s%s%s%s",
+	    prof_table_by_name(v->rank.by), f->sorted_by ? f->sorted_by : "samples",
+	    (double)s->top->delay_ns / 1e9, v->rank.idle ? ", with idle" : "",
+	    filter ? ", only /" : "", filter ? filter : "", filter ? "/" : "");
 }
 
 static void put_help(struct top_screen *s, const struct top_frame *f)
 {
 	static const char *const lines[] = {
 		"q          end (also Ctrl-C)",
-		"space      pause: look at what is there; again to start anew",
-		"z          start anew",
+		"space      pause; again to start over",
+		"z          start over",
 		"v, tab     by function, image, thread, subject, process (with --per-process)",
 		"s          sort by the next event, or by name",
 		"/          only functions that match a regular expression; Esc: all",
 		"i          with the kernel's idle functions, or without",
-		"+, -       longer or shorter between two pictures",
+		"+, -       longer or shorter between refreshes",
 		"arrows, page up, page down, home, end",
 		"",
 	};
 
 	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++)
-		put_line(s, "%s", lines[i]);
+		put(s, screen_line, "%s", lines[i]);
 	for (size_t i = 0; i < f->header.note_count; i++)
-		put_line(s, "note: %s", f->header.notes[i]);
+		put(s, screen_line, "note: %s", f->header.notes[i]);
 }
 
 static int put_table(struct top_screen *s, const struct top_frame *f, int columns)
@@ -127,11 +102,10 @@ static int put_table(struct top_screen *s, const struct top_frame *f, int column
 	char *text = NULL, *line, *end;
 	size_t size, row = 0;
 	FILE *out = open_memstream(&text, &size);
-	int r;
 
 	if (!out)
 		return -ENOMEM;
-	r = table_print(f->table, &none, TABLE_TEXT, out, columns);
+	int r = table_print(f->table, &none, TABLE_TEXT, out, columns);
 	if (fclose(out))
 		r = -ENOMEM;
 	for (line = text; !r && (end = strchr(line, '\n')); line = end + 1, row++)
@@ -144,13 +118,14 @@ static int put_table(struct top_screen *s, const struct top_frame *f, int column
 static void put_last_line(struct top_screen *s)
 {
 	if (s->typing)
-		put_bottom(s, "/%s_%s%s", s->typed, *s->message ? "   " : "", s->message);
+		put(s, screen_bottom_line, "/%s_%s%s", s->typed, *s->message ? "   " : "",
+		    s->message);
 	else if (*s->message)
-		put_bottom(s, "%s", s->message);
+		put(s, screen_bottom_line, "%s", s->message);
 	else if (s->help)
-		put_bottom(s, "any key: back");
+		put(s, screen_bottom_line, "any key: back");
 	else
-		put_bottom(s, "q end  h help  space pause  v view  s sort  / filter");
+		put(s, screen_bottom_line, "q end  h help  space pause  v view  s sort  / filter");
 }
 
 /* Scrolling ends where the last row is at the bottom. */

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
-#include <errno.h>
 #include <regex.h>
 #include <stdio.h>
 #include <string.h>

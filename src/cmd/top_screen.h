@@ -3,7 +3,7 @@
 #define CULPRIT_CMD_TOP_SCREEN_H
 
 #include "cmd/top.h"
-#include "report/screen.h"
+#include "render/screen.h"
 
 /* The state of culprit top on a screen, for its files: the loop, the keys and the drawing. */
 
@@ -14,8 +14,8 @@ struct top_screen {
 	struct screen *screen;
 	bool paused, help, typing;
 	bool done; /* the end was asked for, or the terminal is gone */
-	bool draw; /* the picture is not what it should be any more */
-	char typed[TOP_FILTER_MAX], filter[TOP_FILTER_MAX]; /* as typed; the last that is right */
+	bool draw; /* the picture is out of date */
+	char typed[TOP_FILTER_MAX], filter[TOP_FILTER_MAX]; /* as typed; the last valid one */
 	char message[1100];				    /* "" for none */
 	unsigned message_left;				    /* pictures until it goes */
 	uint64_t due_ns, pictures;

@@ -6,8 +6,7 @@
 
 #include "util/clock.h"
 
-/* Epochs are named by the second, with -2, -3 ... -9 after it when there are more, and should sort
- * by name. */
+/* Epochs are named by the second, with -2, -3 ... -9 after it for more, and should sort by name. */
 #define EPOCH_MIN_NS 125000000u
 #define EPOCHS_MAX   (sizeof(((struct top_window *)0)->epochs) / sizeof(struct top_epoch))
 

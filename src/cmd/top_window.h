@@ -9,7 +9,7 @@
 
 /*
  * The last so many seconds of a session: its epochs are made short, a part of the window each, and
- * the window is the newest of them. So it is between its length and a part more.
+ * the window is the newest of them. So it lasts its length, or up to a part more.
  */
 #define TOP_WINDOW_PARTS 8
 
@@ -23,7 +23,7 @@ struct top_window {
 	uint64_t length_ns;
 	struct top_epoch epochs[TOP_WINDOW_PARTS + 3]; /* oldest first */
 	size_t count;
-	uint64_t flushed_ns; /* up to when samples can be read */
+	uint64_t flushed_ns; /* samples can be read up to then */
 	char expression[80]; /* for db_reader_select */
 };
 

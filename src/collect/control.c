@@ -43,7 +43,7 @@ static int connect_to(const struct sockaddr_un *address, int timeout_ms)
 {
 	const struct timeval wait = {.tv_sec = timeout_ms / 1000,
 				     .tv_usec = timeout_ms % 1000 * 1000};
-	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0), err;
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0), r;
 
 	if (fd < 0)
 		return -errno;
@@ -51,9 +51,9 @@ static int connect_to(const struct sockaddr_un *address, int timeout_ms)
 	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof(wait));
 	if (connect(fd, (const struct sockaddr *)address, sizeof(*address)) == 0)
 		return fd;
-	err = errno;
+	r = errno;
 	close(fd);
-	return -err;
+	return -r;
 }
 
 static int listen_at(const struct sockaddr_un *address, struct diag *diag)
@@ -79,13 +79,13 @@ static int listen_at(const struct sockaddr_un *address, struct diag *diag)
 
 	umask(mask);
 	if (bound || listen(fd, CONTROL_CLIENTS_MAX)) {
-		int err = errno;
+		int r = errno;
 
 		close(fd);
-		return diag_fail(diag, err,
+		return diag_fail(diag, r,
 				 "cannot listen at %s: %s; make its directory, or name another "
 				 "place (--socket PATH)",
-				 address->sun_path, strerror(err));
+				 address->sun_path, strerror(r));
 	}
 	return fd;
 }
@@ -205,20 +205,20 @@ void control_serve(struct control *c, uint64_t now_ns,
 			drop(c, i);
 }
 
-static int explain_connect(int err, const char *path, struct diag *diag)
+static int explain_connect(int r, const char *path, struct diag *diag)
 {
-	if (err == -ENOENT || err == -ECONNREFUSED)
-		return diag_fail(diag, -err,
+	if (r == -ENOENT || r == -ECONNREFUSED)
+		return diag_fail(diag, -r,
 				 "no daemon is listening at %s; start one with 'systemctl start "
 				 "culprit' or 'culprit daemon'",
 				 path);
-	if (err == -EACCES)
+	if (r == -EACCES)
 		return diag_fail(diag, EACCES,
 				 "not allowed to use %s; be a member of the group that owns it",
 				 path);
-	if (err == -EAGAIN)
+	if (r == -EAGAIN)
 		return diag_fail(diag, EPIPE, "the daemon at %s did not answer", path);
-	return diag_fail(diag, -err, "cannot connect to %s: %s", path, strerror(-err));
+	return diag_fail(diag, -r, "cannot connect to %s: %s", path, strerror(-r));
 }
 
 int control_ask(const char *path, const char *request, int timeout_ms, char **ret,

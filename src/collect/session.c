@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
 #include "collect/session_state.h"
-#include "collect/wanted.h"
+#include "collect/keep/wanted.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -8,17 +8,19 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "collect/host/host.h"
 #include "util/clock.h"
 #include "util/log.h"
+#include "util/text.h"
 
-#define TICK_NS	      400000000ull /* at most; a fast rate ticks faster */
-#define TICK_FIRST_NS 20000000ull  /* the rate is not known yet */
-#define TICK_WIDTH    0.4
-#define TICKS_A_ROUND 5	   /* each CPU is drained once in so many ticks... */
-#define PRESSURE_HIGH 0.25 /* ...and at once when a spill is so full */
-/* Were all of a CPU's samples evictions, as many fill half a spill: the longest tick's fit above
+#define ROUND_NS       400000000ull /* at most; shorter at a fast rate */
+#define ROUND_FIRST_NS 20000000ull  /* the rate is not known yet */
+#define ROUND_WIDTH    0.4
+#define ROUNDS_A_DRAIN 5    /* each CPU is drained once in so many rounds... */
+#define PRESSURE_HIGH  0.25 /* ...and at once when a spill is so full */
+/* Were all of a CPU's samples evictions, as many fill half a spill: the longest round's fit above
  * what pressure lets stand. */
-#define SAMPLES_A_TICK	 (WIRE_SPILL / 2)
+#define SAMPLES_A_ROUND	 (WIRE_SPILL / 2)
 #define COLLECT_NS	 5000000000ull
 #define FILE_IDLE_NS	 600000000000ull
 #define COMPACT_SEGMENTS 16
@@ -35,23 +37,29 @@ static void take_moves(struct session *s, uint64_t until_ns)
 	}
 }
 
+static void take_kernel_record(void *arg, const struct sideband_record *r)
+{
+	struct session *s = arg;
+	char name[512];
+	size_t size = r->name_size < sizeof(name) ? r->name_size : sizeof(name) - 1;
+
+	if (r->type != SIDEBAND_KSYMBOL || !s->kernel)
+		return;
+	memcpy(name, r->name, size);
+	name[size] = 0;
+	image_kernel_ksymbol(s->kernel, r->address, r->size, name, r->gone);
+}
+
 static void take_record(void *arg, const struct sideband_record *r)
 {
 	struct session *s = arg;
 
 	s->records++;
 	take_moves(s, r->time_ns);
-	if (r->type == SIDEBAND_KSYMBOL) {
-		char name[512];
-		size_t size = r->name_size < sizeof(name) ? r->name_size : sizeof(name) - 1;
-
-		memcpy(name, r->name, size);
-		name[size] = 0;
-		if (s->kernel)
-			image_kernel_ksymbol(s->kernel, r->address, r->size, name, r->gone);
-		return;
-	}
-	processes_take(s->processes, r);
+	if (r->type == SIDEBAND_KSYMBOL)
+		take_kernel_record(s, r);
+	else
+		processes_take(s->processes, r);
 }
 
 static void note_move(void *arg, pid_t pid, uint64_t time_ns)
@@ -89,10 +97,7 @@ static int drain(struct session *s, unsigned first, unsigned count, struct diag 
 	files_take_answers(s->files);
 	resolver_retry(s->resolver, false);
 	sampler_drain(s->sampler, first, count, resolver_take, s->resolver);
-	if (s->edges)
-		edges_drain(s->edges, clock_monotonic_ns());
-	if (s->stacks)
-		stacks_drain(s->stacks, clock_monotonic_ns());
+	followers_drain(&s->followers, clock_monotonic_ns());
 	return 0;
 }
 
@@ -102,7 +107,7 @@ int session_drain_all(struct session *s, struct diag *diag)
 	return drain(s, 0, sampler_cpus(s->sampler), diag);
 }
 
-/* The next part of the CPUs: all of them in TICKS_A_ROUND ticks, whatever their number. */
+/* The next part of the CPUs: all of them in ROUNDS_A_DRAIN rounds, whatever their number. */
 static void drain_part(struct session *s)
 {
 	unsigned cpus = sampler_cpus(s->sampler);
@@ -115,8 +120,8 @@ static void drain_part(struct session *s)
 		return;
 	}
 	s->drained_slots++;
-	from = (s->drained_slots - 1) % TICKS_A_ROUND * cpus / TICKS_A_ROUND;
-	to = ((s->drained_slots - 1) % TICKS_A_ROUND + 1) * cpus / TICKS_A_ROUND;
+	from = (s->drained_slots - 1) % ROUNDS_A_DRAIN * cpus / ROUNDS_A_DRAIN;
+	to = ((s->drained_slots - 1) % ROUNDS_A_DRAIN + 1) * cpus / ROUNDS_A_DRAIN;
 	drain(s, (unsigned)from, (unsigned)(to - from), NULL);
 }
 
@@ -137,113 +142,83 @@ static void watch_cpus(struct session *s, uint64_t now)
 	unsigned missed = sampler_watch_cpus(s->sampler, now);
 
 	if (missed > s->cpus_missed)
-		log_warning("%u of the CPUs came online after the events were opened and are not "
-			    "sampled until this is started again",
-			    missed);
+		log_warning("%llu %s online after the events were opened and %s not sampled until "
+			    "this is started again",
+			    TEXT_COUNT(missed, "CPU came", "CPUs came"),
+			    text_plural(missed, "is", "are"));
 	s->cpus_missed = missed;
 }
 
 static void collect_garbage(struct session *s, uint64_t now)
 {
 	uint64_t samples = sampler_oldest_ns(s->sampler);
-	uint64_t stacks = s->stacks ? stacks_oldest_ns(s->stacks) : UINT64_MAX;
+	uint64_t followed = followers_oldest_ns(&s->followers);
 	uint64_t waiting = resolver_oldest_ns(s->resolver);
 
 	samples = samples < waiting ? samples : waiting;
-	processes_collect(s->processes, samples < stacks ? samples : stacks, keep_jit, s);
+	processes_collect(s->processes, samples < followed ? samples : followed,
+			  clock_monotonic_ns(), keep_jit, s);
 	files_collect(s->files, now > FILE_IDLE_NS ? now - FILE_IDLE_NS : 0);
 	watch_cpus(s, now);
 	s->next_collect_ns = now + COLLECT_NS;
 }
 
-/* The time to the next tick, by what the last one brought. */
-static uint64_t draw_tick(struct session *s, uint64_t now)
+/* The time to the next round, by what the last one brought. */
+static uint64_t draw_round(struct session *s, uint64_t now)
 {
-	uint64_t samples = sampler_busiest(s->sampler), took = now - s->last_tick_ns;
-	double due = samples ? (double)took * SAMPLES_A_TICK / (double)samples : TICK_NS;
-	double share = due < TICK_NS ? due / TICK_NS : 1;
+	uint64_t samples = sampler_busiest(s->sampler), took = now - s->last_round_ns;
+	double due = samples ? (double)took * SAMPLES_A_ROUND / (double)samples : ROUND_NS;
+	double share = due < ROUND_NS ? due / ROUND_NS : 1;
 
-	s->last_tick_ns = now;
-	return (uint64_t)((double)period_draw(&s->tick) * share);
+	s->last_round_ns = now;
+	return (uint64_t)((double)period_draw(&s->round) * share);
 }
 
-static void tick(struct session *s, uint64_t now)
+static void do_round(struct session *s, uint64_t now)
 {
 	sampler_redraw(s->sampler, now);
+	clock_meter_look(&s->clock, now);
 	drain_part(s);
 	if (now >= s->next_collect_ns)
 		collect_garbage(s, now);
 	session_keep_budget(s, now);
-	/* After a long stop (a debugger, a suspended machine) the ticks that were missed stay so.
-	 */
-	s->next_tick_ns = now + draw_tick(s, now);
+	/* After a long stop (a debugger, a suspended machine) rounds that were missed stay so. */
+	s->next_round_ns = now + draw_round(s, now);
 }
 
-/* While code is met for the first time, between the ticks too. */
+/* While code is met for the first time, between the rounds too. */
 static void work_soon(struct session *s, uint64_t now)
 {
 	session_follow_processes(s);
 	resolver_begin_drain(s->resolver);
-	if (s->edges && now >= edges_next_ns(s->edges))
-		edges_drain(s->edges, now);
-	if (s->stacks && now >= stacks_next_ns(s->stacks))
-		stacks_drain(s->stacks, now);
-}
-
-/* Stacks whose tables are lacking: their files, too, are best looked at while they are there. */
-static void take_waiting_stacks(struct session *s)
-{
-	resolver_begin_drain(s->resolver);
-	stacks_take_waiting(s->stacks);
-}
-
-static void take_tables(struct session *s)
-{
-	resolver_begin_drain(s->resolver);
-	files_take_answers(s->files);
-	stacks_take_tables(s->stacks);
+	followers_drain_due(&s->followers, now);
 }
 
 static uint64_t next_work_ns(const struct session *s)
 {
-	uint64_t edges = s->edges ? edges_next_ns(s->edges) : UINT64_MAX;
-	uint64_t stacks = s->stacks ? stacks_next_ns(s->stacks) : UINT64_MAX;
-	uint64_t soon = edges < stacks ? edges : stacks;
+	uint64_t soon = followers_next_ns(&s->followers);
 
-	return soon < s->next_tick_ns ? soon : s->next_tick_ns;
-}
-
-static uint64_t next_wake_ns(const struct session *s, uint64_t now)
-{
-	uint64_t work = next_work_ns(s);
-	uint64_t again = s->stacks ? stacks_poll_again_ns(s->stacks, now) : UINT64_MAX;
-
-	return work < again ? work : again;
+	return soon < s->next_round_ns ? soon : s->next_round_ns;
 }
 
 int session_wait(struct session *s, struct pollfd *fds, size_t count, int timeout_ms)
 {
 	uint64_t end = timeout_ms < 0 ? UINT64_MAX
 				      : clock_monotonic_ns() + (uint64_t)timeout_ms * 1000000u;
-	struct pollfd all[POLL_MAX];
-	size_t own = 0, stacks, tables, files;
+	struct pollfd all[POLL_MAX], *followed = all + 1;
+	const size_t own = 1 + FOLLOWERS_FDS;
 
-	all[own++] = (struct pollfd){.fd = sideband_fd(s->sideband), .events = POLLIN};
-	stacks = own++;
-	tables = own++;
-	files = own++;
-	all[tables] = (struct pollfd){.fd = s->stacks ? stacks_tables_fd(s->stacks) : -1,
-				      .events = POLLIN};
-	/* Samples wait until the next tick for what their files are. */
-	all[files] = (struct pollfd){.fd = s->stacks ? files_fd(s->files) : -1, .events = POLLIN};
-	memcpy(all + own, fds, count * sizeof(*fds));
+	/* Samples wait until the next round for what their files are. */
+	all[0] = (struct pollfd){.fd = sideband_fd(s->sideband), .events = POLLIN};
+	for (size_t i = 0; i < count; i++)
+		all[own + i] = fds[i];
 	for (;;) {
 		uint64_t now = clock_monotonic_ns();
-		uint64_t next = next_wake_ns(s, now), until = next < end ? next : end;
+		uint64_t again = followers_poll(&s->followers, now, followed);
+		uint64_t work = next_work_ns(s), until = work < end ? work : end;
 		int ready, theirs = 0;
 
-		all[stacks] = (struct pollfd){.fd = s->stacks ? stacks_poll_fd(s->stacks, now) : -1,
-					      .events = POLLIN};
+		until = again < until ? again : until;
 		ready = poll(all, own + count, clock_ms_until(until, now, INT_MAX));
 		if (ready < 0)
 			return -errno;
@@ -251,15 +226,15 @@ int session_wait(struct session *s, struct pollfd *fds, size_t count, int timeou
 			fds[i].revents = all[own + i].revents;
 			theirs += fds[i].revents != 0;
 		}
-		if (ready > theirs)
+		if (ready > theirs) {
 			session_follow_processes(s);
-		if (all[tables].revents || all[files].revents)
-			take_tables(s);
-		if (all[stacks].revents)
-			take_waiting_stacks(s);
+			/* Files of what waits, too, are best looked at while they are there. */
+			resolver_begin_drain(s->resolver);
+			followers_wake(&s->followers, followed);
+		}
 		now = clock_monotonic_ns();
-		if (now >= s->next_tick_ns)
-			tick(s, now);
+		if (now >= s->next_round_ns)
+			do_round(s, now);
 		else if (now >= next_work_ns(s))
 			work_soon(s, now);
 		if (theirs || now >= end)
@@ -280,9 +255,10 @@ static bool tell_unwritten_symbols(struct session *s)
 	if (!count)
 		return false;
 	keeper_read_trouble(s->keeper, &why);
-	log_warning("symbols, code or lines of %llu images are not kept, so reports have them "
-		    "only while their files are there: %s",
-		    (unsigned long long)count, why.text);
+	log_warning("symbols, code or lines of %llu %s are not kept, so reports have them "
+		    "only while %s there: %s",
+		    TEXT_COUNT(count, "image", "images"),
+		    text_plural(count, "its file is", "their files are"), why.text);
 	return true;
 }
 
@@ -290,23 +266,12 @@ static bool tell_unwritten_symbols(struct session *s)
 int session_write_batch(struct session *s, struct diag *diag)
 {
 	uint64_t now = clock_wall_ns();
-	int r;
 
-	const struct tally_sources sources = {.sampler = s->sampler,
-					      .resolver = s->resolver,
-					      .sideband = s->sideband,
-					      .processes = s->processes,
-					      .files = s->files,
-					      .keeper = s->keeper,
-					      .kernel = s->kernel,
-					      .left_out = s->left_out};
-	tally_flush(&s->tally, s->batch, &sources);
-	if (s->edges)
-		edges_flush(s->edges);
-	if (s->stacks)
-		stacks_flush(s->stacks);
+	tally_flush(&s->tally, s->batch, s->sampler, s->resolver);
+	session_each_counter(s, &(struct counter_taker){tally_take, &s->tally});
+	followers_flush(&s->followers);
 	db_batch_interval(s->batch, s->batch_start_ns, now);
-	r = db_writer_flush(s->writer, s->batch, diag);
+	int r = db_writer_flush(s->writer, s->batch, diag);
 	if (r)
 		return r;
 	s->flushed++;
@@ -314,15 +279,11 @@ int session_write_batch(struct session *s, struct diag *diag)
 	wanted_functions(s->keeper, s->batch, s->ending);
 	keeper_ask_again(s->keeper);
 	db_batch_clear(s->batch);
-	/* What grew since the last flush is free now, but in pieces that the allocator would keep.
-	 */
+	/* What grew since the last flush is free now, in pieces that the allocator would keep. */
 	malloc_trim(0);
 	s->batch_start_ns = now;
 	r = resolver_begin_batch(s->resolver);
-	if (!r && s->edges)
-		r = edges_begin_batch(s->edges);
-	if (s->stacks)
-		stacks_begin_batch(s->stacks);
+	r = followers_begin_batch(&s->followers) ?: r;
 	return r ? diag_fail(diag, -r, "out of memory") : 0;
 }
 
@@ -364,11 +325,9 @@ int session_begin_epoch(struct session *s, struct diag *diag)
 {
 	int r = session_flush(s, diag);
 
+	clock_meter_begin(&s->clock, clock_monotonic_ns(), host_interrupts(""));
 	return r ?: db_writer_begin_epoch(s->writer, clock_wall_ns(), diag);
 }
-
-/* Between two times that all images are asked for anew: top removes an epoch every few seconds. */
-#define FORGET_NS 600000000000ull
 
 int session_tidy(struct session *s, uint64_t max_age_ns, uint64_t max_bytes, struct diag *diag)
 {
@@ -379,12 +338,7 @@ int session_tidy(struct session *s, uint64_t max_age_ns, uint64_t max_bytes, str
 		r = db_writer_compact(s->writer, NULL, diag);
 	if (!r && (max_age_ns || max_bytes))
 		r = db_writer_retain(s->writer, max_age_ns, max_bytes, &removed, diag);
-	s->forget_due |= removed != 0;
-	if (s->forget_due && clock_monotonic_ns() >= s->forget_next_ns) {
-		keeper_forget(s->keeper);
-		s->forget_due = false;
-		s->forget_next_ns = clock_monotonic_ns() + FORGET_NS;
-	}
+	keeper_forget(s->keeper, removed != 0, clock_monotonic_ns());
 	return r;
 }
 
@@ -393,7 +347,8 @@ static uint64_t kept_refused(const struct session *s)
 	struct keeper_counters k;
 
 	keeper_read_counters(s->keeper, &k);
-	return k.refused + k.code_refused + k.lines_refused;
+	return k.refused + k.found.symbols_refused + k.found.names_refused + k.found.code_refused +
+	       k.found.lines_refused;
 }
 
 int session_finish(struct session *s, struct diag *diag)
@@ -407,8 +362,8 @@ int session_finish(struct session *s, struct diag *diag)
 	s->ending = true;
 	allowance_lift(s->helpers);
 	drained = s->running ? session_drain_all(s, diag) : 0;
-	if (!drained && s->running && s->stacks)
-		stacks_finish(s->stacks);
+	if (!drained && s->running)
+		followers_finish(&s->followers);
 	s->running = false;
 	if (drained)
 		diag = NULL; /* has its sentence; what was drained before is stored all the same */
@@ -473,6 +428,63 @@ int session_fact(struct session *s, const char *name, const char *value)
 	return db_batch_fact(s->batch, name, value);
 }
 
+static int add_count(struct session *s, const struct db_execution *c)
+{
+	static const struct db_event event = {DB_COUNTS_EVENT, 1, DB_EVENT_USER};
+	struct db_edge e = {.evidence = DB_EVIDENCE_COUNTS, .from = c->from, .to = c->to};
+	int r = db_batch_event(s->batch, &event, &e.event);
+
+	r = r ?: db_batch_image(s->batch, c->image, c->path, strlen(c->path), &e.image);
+	e.to_image = e.image;
+	return r ?: db_batch_edge(s->batch, &e, c->count, c->windows);
+}
+
+int session_add_count(struct session *s, const struct db_execution *c)
+{
+	int r = add_count(s, c);
+
+	return r == -ENOSPC && !session_make_room(s) ? add_count(s, c) : r;
+}
+
+struct showing {
+	const struct db_batch *batch;
+	void (*f)(void *arg, const struct session_sample *one);
+	void *arg;
+};
+
+static void show_sample(void *arg, uint32_t image, uint64_t offset, uint64_t count)
+{
+	const struct showing *w = arg;
+	struct session_sample one = {.image = image, .address = offset, .count = count};
+	const struct image_id *id;
+
+	db_batch_get_image(w->batch, image, &id, &one.path);
+	w->f(w->arg, &one);
+}
+
+void session_each_sample(struct session *s, void (*f)(void *arg, const struct session_sample *one),
+			 void *arg)
+{
+	struct showing w = {s->batch, f, arg};
+
+	if (s->running)
+		session_drain_all(s, NULL);
+	db_batch_each_sample(s->batch, show_sample, &w);
+}
+
+static void store_counter(void *arg, const struct counter *c, uint64_t value)
+{
+	struct session *s = arg;
+
+	if (c->stored && value)
+		db_batch_count(s->batch, DB_EVENT_NONE, c->stored, value);
+}
+
+void session_add_counters(struct session *s, const struct counter_list *list, const void *values)
+{
+	counters_walk(list, values, &(struct counter_taker){store_counter, s});
+}
+
 int session_follow(struct session *s, pid_t pid, struct diag *diag)
 {
 	if (s->root_count < DESCENDANTS_ROOTS_MAX)
@@ -484,7 +496,9 @@ int session_start(struct session *s, struct diag *diag)
 {
 	int r = db_writer_begin_epoch(s->writer, clock_wall_ns(), diag);
 
-	/* Records first, then the scan, then samples: so no mapping is missed. */
+	/* Records first, which began before our own programs were loaded, then the scan, then
+	 * samples: so no mapping is missed. */
+	sideband_read(s->sideband, clock_monotonic_ns(), take_kernel_record, s);
 	if (!r)
 		r = sideband_start(s->sideband, diag);
 	if (!r)
@@ -496,89 +510,21 @@ int session_start(struct session *s, struct diag *diag)
 	if (r)
 		return r;
 	s->running = true;
-	period_init(&s->tick, TICK_NS, 0, TICK_WIDTH, clock_wall_ns(), 0);
+	period_init(&s->round, ROUND_NS, 0, ROUND_WIDTH, clock_wall_ns(), 0);
 	s->batch_start_ns = s->started_ns = clock_wall_ns();
-	s->last_tick_ns = clock_monotonic_ns();
-	s->next_tick_ns = s->last_tick_ns + TICK_FIRST_NS;
-	s->next_collect_ns = s->last_tick_ns + COLLECT_NS;
-	tally_start(&s->tally, &s->config, &s->rate, s->skid);
+	s->last_round_ns = clock_monotonic_ns();
+	s->next_round_ns = s->last_round_ns + ROUND_FIRST_NS;
+	s->next_collect_ns = s->last_round_ns + COLLECT_NS;
+	clock_meter_begin(&s->clock, s->last_round_ns, host_interrupts(""));
+	tally_start(&s->tally, &s->config, &s->rate, s->skid, &s->core, &s->clock);
 	session_start_budget(s);
 	return 0;
 }
 
-void session_read_status(const struct session *s, struct session_status *ret)
+void *session_follower(const struct session *s, const struct follower_ops *ops,
+		       const char **ret_why)
 {
-	struct sampler_counters c;
-	struct processes_counters p;
-	struct files_counters f;
-	struct keeper_counters k;
-	struct budget_look look;
-
-	sampler_read_counters(s->sampler, &c);
-	processes_read_counters(s->processes, &p);
-	files_read_counters(s->files, &f);
-	keeper_read_counters(s->keeper, &k);
-	*ret = (struct session_status){
-		.rate_hz = s->rate.hz,
-		.cost_ns = s->rate.cost_ns,
-		.cost_spread_ns = s->rate.cost_spread_ns,
-		.cost_remembered = s->rate.remembered,
-		.cost_age_s = s->rate.cost_age_s,
-		.cost_note = s->rate.note,
-		.budget_percent = s->config.budget_percent,
-		.interrupts_percent = s->interrupts_percent,
-		.started_ns = s->started_ns,
-		.samples = c.samples,
-		.outside = c.outside,
-		.lost = c.lost_spill,
-		.rows = db_batch_rows(s->batch),
-		.flushed = s->flushed,
-		.left_out = s->left_out,
-		.joined = s->joined,
-		.hits = c.hits,
-		.evictions = c.evictions,
-		.processes = p.processes,
-		.files = f.files,
-		.processes_refused = p.processes_refused,
-		.files_refused = f.refused,
-		.mappings_refused = p.mappings_refused,
-		.files_unreadable = f.unreadable,
-		.files_queued = f.queued,
-		.files_crowded = f.crowded,
-		.symbols_kept = k.kept,
-		.symbols_failed = k.failed,
-		.symbols_unwritten = k.unwritten,
-		.symbols_refused = k.refused,
-		.code_refused = k.code_refused,
-		.lines_refused = k.lines_refused,
-		.records_lost = p.records_lost,
-		.records_left_out = p.records_left_out,
-		.cpus = sampler_cpus(s->sampler),
-		.cpus_missed = s->cpus_missed,
-		.epoch = s->writer ? db_writer_epoch(s->writer) : NULL,
-		.edges_why = s->edges ? "" : s->edges_why.text,
-		.stacks_why = s->stacks ? "" : s->stacks_why.text,
-	};
-	session_look(s, &look);
-	ret->budget = budget_since_start(&s->budget, &look);
-	ret->budget_window = s->budget.windows ? s->budget.window : ret->budget;
-	ret->budget_step = s->budget.step;
-	ret->budget_windows = s->budget.windows;
-	ret->budget_over = s->budget.over;
-	allowance_read(s->helpers, &ret->helpers);
-	if (s->kernel)
-		ret->kernel = image_kernel_counts(s->kernel);
-	if (s->edges)
-		edges_read_status(s->edges, &ret->edges);
-	if (s->stacks)
-		stacks_read_status(s->stacks, &ret->stacks);
-	for (size_t i = 0; i < s->config.event_count; i++) {
-		const struct resolver_event_counters *e = resolver_counters(s->resolver, i);
-
-		ret->unknown += e->unknown_process + e->unknown_mapping + e->unknown_kernel;
-		ret->lost += e->lost_memory + e->lost_storage;
-		ret->by_name += e->by_name;
-	}
+	return followers_find(&s->followers, ops, ret_why);
 }
 
 uint64_t session_period(const struct session *s, size_t event)

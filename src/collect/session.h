@@ -7,29 +7,21 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
-#include "collect/allowance.h"
-#include "collect/budget.h"
-#include "collect/edges.h"
-#include "collect/stacks.h"
-#include "collect/event.h"
-#include "image/kernel.h"
+#include "collect/cost/budget.h"
+#include "collect/events/event.h"
+#include "collect/follow/followers.h"
+#include "collect/process/originals.h"
+#include "db/counters.h"
 #include "util/diag.h"
 
 /*
  * One run of collection, from the interrupt to the database: what record and the daemon share.
  *
  * The caller sets it up, starts it, and calls session_wait in a loop; flushes when it wants to; and
- * finishes it. A session does its work in small steps: each tick draws the periods anew and drains
+ * finishes it. A session does its work in small steps: each round redraws the periods and drains
  * a part of the CPUs, so that there are no bursts (which DCPI's section 4.3.1 complains of).
  */
 struct session;
-
-/* Whether samples are followed for the edges of the control flow (collect/edges.h). */
-enum session_edges {
-	SESSION_EDGES_NONE,
-	SESSION_EDGES_IF_POSSIBLE,
-	SESSION_EDGES,
-};
 
 struct session_config {
 	const char *db_path;
@@ -38,17 +30,18 @@ struct session_config {
 	double rate_hz;	       /* of clocks, per CPU; 0: chosen by the governor */
 	double budget_percent; /* slowdown that the governor keeps to */
 	bool scoped;	       /* only processes added by session_follow, and their children */
-	bool tree;	       /* ... and what comes of them already when it starts */
+	bool tree;	       /* ... and their descendants that are there when it starts */
 	bool with_pid;	       /* subjects per process */
 	bool fixed_periods;    /* no randomisation (for experiments) */
-	enum session_edges edges;
-	bool stacks;	    /* takes stacks of a share of the samples, if it is possible */
-	bool stacks_needed; /* it is an error if not */
-	double stack_hz;    /* of each CPU; 0: what a share of the budget pays for, up to STACKS_HZ;
-			     * INFINITY: one with each sample */
-	uint64_t stack_memory;	   /* bytes of unwind tables; 0: the default */
-	const char *const *labels; /* "key=value", NULL after the last; may be NULL */
-	const char *command;	   /* what was asked for, for the record; may be NULL */
+	struct follower_wish followers[FOLLOWERS_MAX];
+	size_t follower_count;
+	const char *const *labels;  /* "key=value", NULL after the last; may be NULL */
+	const char *command;	    /* what was asked for, for the record; may be NULL */
+	struct originals originals; /* of code that runs in copies; all 0: none does */
+	/* The processor time that this process took for purposes other than sampling, which the
+	 * budget does not cover. May be NULL. */
+	uint64_t (*other_cpu_ns)(void *arg);
+	void *other;
 };
 
 /* Opens the database for writing, loads the program, opens the events and chooses the rate. */
@@ -61,7 +54,7 @@ int session_start(struct session *s, struct diag *diag);
 
 /*
  * Works until one of the caller's descriptors is ready or timeout_ms (-1: none) is over; sets their
- * revents. The number that are ready, 0 after the timeout, -EINTR after a signal.
+ * revents. Returns the number that are ready, 0 after the timeout, -EINTR after a signal.
  */
 int session_wait(struct session *s, struct pollfd *fds, size_t count, int timeout_ms);
 
@@ -77,50 +70,55 @@ uint64_t session_unwritten(const struct session *s);
 /* Writes them to another database, made if need be, where the session's own cannot take them. */
 int session_write_to(struct session *s, const char *db_path, struct diag *diag);
 
-/* Merges the epoch's segments when there are many, and applies the limits of age and size (0:
- * none). */
+/* Merges the epoch's segments if they are many; applies limits of age and size (0: none). */
 int session_tidy(struct session *s, uint64_t max_age_ns, uint64_t max_bytes, struct diag *diag);
 
 /* Sets or, with an empty value, removes a label ("key=value") for the samples from now on. */
 int session_label(struct session *s, const char *text, struct diag *diag);
 
-/* Keeps a named text with the epoch; of one name the last stays. 0, -EINVAL or -ENOMEM. */
+/* Keeps a named text with the epoch; the last of one name stays. 0, -EINVAL or -ENOMEM. */
 int session_fact(struct session *s, const char *name, const char *value);
 
 /* What it is doing, for people and for status requests. */
 struct session_status {
+	COUNTERS_OF_SESSION(COUNTER_FIELD)
 	double rate_hz, cost_ns, cost_spread_ns; /* cost 0: not asked for */
-	bool cost_remembered; /* it was measured at an earlier start, so long ago: */
+	double charge_ns;     /* of one interrupt, also if it was not asked for; 0: not known */
+	bool cost_remembered; /* it was measured at an earlier start, this long ago: */
 	uint64_t cost_age_s;
+	bool cost_busy;	       /* beside other work: it may be less on a quiet machine */
 	const char *cost_note; /* why the cost is assumed, "" when it was measured; static */
 	double budget_percent;
-	double interrupts_percent; /* of it, what edges leave, and stacks that were not asked for */
+	double interrupts_percent; /* of it, what edges, and stacks not asked for, leave */
 	struct budget_use budget, budget_window; /* since the start; in the last window */
 	unsigned budget_step;			 /* how far the rates are lowered: budget_factor */
-	uint64_t budget_windows, budget_over;	 /* of them, above the budget */
-	struct allowance_totals helpers;
-	uint64_t started_ns, samples, outside, lost, unknown, rows, flushed;
-	uint64_t hits, evictions; /* of the in-kernel tables */
-	uint64_t processes, files, processes_refused, files_refused, mappings_refused;
-	uint64_t files_unreadable, records_lost;
-	uint64_t records_left_out; /* mappings and names of processes that had too many */
-	/* Processes that came of those in scope before the start: without tree, and with it. */
-	uint64_t left_out, joined;
-	/* Files that wait to be looked at now; those whose user had too many of them; and samples
-	 * that are charged to a file's name, because it was not known in time what it is. */
-	uint64_t files_queued, files_crowded, by_name;
-	uint64_t symbols_kept, symbols_failed, symbols_refused; /* of images, for reports to come */
-	uint64_t code_refused, lines_refused; /* of images that have more than is kept */
-	uint64_t symbols_unwritten;	      /* of failed: the disk was full, ... */
-	struct image_kernel_counts kernel;    /* all 0 where its addresses are hidden */
-	unsigned cpus, cpus_missed;	      /* missed: came online later, not sampled */
-	const char *epoch;		      /* valid until the next call on the session */
-	const char *edges_why;		      /* why samples are not followed, "" if they are */
-	struct edges_status edges;	      /* all 0 if they are not */
-	const char *stacks_why;		      /* why no stacks are taken, "" if they are */
-	struct stacks_status stacks;
+	uint64_t started_ns;
+	unsigned cpus;
+	const char *epoch; /* valid until the next call on the session */
 };
 void session_read_status(const struct session *s, struct session_status *ret);
+/* All that is counted in it, by all of its modules, except for what events have of their own. */
+void session_each_counter(const struct session *s, const struct counter_taker *to);
+
+/* Counts of executions (db/batch.h, DB_EVIDENCE_COUNTS), for the next flush. */
+struct db_execution;
+int session_add_count(struct session *s, const struct db_execution *c);
+/* What was counted beside them, once, by a module that the session does not know. */
+void session_add_counters(struct session *s, const struct counter_list *list, const void *values);
+
+/* Every sample that was taken so far and is not written yet, with its count; image is the number of
+ * an image until the next flush. */
+struct session_sample {
+	const char *path;
+	uint32_t image;
+	uint64_t address, count;
+};
+void session_each_sample(struct session *s, void (*f)(void *arg, const struct session_sample *one),
+			 void *arg);
+
+/* As followers_find: what follows samples, or why nothing does. */
+void *session_follower(const struct session *s, const struct follower_ops *ops,
+		       const char **ret_why);
 
 /* The mean period of an event. */
 uint64_t session_period(const struct session *s, size_t event);

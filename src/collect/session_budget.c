@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
 /* What a session costs, read where it is counted, and what the budget's rule says, applied. */
+#include <math.h>
 #include <string.h>
 #include <time.h>
 
-#include "collect/governor.h"
+#include "collect/cost/governor.h"
+#include "collect/host/host.h"
 #include "collect/session_state.h"
 #include "util/clock.h"
 #include "util/log.h"
@@ -20,21 +22,23 @@ static double process_cpu_ns(void)
 	return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
 }
 
-/* Clocks interrupt idle CPUs too, so they tell; of other events nobody knows: all. */
-static double busy_ns(const struct session *s, const struct sampler_counters *c, double lasted_ns)
-{
-	double all = (double)(c->samples + c->outside), cpus = sampler_cpus(s->sampler);
+/* Of the budget: what looking at the cost of an interrupt again and again may take. */
+#define WATCH_SHARE 0.02
+/* A rate that would differ by this factor at the present cost of an interrupt is planned again. */
+#define PLAN_AGAIN 1.25
 
-	if (!event_is_clock(&s->config.events[0]) || all <= 0)
-		return cpus * lasted_ns;
-	return cpus * lasted_ns * (all - (double)c->idle) / all;
+/* That were paid for by who runs. */
+static double interrupts(const struct session *s)
+{
+	struct sampler_counters c;
+
+	sampler_read_counters(s->sampler, &c);
+	return (double)(c.samples + c.outside - c.idle - c.ticks + c.redraws);
 }
 
 void session_look(const struct session *s, struct budget_look *ret)
 {
 	struct allowance_totals helpers;
-	struct edges_status edges = {0};
-	struct stacks_status stacks = {0};
 	struct sampler_counters c;
 	struct files_counters files;
 	uint64_t now_ns = clock_monotonic_ns();
@@ -42,21 +46,21 @@ void session_look(const struct session *s, struct budget_look *ret)
 	files_read_counters(s->files, &files);
 	sampler_read_counters(s->sampler, &c);
 	allowance_read(s->helpers, &helpers);
-	if (s->edges && s->running)
-		edges_read_status(s->edges, &edges);
-	if (s->stacks && s->running)
-		stacks_read_status(s->stacks, &stacks);
 	*ret = (struct budget_look){.now_ns = now_ns};
-	ret->busy_ns = busy_ns(s, &c, (double)(now_ns - s->budget.first.now_ns));
+	/* Not by samples: not every event has some of idle time. */
+	ret->busy_ns = sampler_cpus(s->sampler) * (double)now_ns - (double)host_idle_ns("");
 	ret->spent_ns[BUDGET_INTERRUPTS] =
-		s->rate.charge_ns * (double)(c.samples + c.outside - c.idle + c.redraws);
-	ret->spent_ns[BUDGET_STACKS] = (double)stacks.spent_ns;
-	ret->spent_ns[BUDGET_WINDOWS] = (double)edges.spent_ns;
+		s->charged_ns + s->rate.charge_ns * (interrupts(s) - s->charged);
+	if (s->running)
+		followers_charge(&s->followers, ret->spent_ns);
 	ret->spent_ns[BUDGET_PROGRAMS] = (double)c.program_ns;
+	ret->spent_ns[BUDGET_TICKS] = (double)c.tick_ns;
 	ret->spent_ns[BUDGET_RECORDS] = RECORD_NS * (double)s->records;
 	ret->spent_ns[BUDGET_COLLECTOR] = process_cpu_ns() - (double)helpers.thread_ns +
 					  (double)image_worker_cpu_ns(s->worker) +
 					  (double)files.worker_ns;
+	if (s->config.other_cpu_ns)
+		ret->spent_ns[BUDGET_COLLECTOR] -= (double)s->config.other_cpu_ns(s->config.other);
 	ret->spent_ns[BUDGET_HELPERS] = (double)helpers.thread_ns + (double)helpers.worker_ns;
 }
 
@@ -71,65 +75,110 @@ void session_start_budget(struct session *s)
 	struct budget_look look;
 
 	memcpy(s->planned, s->periods, sizeof(s->planned));
-	s->planned_hz = s->rate.hz;
-	s->budget.first.now_ns = clock_monotonic_ns();
+	s->first_hz = s->planned_hz = s->rate.hz;
 	session_look(s, &look);
 	budget_start(&s->budget, &config, &look);
 }
 
 /* Periods are planned ones but for what the user fixed. */
-static void set_rate(struct session *s, double factor)
+static void set_rate(struct session *s, double hz)
 {
-	if (s->planned_hz * factor < GOVERNOR_MIN_HZ)
-		factor = s->planned_hz > GOVERNOR_MIN_HZ ? GOVERNOR_MIN_HZ / s->planned_hz : 1;
-	s->rate.hz = s->planned_hz * factor;
+	s->rate.hz = hz;
 	for (size_t i = 0; i < s->config.event_count; i++)
 		if (!s->config.events[i].period)
-			s->periods[i] = (uint64_t)((double)s->planned[i] / factor);
-}
-
-static void pace_followers(struct session *s, double factor)
-{
-	double hz = session_followed_hz(s), stacks = session_stacks_rate(s, hz).budget_percent;
-
-	if (s->edges)
-		edges_set_pace(s->edges, s->config.budget_percent * EDGES_BUDGET_SHARE * factor,
-			       hz);
-	if (s->stacks)
-		stacks_set_pace(s->stacks, s->config.stack_hz > 0 ? stacks : stacks * factor, hz);
+			s->periods[i] = period_at(s->planned[i], hz / s->first_hz);
 }
 
 /* What was sampled before goes under the period that it had: drained and written first, while the
  * batch still has that. Where it cannot be written all stays as it was, until the next window. */
-static int change_rate(struct session *s, unsigned before)
+static int change_rate(struct session *s, double planned_hz, unsigned step)
 {
-	double factor = budget_factor(s->budget.step);
+	double before = s->rate.hz;
 	int r = session_drain_all(s, NULL);
 
 	if (!r) {
-		set_rate(s, factor);
+		set_rate(s,
+			 fmax(planned_hz * budget_factor(step), fmin(planned_hz, GOVERNOR_MIN_HZ)));
 		r = session_write_batch(s, &s->trouble);
 	}
 	if (r)
-		set_rate(s, budget_factor(before));
+		set_rate(s, before);
 	else
 		sampler_set_periods(s->sampler, s->periods);
 	return r;
 }
 
-void session_keep_budget(struct session *s, uint64_t now_ns)
+static unsigned count_planned(const struct session *s)
+{
+	unsigned count = 0;
+
+	for (size_t i = 0; i < s->config.event_count; i++)
+		count += !s->config.events[i].period;
+	return count;
+}
+
+/* What an interrupt costs by now is charged from here on. True when the plan is another. */
+static bool look_at_cost(struct session *s, uint64_t now_ns)
+{
+	double share = WATCH_SHARE * s->config.budget_percent / 100 * s->budget.config.cpus;
+	struct rate rate = s->rate;
+	uint64_t took_ns;
+	double hz;
+
+	if (!s->watch || now_ns < s->next_watch_ns)
+		return false;
+	bool known = rate_look(s->watch, &s->wish, count_planned(s), &rate, &hz, &took_ns);
+	s->next_watch_ns = now_ns + (uint64_t)((double)took_ns / share);
+	if (!known)
+		return false;
+	double all = interrupts(s);
+	s->charged_ns += s->rate.charge_ns * (all - s->charged);
+	s->charged = all;
+	s->rate = rate;
+	if (fabs(log(hz / s->planned_hz)) < log(PLAN_AGAIN) || change_rate(s, hz, s->budget.step))
+		return false;
+	s->planned_hz = hz;
+	return true;
+}
+
+/* No rate lowers what ticks cost, and programs that wait for timers again and again raise it. True
+ * when it was too much. */
+static bool drop_ticks(struct session *s)
+{
+	if (!sampler_tick(s->sampler) || s->budget.config.fixed_rate ||
+	    s->budget.window.percent[BUDGET_TICKS] <= s->interrupts_percent)
+		return false;
+	log_warning("ticks cost %.2g%%, more than the %.2g%% allowed: from now on only timers are "
+		    "sampled",
+		    s->budget.window.percent[BUDGET_TICKS], s->interrupts_percent);
+	sampler_drop_tick(s->sampler);
+	session_follow_event(s);
+	return true;
+}
+
+static bool keep_step(struct session *s)
 {
 	unsigned before = s->budget.step;
 	struct budget_look look;
 
-	if (now_ns < s->budget.last.now_ns + BUDGET_WINDOW_NS)
-		return;
 	session_look(s, &look);
 	if (!budget_update(&s->budget, &look))
-		return;
-	if (!s->budget.config.fixed_rate && change_rate(s, before)) {
+		return false;
+	if (!s->budget.config.fixed_rate && change_rate(s, s->planned_hz, s->budget.step)) {
 		s->budget.step = before;
-		return;
+		return false;
 	}
-	pace_followers(s, budget_factor(s->budget.step));
+	return true;
+}
+
+void session_keep_budget(struct session *s, uint64_t now_ns)
+{
+	if (now_ns < s->budget.last.now_ns + BUDGET_WINDOW_NS)
+		return;
+	bool changed = keep_step(s);
+
+	changed |= drop_ticks(s);
+	if (look_at_cost(s, now_ns) || changed)
+		followers_set_pace(&s->followers, budget_factor(s->budget.step),
+				   session_followed_hz(s));
 }

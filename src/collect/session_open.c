@@ -2,14 +2,12 @@
 /* How a session is opened, in the order in which its parts need each other, and closed. */
 #include <errno.h>
 #include <malloc.h>
-#include <math.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "collect/governor.h"
-#include "collect/host.h"
-#include "collect/kernel_types.h"
+#include "collect/cost/governor.h"
+#include "collect/host/host.h"
+#include "collect/types/kernel_types.h"
 #include "collect/session_state.h"
 #include "util/clock.h"
 #include "util/log.h"
@@ -17,86 +15,30 @@
 #define BATCH_ROWS    262144
 #define LARGE_BYTES   (1 << 18)
 #define SKIDS_A_START 2 /* measured at most: each takes 0.7 s */
-/* A file that takes longer to look at is given up: of the processor, and until the answer is there.
- */
+/* A file that takes longer to look at is given up: of the processor, and until it is answered. */
 #define WORKER_NS      1000000000ull
 #define WORKER_WAIT_NS 5000000000ull
 
-/* That it cannot be had is no failure, unless it was asked for. */
-static int open_edges(struct session *s, struct diag *diag)
+static int open_followers(struct session *s, struct diag *diag)
 {
-	struct edges_config config = {
-		.sampler = s->sampler,
-		.files = s->files,
-		.worker = s->worker,
-		.batch = s->batch,
-		.make_room = session_make_room,
-		.arg = s,
-		.budget_percent = s->config.budget_percent * EDGES_BUDGET_SHARE,
-		.types = s->types,
-	};
-	int r;
-
-	if (s->config.edges == SESSION_EDGES_NONE)
-		return 0;
-	r = edges_new(&config, &s->edges, &s->edges_why);
-	if (r && s->config.edges == SESSION_EDGES)
-		return diag_fail(diag, -r, "%s", s->edges_why.text);
-	return 0;
-}
-
-/* The kernel looks at the interpreter while the unwinder is loaded: each takes as long as the
- * other.
- */
-struct edges_opening {
-	struct session *session;
-	struct diag diag;
-	int r;
-};
-
-static void *open_edges_beside(void *arg)
-{
-	struct edges_opening *o = arg;
-
-	o->r = open_edges(o->session, &o->diag);
-	return NULL;
-}
-
-/* That they cannot be had is told, and no failure if nobody insists. */
-static int open_stacks(struct session *s, struct diag *diag)
-{
-	struct stacks_config config = {
+	struct follower_config config = {
 		.sampler = s->sampler,
 		.files = s->files,
 		.worker = s->worker,
 		.batch = s->batch,
 		.keeper = s->keeper,
+		.allowance = s->helpers,
 		.make_room = session_make_room,
 		.follow = session_follow_processes,
 		.arg = s,
-		.memory_bytes = s->config.stack_memory,
-		.allowance = s->helpers,
+		.budget_percent = s->config.budget_percent,
+		.rate_hz = s->config.rate_hz,
+		.originals = &s->config.originals,
 		.types = s->types,
 	};
-	int r = s->config.stacks ? stacks_new(&config, &s->stacks, &s->stacks_why) : 0;
 
-	if (r && s->config.stacks_needed)
-		return diag_fail(diag, -r, "%s", s->stacks_why.text);
-	return 0;
-}
-
-static int open_followers(struct session *s, struct diag *diag)
-{
-	struct edges_opening edges = {.session = s};
-	pthread_t thread;
-	bool beside = !pthread_create(&thread, NULL, open_edges_beside, &edges);
-	int r = open_stacks(s, diag);
-
-	if (beside)
-		pthread_join(thread, NULL);
-	else
-		open_edges_beside(&edges);
-	return edges.r ? diag_fail(diag, -edges.r, "%s", edges.diag.text) : r;
+	return followers_open(&s->followers, s->config.followers, s->config.follower_count, &config,
+			      diag);
 }
 
 static int open_programs(struct session *s, struct diag *diag)
@@ -123,52 +65,40 @@ static int open_programs(struct session *s, struct diag *diag)
 	return r;
 }
 
-/* A rate of samples that is asked for is not the budget's, and nor is then one of stacks. */
-struct stacks_rate session_stacks_rate(const struct session *s, double hz)
-{
-	double wanted = s->config.stack_hz;
-	struct stacks_rate rate = {.hz = hz, .most_hz = isinf(wanted) ? 0 : wanted ?: STACKS_HZ};
-
-	if (!(wanted > 0))
-		rate.budget_percent = s->config.budget_percent * STACKS_BUDGET_SHARE;
-	else if (s->config.rate_hz > 0)
-		rate.budget_percent = INFINITY;
-	else
-		rate.budget_percent = fmin(wanted, hz) * STACKS_COUNTED_NS * 100 / 1e9;
-	return rate;
-}
-
 /* What the rate of samples must leave of the budget. */
 static void wish_for_followers(const struct session *s, struct rate_wish *wish)
 {
-	double stacks = s->stacks && !(s->config.stack_hz > 0) ? STACKS_BUDGET_SHARE : 0;
+	struct follower_plan plan = followers_plan(&s->followers);
 
-	wish->budget_percent *=
-		1 - BUDGET_REST_SHARE - (s->edges ? EDGES_BUDGET_SHARE : 0) - stacks;
-	if (s->stacks && s->config.stack_hz > 0) {
-		wish->follow_hz = s->config.stack_hz;
-		wish->follow_ns = STACKS_COUNTED_NS;
-	}
+	wish->budget_percent *= 1 - BUDGET_REST_SHARE - plan.share;
+	wish->follow_hz = plan.hz;
+	wish->follow_ns = plan.each_ns;
 }
 
 static int open_collection(struct session *s, struct diag *diag)
 {
-	struct rate_wish wish = {.hz = s->config.rate_hz,
-				 .budget_percent = s->config.budget_percent,
-				 .scoped = s->config.scoped};
-	int r;
+	struct rate_wish *wish = &s->wish;
+
+	*wish = (struct rate_wish){.hz = s->config.rate_hz,
+				   .budget_percent = s->config.budget_percent,
+				   .scoped = s->config.scoped};
 
 	/* Opened at a harmless rate; the real one is known once an interrupt has been measured. */
 	for (size_t i = 0; i < s->config.event_count; i++)
 		s->periods[i] = governor_period("", &s->config.events[i], 100);
-	r = open_programs(s, diag);
-	wish_for_followers(s, &wish);
-	s->interrupts_percent = wish.budget_percent;
+	/* Records first: they tell where the kernel puts our own programs, else a sample in one of
+	 * them would have all of the kernel's names read. */
+	int r = sideband_new(&s->sideband, diag);
 	if (!r)
-		r = rate_choose(&wish, s->config.events, s->config.event_count, s->sampler,
-				&s->rate, s->periods, diag);
+		r = open_programs(s, diag);
+	wish_for_followers(s, wish);
+	s->interrupts_percent = wish->budget_percent;
 	if (!r)
-		r = sideband_new(&s->sideband, diag);
+		r = rate_choose(wish, s->config.events, s->config.event_count, s->sampler, &s->rate,
+				s->periods, diag);
+	/* Where it cannot be, the cost stays what it is. */
+	if (!r && s->rate.cost_ns > 0)
+		rate_watch_new(&s->rate, &s->config.events[0], s->sampler, &s->watch, NULL);
 	if (!r)
 		sampler_set_periods(s->sampler, s->periods);
 	return r;
@@ -227,19 +157,26 @@ static int open_resolver(struct session *s, struct diag *diag)
 		.saw_image = keeper_want_image,
 		.keeper = s->keeper,
 		.arg = s,
+		.originals = s->config.originals,
 	};
 
 	s->resolver = resolver_new(&config);
 	return s->resolver ? 0 : diag_fail(diag, ENOMEM, "out of memory");
 }
 
-/* Which event's samples are followed: the first clock, else the first. */
+/* Which event's samples are followed: the first clock that runs, else the first. */
 static size_t followed_event(const struct session *s)
 {
 	for (size_t i = 0; i < s->config.event_count; i++)
-		if (event_is_clock(&s->config.events[i]))
+		if (event_is_clock(&s->config.events[i]) &&
+		    (!s->config.events[i].tick || sampler_tick(s->sampler)))
 			return i;
 	return 0;
+}
+
+void session_follow_event(const struct session *s)
+{
+	sampler_follow_event(s->sampler, (uint32_t)followed_event(s));
 }
 
 double session_followed_hz(const struct session *s)
@@ -253,16 +190,12 @@ double session_followed_hz(const struct session *s)
 
 static int start_followers(struct session *s, struct diag *diag)
 {
-	int r = 0;
+	struct follower_start start = {.resolver = s->resolver,
+				       .event = (uint32_t)followed_event(s),
+				       .hz = session_followed_hz(s)};
 
-	if (s->edges)
-		r = edges_start(s->edges, s->resolver, (uint32_t)followed_event(s),
-				session_followed_hz(s));
-	if (!r && s->stacks) {
-		struct stacks_rate rate = session_stacks_rate(s, session_followed_hz(s));
-
-		r = stacks_start(s->stacks, s->resolver, &rate);
-	}
+	session_follow_event(s);
+	int r = followers_start(&s->followers, &start);
 	return r ? diag_fail(diag, -r, "out of memory") : 0;
 }
 
@@ -304,8 +237,10 @@ int session_new(const struct session_config *config, struct session **ret, struc
 		r = open_rooms(s, diag);
 	if (!r)
 		r = open_collection(s, diag);
-	if (!r)
+	if (!r) {
 		learn_skid(s);
+		core_measure_learn(NULL, core_meter_cycles, &s->core);
+	}
 	if (!r)
 		open_kernel(s);
 	if (!r)
@@ -324,11 +259,12 @@ void session_free(struct session *s)
 {
 	if (!s)
 		return;
+	tally_free(&s->tally);
 	keeper_free(s->keeper);
 	resolver_free(s->resolver);
+	rate_watch_free(s->watch);
 	sampler_free(s->sampler);
-	edges_free(s->edges); /* after the program that calls the interpreter */
-	stacks_free(s->stacks);
+	followers_close(&s->followers); /* after the program that calls theirs */
 	sideband_free(s->sideband);
 	processes_free(s->processes);
 	files_free(s->files);

@@ -69,11 +69,10 @@ static int join_all(struct session *s, struct descendants *d, struct diag *diag)
 int session_take_descendants(struct session *s, struct diag *diag)
 {
 	struct descendants *d = descendants_new(s->processes, s->roots, s->root_count);
-	int r;
 
 	if (!d)
 		return diag_fail(diag, ENOMEM, "out of memory");
-	r = s->config.tree ? join_all(s, d, diag) : descendants_find(d, leave_out, s);
+	int r = s->config.tree ? join_all(s, d, diag) : descendants_find(d, leave_out, s);
 	descendants_free(d);
 	return r;
 }

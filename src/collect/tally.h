@@ -4,17 +4,15 @@
 
 #include <stdint.h>
 #include "bpf/wire.h"
-#include "collect/files.h"
-#include "collect/keeper.h"
-#include "collect/process.h"
-#include "collect/rate.h"
-#include "collect/resolve.h"
-#include "collect/sampler.h"
+#include "collect/cost/clock_meter.h"
+#include "collect/cost/core_measure.h"
+#include "collect/cost/rate.h"
+#include "collect/cost/skid.h"
+#include "collect/events/sampler.h"
+#include "collect/process/resolve.h"
 #include "collect/session.h"
-#include "collect/sideband.h"
-#include "collect/skid.h"
 #include "db/batch.h"
-#include "image/kernel.h"
+#include "db/counters.h"
 
 /*
  * What a flush says beside the counts themselves: how many samples were taken, lost and unknown,
@@ -24,33 +22,28 @@
 struct tally {
 	const struct session_config *config;
 	const struct rate *rate;
-	struct resolver_event_counters events[WIRE_EVENTS]; /* as of the last flush */
-	struct sampler_event_times times[WIRE_EVENTS];
-	struct sampler_counters sampler;
 	const struct skid_facts *skid; /* of each event; empty where it is not known */
-	uint64_t records_lost, malformed, missed_s;
-	uint64_t records_left_out, left_out, named_late, files_crowded, processes_refused,
-		files_refused, mappings_refused, symbols_refused;
-	uint64_t cgroups_refused, threads_refused, kernel_refused, symbols_unwritten;
-	uint64_t code_refused, lines_refused;
+	const struct core_facts *core;
+	const struct clock_meter *clock;
+	struct sampler_event_times times[WIRE_EVENTS]; /* as last read */
+	uint64_t *before; /* of each counter that is stored, as of the last flush */
+	size_t room;
+	/* While it flushes. */
+	struct db_batch *batch;
+	uint32_t event;
+	size_t next; /* of before */
 };
 
-/* Who counts; all borrowed. */
-struct tally_sources {
-	const struct sampler *sampler;
-	const struct resolver *resolver;
-	const struct sideband *sideband;
-	const struct processes *processes;
-	uint64_t left_out; /* processes, by the scope */
-	struct files *files;
-	struct keeper *keeper;
-	const struct image_kernel *kernel; /* NULL: its addresses are hidden */
-};
-
-/* config, rate and skid are borrowed. */
+/* config, rate, skid, core and clock are borrowed. */
 void tally_start(struct tally *t, const struct session_config *config, const struct rate *rate,
-		 const struct skid_facts *skid);
-/* Adds what is new to the batch. */
-void tally_flush(struct tally *t, struct db_batch *batch, const struct tally_sources *from);
+		 const struct skid_facts *skid, const struct core_facts *core,
+		 const struct clock_meter *clock);
+void tally_free(struct tally *t);
+/* Adds what is new of the events, and the facts, to the batch. All other counters go to tally_take
+ * after it, in the same order each time. */
+void tally_flush(struct tally *t, struct db_batch *batch, const struct sampler *sampler,
+		 const struct resolver *resolver);
+/* As a counter_taker's, with a struct tally. */
+void tally_take(void *arg, const struct counter *c, uint64_t value);
 
 #endif

@@ -34,9 +34,8 @@ static void batch_drop(struct db_batch *b)
 	intern_free(b->counters);
 	intern_free(b->facts);
 	free(b->slots);
-	free(b->edges);
-	db_batch_counted_drop(&b->stacks);
-	db_batch_counted_drop(&b->raws);
+	for (size_t i = 0; i < DB_KIND_TYPES; i++)
+		db_batch_counted_drop(&b->counted[i]);
 	free(b->paths);
 	free(b->event_list);
 	free(b->counter_list);
@@ -75,7 +74,6 @@ static int dict_add(struct db_batch *b, struct intern **dict, uint32_t max_entri
 {
 	/* Profiles are not written as such. */
 	size_t cost = dict == &b->profiles ? 0 : key_size + extra_bytes + DICT_ENTRY_COST;
-	int r;
 
 	if (!*dict)
 		*dict = intern_new(max_entries);
@@ -85,7 +83,7 @@ static int dict_add(struct db_batch *b, struct intern **dict, uint32_t max_entri
 		return 0;
 	if (b->dict_bytes + cost > DICT_BYTES_MAX)
 		return -ENOSPC;
-	r = intern_add(*dict, key, key_size, ret);
+	int r = intern_add(*dict, key, key_size, ret);
 	if (r < 0)
 		return r;
 	b->dict_bytes += cost;
@@ -114,13 +112,12 @@ int db_batch_image(struct db_batch *b, const struct image_id *id, const char *pa
 {
 	uint32_t index = dict_count(b->images);
 	char *copy;
-	int r;
 
 	if (path_size > DB_PATH_MAX || id->size > IMAGE_ID_MAX)
 		return -EINVAL;
 	if (b->images && intern_find(b->images, id, sizeof(*id), ret) == 0)
 		return 0;
-	r = array_grow(&b->paths, index, &b->path_room, sizeof(*b->paths), LIST_FIRST);
+	int r = array_grow(&b->paths, index, &b->path_room, sizeof(*b->paths), LIST_FIRST);
 	if (r < 0)
 		return r;
 	copy = malloc(path_size + 1);
@@ -150,7 +147,6 @@ int db_batch_event(struct db_batch *b, const struct db_event *event, uint32_t *r
 	size_t head = offsetof(__typeof__(key), name), name_size = strlen(event->name);
 	const char *kept;
 	uint32_t index = dict_count(b->events);
-	int r;
 
 	if (name_size > DB_NAME_MAX)
 		return -EINVAL;
@@ -158,7 +154,8 @@ int db_batch_event(struct db_batch *b, const struct db_event *event, uint32_t *r
 	key.period = event->period;
 	key.flags = event->flags;
 	memcpy(key.name, event->name, name_size + 1);
-	r = array_grow(&b->event_list, index, &b->event_room, sizeof(*b->event_list), LIST_FIRST);
+	int r = array_grow(&b->event_list, index, &b->event_room, sizeof(*b->event_list),
+			   LIST_FIRST);
 	if (r < 0)
 		return r;
 	r = dict_add(b, &b->events, EVENTS_MAX, &key, head + name_size, 0, &index);
@@ -173,11 +170,10 @@ int db_batch_event(struct db_batch *b, const struct db_event *event, uint32_t *r
 int db_batch_subject(struct db_batch *b, const void *subject, size_t size, uint32_t *ret)
 {
 	uint32_t index;
-	int r;
 
 	if (size > SUBJECT_MAX_BYTES)
 		return -EINVAL;
-	r = dict_add(b, &b->subjects, SUBJECTS_MAX, subject, size, 0, &index);
+	int r = dict_add(b, &b->subjects, SUBJECTS_MAX, subject, size, 0, &index);
 	if (r < 0)
 		return r;
 	*ret = index;
@@ -189,12 +185,11 @@ int db_batch_profile(struct db_batch *b, uint32_t image, uint32_t event, uint32_
 {
 	struct db_batch_profile key = {image, event, subject};
 	uint32_t index;
-	int r;
 
 	if (image >= dict_count(b->images) || event >= dict_count(b->events) ||
 	    subject >= dict_count(b->subjects))
 		return -EINVAL;
-	r = dict_add(b, &b->profiles, PROFILES_MAX, &key, sizeof(key), 0, &index);
+	int r = dict_add(b, &b->profiles, PROFILES_MAX, &key, sizeof(key), 0, &index);
 	if (r < 0)
 		return r;
 	*ret = index;
@@ -337,7 +332,6 @@ int db_batch_add(struct db_batch *b, uint32_t profile, uint64_t offset, uint64_t
 	/* Each that waits may need a slot, and one for its upper half. */
 	size_t most = 2 * ((size_t)b->queue_count + 1), need = 0;
 	uint64_t low, high = 0;
-	int r;
 
 	if (profile >= dict_count(b->profiles))
 		return -EINVAL;
@@ -356,7 +350,7 @@ int db_batch_add(struct db_batch *b, uint32_t profile, uint64_t offset, uint64_t
 		if (high > UINT32_MAX)
 			high = low = UINT32_MAX; /* stops at the largest 64-bit count */
 	}
-	r = slots_grow(b, need);
+	int r = slots_grow(b, need);
 	if (r < 0)
 		return r;
 	slot_set(b, profile, offset, (uint32_t)low);
@@ -375,14 +369,13 @@ int db_batch_count(struct db_batch *b, uint32_t event, const char *name, uint64_
 	size_t head = offsetof(__typeof__(key), name), name_size = strlen(name);
 	const char *kept;
 	uint32_t index = dict_count(b->counters);
-	int r;
 
 	if (name_size > DB_NAME_MAX || (event != DB_EVENT_NONE && event >= dict_count(b->events)))
 		return -EINVAL;
 	key.event = event;
 	memcpy(key.name, name, name_size + 1);
-	r = array_grow(&b->counter_list, index, &b->counter_room, sizeof(*b->counter_list),
-		       LIST_FIRST);
+	int r = array_grow(&b->counter_list, index, &b->counter_room, sizeof(*b->counter_list),
+			   LIST_FIRST);
 	if (r < 0)
 		return r;
 	r = dict_add(b, &b->counters, COUNTERS_MAX, &key, head + name_size, 0, &index);
@@ -400,11 +393,10 @@ int db_batch_fact(struct db_batch *b, const char *name, const char *value)
 {
 	uint32_t index = dict_count(b->facts);
 	char *copy;
-	int r;
 
 	if (strlen(name) > DB_NAME_MAX || strlen(value) > DB_FACT_VALUE_MAX)
 		return -EINVAL;
-	r = array_grow(&b->fact_list, index, &b->fact_room, sizeof(*b->fact_list), LIST_FIRST);
+	int r = array_grow(&b->fact_list, index, &b->fact_room, sizeof(*b->fact_list), LIST_FIRST);
 	if (r < 0)
 		return r;
 	copy = strdup(value);

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "util/num.h"
 
 /*
  * The table must stay as it is, so slot numbers are sorted: profiles first (there are far fewer
@@ -73,12 +74,9 @@ static int compare_slots(const void *x, const void *y, void *arg)
 	const struct db_batch_slot *q = &s->b->slots[*(const uint32_t *)y];
 	uint32_t a = s->profile_rank[p->profile & ~DB_PROFILE_HIGH];
 	uint32_t b = s->profile_rank[q->profile & ~DB_PROFILE_HIGH];
+	int order = NUM_ORDER(p->offset, q->offset) ?: NUM_ORDER(a, b);
 
-	if (p->offset != q->offset)
-		return p->offset < q->offset ? -1 : 1;
-	if (a != b)
-		return a < b ? -1 : 1;
-	return (p->profile > q->profile) - (p->profile < q->profile);
+	return order ?: NUM_ORDER(p->profile, q->profile);
 }
 
 /* The entries of a dictionary in order, by their numbers; free() it. */
@@ -164,8 +162,7 @@ static int sort_slots(struct sorter *s)
 	return 0;
 }
 
-static int show_rows(const struct sorter *s, int (*f)(void *arg, const struct db_row *row),
-		     void *arg)
+static int show_rows(const struct sorter *s, int (*f)(void *arg, const void *item), void *arg)
 {
 	const struct db_batch *b = s->b;
 	int r = 0;
@@ -175,7 +172,7 @@ static int show_rows(const struct sorter *s, int (*f)(void *arg, const struct db
 		const struct db_batch_profile *p = profile_get(s, at->profile);
 		struct db_row row = {
 			.image = intern_get(b->images, p->image, NULL),
-			.path = {b->paths[p->image].data, b->paths[p->image].size},
+			.path = db_batch_path(b, p->image),
 			.event = &b->event_list[p->event],
 			.offset = at->offset,
 			.count = at->count,
@@ -194,17 +191,15 @@ static int show_rows(const struct sorter *s, int (*f)(void *arg, const struct db
 	return r;
 }
 
-int db_batch_each(const struct db_batch *b, int (*f)(void *arg, const struct db_row *row),
-		  void *arg)
+int db_batch_each_row(const struct db_batch *b, int (*f)(void *arg, const void *item), void *arg)
 {
 	struct sorter s = {.b = b};
-	int r;
 
 	db_batch_settle(b);
 	if (!b->used)
 		return 0;
 	s.profile_count = intern_count(b->profiles);
-	r = rank_make(&s, b->images, compare_images, &s.image_rank);
+	int r = rank_make(&s, b->images, compare_images, &s.image_rank);
 	if (r == 0)
 		r = rank_make(&s, b->events, compare_events, &s.event_rank);
 	if (r == 0)
@@ -223,4 +218,22 @@ int db_batch_each(const struct db_batch *b, int (*f)(void *arg, const struct db_
 	free(s.group_at);
 	free(s.order);
 	return r;
+}
+
+void db_batch_each_sample(const struct db_batch *b,
+			  void (*f)(void *arg, uint32_t image, uint64_t offset, uint64_t count),
+			  void *arg)
+{
+	db_batch_settle(b);
+	for (size_t i = 0; i < b->slot_count; i++) {
+		const struct db_batch_slot *at = &b->slots[i];
+		const bool high = at->profile & DB_PROFILE_HIGH;
+
+		if (at->profile == DB_SLOT_FREE)
+			continue;
+		const struct db_batch_profile *p =
+			intern_get(b->profiles, at->profile & ~DB_PROFILE_HIGH, NULL);
+
+		f(arg, p->image, at->offset, (uint64_t)at->count << (high ? 32 : 0));
+	}
 }

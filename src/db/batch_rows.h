@@ -3,8 +3,7 @@
 #define CULPRIT_DB_BATCH_ROWS_H
 
 #include <stdbool.h>
-#include "db/batch.h"
-#include "db/key.h"
+#include "db/chunk.h"
 #include "util/hash.h"
 
 /* The inside of a batch, for batch.c, batch_*.c and the writer only. */
@@ -35,12 +34,6 @@ struct db_batch_waiting {
 	uint64_t offset, hash;
 };
 
-/* Edges are another table of the same kind, far smaller. count 0: a free slot. */
-struct db_batch_edge {
-	uint32_t image, to_image, event;
-	uint64_t from, to, count, windows;
-};
-
 struct db_batch_profile {
 	uint32_t image, event, subject;
 };
@@ -50,10 +43,14 @@ struct db_batch_path {
 	size_t size;
 };
 
-/* Whole keys that are counted. keys: NULL before the first. */
+/* Whole keys that are counted: the items of a kind (see kind.h). keys: NULL before the first. */
+struct db_batch_sums {
+	uint64_t count, more; /* of kinds that add up one number more */
+};
+
 struct db_batch_counted {
 	struct intern *keys;
-	uint64_t *counts;
+	struct db_batch_sums *sums;
 	size_t room;
 };
 
@@ -62,9 +59,8 @@ struct db_batch {
 	size_t slot_count, used, max_rows;
 	struct db_batch_waiting queue[DB_QUEUE]; /* a ring */
 	uint32_t queue_first, queue_count;
-	struct db_batch_edge *edges;
-	size_t edge_room, edge_count;
-	struct db_batch_counted stacks, raws;
+	struct db_batch_counted
+		counted[DB_KIND_TYPES]; /* by type of their chunks; rows are above */
 
 	/* One number space each; the arrays beside have room for *_room entries. */
 	struct intern *images, *events, *subjects, *profiles, *counters, *facts;
@@ -77,33 +73,24 @@ struct db_batch {
 	uint64_t start_ns, end_ns, samples;
 };
 
-/* Counts what waits in the queue. Whoever looks at the table does this first; to others it has no
- * effect that can be seen, which is what lets it take a batch that is const. */
+/* Counts what waits in the queue. Code that reads the table calls this first; it has no other
+ * visible effect, which is why it takes a const batch. */
 void db_batch_settle(const struct db_batch *b);
 
-/*
- * Calls f for each row (edge), sorted as db_row_compare (db_edge_compare) says. Returns what f
- * returned if that was not 0, or -ENOMEM.
- */
-int db_batch_each(const struct db_batch *b, int (*f)(void *arg, const struct db_row *row),
-		  void *arg);
-int db_batch_each_edge(const struct db_batch *b, int (*f)(void *arg, const struct db_edge_item *e),
-		       void *arg);
-/* ... and each stack, as db_stack_compare. */
-int db_batch_each_stack(const struct db_batch *b,
-			int (*f)(void *arg, const struct db_stack_item *s), void *arg);
-/* ... and each raw record, as db_raw_compare. */
-int db_batch_each_raw(const struct db_batch *b, int (*f)(void *arg, const struct db_raw_item *r),
-		      void *arg);
+/* Calls f for each row, as db_row_compare says: "each" of their kind. */
+int db_batch_each_row(const struct db_batch *b, int (*f)(void *arg, const void *item), void *arg);
 
-/* 0, -ENOSPC when there are max keys (then nothing was added), -ENOMEM. */
-int db_batch_counted_add(struct db_batch_counted *c, size_t max, const void *key, size_t size,
-			 uint64_t count);
+/* 0, -ENOSPC when the kind has max keys (then nothing was added), -ENOMEM. */
+int db_batch_counted_add(struct db_batch *b, uint32_t type, size_t max, const void *key,
+			 size_t size, struct db_batch_sums sums);
 size_t db_batch_counted_size(const struct db_batch_counted *c);
 void db_batch_counted_drop(struct db_batch_counted *c);
-/* The numbers of the keys in order; compare gets two and the batch. NULL: no memory. free() it. */
-uint32_t *db_batch_counted_sort(const struct db_batch *b, const struct db_batch_counted *c,
-				int (*compare)(const void *, const void *, void *batch));
+/* An image's path, as items have it. */
+struct db_bytes db_batch_path(const struct db_batch *b, uint32_t image);
+
+/* The order of two images or subjects by their numbers: equal only if these are. */
+int db_batch_compare_images(const struct db_batch *b, uint32_t x, uint32_t y);
+int db_batch_compare_subjects(const struct db_batch *b, uint32_t x, uint32_t y);
 
 /* Whether a dictionary gave this number. */
 bool db_batch_knows(const struct intern *dict, uint32_t index);

@@ -2,7 +2,6 @@
 #include "db/blob.h"
 
 #include <errno.h>
-#include <stdbool.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +10,6 @@
 #include "db/blob_name.h"
 #include "db/chunk.h"
 #include "db/layout.h"
-#include "util/buf.h"
 
 /* magic, u64 bytes of data, u64 sum of the data, u64 sum of the three; then the data, zstd. */
 #define BLOB_MAGIC \
@@ -19,7 +17,7 @@
 	"CULBLB\n"
 #define BLOB_MAGIC_SIZE	 8
 #define BLOB_HEADER_SIZE 32
-#define BLOB_LEVEL	 2 /* 6: a seventh smaller, in four times the time */
+#define BLOB_LEVEL	 1 /* 2: a twentieth smaller, in a third more time; 6: a fifth, in five times */
 #define BLOB_STORED_MAX	 ((size_t)1 << 30)
 
 static int blob_name(const struct image_id *image, const char *kind, char out[BLOB_NAME_MAX],
@@ -106,10 +104,9 @@ static int write_blob(const struct db_blobs *in, const struct blob *b, bool last
 		      struct diag *diag)
 {
 	struct buf file;
-	int r;
 
 	buf_init(&file, BLOB_STORED_MAX);
-	r = db_blob_pack(b->data, b->size, &file);
+	int r = db_blob_pack(b->data, b->size, &file);
 	if (r < 0)
 		diag_fail(diag, -r, "cannot pack %s: %s", b->kind, strerror(-r));
 	else
@@ -137,24 +134,89 @@ int db_blob_place(const struct db_blobs *in, const struct image_id *image, const
 	return write_stored(in, &(struct blob){image, kind, packed, size}, true, diag);
 }
 
-bool db_blob_is_there(const struct db_blobs *in, const struct image_id *image, const char *kind)
+static int open_of_machine(const struct io *io, int db_fd, const char *machine, const char *name)
 {
-	const struct io *io = in->io;
-	char name[BLOB_NAME_MAX], path[512];
-	int db_fd, fd = -1;
+	char path[512];
 
-	if (blob_name(image, kind, name, NULL) < 0 ||
-	    snprintf(path, sizeof(path), "%s/" LAYOUT_IMAGES "/%s", in->machine, name) >=
-		    (int)sizeof(path))
-		return false;
-	db_fd = layout_open_dir(io, AT_FDCWD, in->db_path);
-	if (db_fd < 0)
-		return false;
-	fd = layout_open_file(io, db_fd, path);
+	if (snprintf(path, sizeof(path), "%s/" LAYOUT_IMAGES "/%s", machine, name) >=
+	    (int)sizeof(path))
+		return -ENAMETOOLONG;
+	return layout_open_file(io, db_fd, path);
+}
+
+static bool machine_has(const struct io *io, int db_fd, const char *machine, const char *name)
+{
+	int fd = open_of_machine(io, db_fd, machine, name);
+
 	if (fd >= 0)
 		io->close(io->arg, fd);
-	io->close(io->arg, db_fd);
 	return fd >= 0;
+}
+
+static bool any_machine_has(const struct io *io, int db_fd, const char *name)
+{
+	char **machines;
+	size_t count;
+	bool has = false;
+
+	if (layout_list(io, db_fd, &machines, &count) < 0)
+		return false;
+	for (size_t i = 0; i < count && !has; i++)
+		has = layout_is_machine(machines[i]) && machine_has(io, db_fd, machines[i], name);
+	free(machines);
+	return has;
+}
+
+bool db_blob_is_there(const struct db_blobs *in, const struct image_id *image, const char *kind)
+{
+	char name[BLOB_NAME_MAX];
+	int db_fd;
+	bool is;
+
+	if (blob_name(image, kind, name, NULL) < 0)
+		return false;
+	db_fd = layout_open_dir(in->io, AT_FDCWD, in->db_path);
+	if (db_fd < 0)
+		return false;
+	is = in->machine ? machine_has(in->io, db_fd, in->machine, name)
+			 : any_machine_has(in->io, db_fd, name);
+	in->io->close(in->io->arg, db_fd);
+	return is;
+}
+
+static bool holds(const struct io *io, int fd, const uint8_t *bytes, size_t size)
+{
+	uint8_t block[16384];
+	struct stat st;
+	size_t n;
+
+	if (io->stat(io->arg, fd, &st) < 0 || (uint64_t)st.st_size != size)
+		return false;
+	for (size_t at = 0; at < size; at += n) {
+		n = size - at < sizeof(block) ? size - at : sizeof(block);
+		if (io_read_all(io, fd, block, n, at) < 0 || memcmp(block, bytes + at, n) != 0)
+			return false;
+	}
+	return true;
+}
+
+bool db_blob_holds(const struct db_blobs *in, const struct image_id *image, const char *kind,
+		   const void *packed, size_t size)
+{
+	char name[BLOB_NAME_MAX];
+	int db_fd = -1, fd = -1;
+	bool is;
+
+	if (in->machine && !blob_name(image, kind, name, NULL))
+		db_fd = layout_open_dir(in->io, AT_FDCWD, in->db_path);
+	if (db_fd >= 0)
+		fd = open_of_machine(in->io, db_fd, in->machine, name);
+	is = fd >= 0 && holds(in->io, fd, packed, size);
+	if (fd >= 0)
+		in->io->close(in->io->arg, fd);
+	if (db_fd >= 0)
+		in->io->close(in->io->arg, db_fd);
+	return is;
 }
 
 struct blob_header {
@@ -173,7 +235,8 @@ static int header_decode(const uint8_t *bytes, struct blob_header *ret)
 }
 
 /* stored: what comes after the header. */
-static int blob_decode(const struct blob_header *h, const struct buf *stored, void **ret_data)
+static int blob_decode(const struct blob_header *h, const void *stored, size_t stored_size,
+		       void **ret_data)
 {
 	size_t size = h->size;
 	void *data;
@@ -182,7 +245,7 @@ static int blob_decode(const struct blob_header *h, const struct buf *stored, vo
 	data = malloc(size + 1);
 	if (!data)
 		return -ENOMEM;
-	if (ZSTD_decompress(data, size, stored->data, stored->size) != size ||
+	if (ZSTD_decompress(data, size, stored, stored_size) != size ||
 	    chunk_sum(data, size) != h->sum) {
 		free(data);
 		return -EBADMSG;
@@ -191,8 +254,34 @@ static int blob_decode(const struct blob_header *h, const struct buf *stored, vo
 	return 0;
 }
 
-/* The header, and that the file is no longer than what it says can be stored in: before more is
- * read. */
+/* Before more is read: that it is a header, and that so many bytes can hold what it says. */
+static int header_check(const uint8_t *bytes, uint64_t stored, size_t max_bytes,
+			struct blob_header *ret)
+{
+	int r = header_decode(bytes, ret);
+
+	if (r < 0)
+		return r;
+	if (ret->size > max_bytes || ret->size > BLOB_STORED_MAX)
+		return -EFBIG;
+	return stored > ZSTD_compressBound(ret->size) ? -EBADMSG : 0;
+}
+
+int db_blob_open(const void *packed, size_t packed_size, size_t max_bytes, void **ret_data,
+		 size_t *ret_size)
+{
+	struct blob_header h = {0};
+	size_t stored = packed_size - BLOB_HEADER_SIZE;
+	int r = packed_size < BLOB_HEADER_SIZE ? -EBADMSG
+					       : header_check(packed, stored, max_bytes, &h);
+
+	if (r == 0)
+		r = blob_decode(&h, (const uint8_t *)packed + BLOB_HEADER_SIZE, stored, ret_data);
+	if (r == 0)
+		*ret_size = h.size;
+	return r;
+}
+
 static int header_read(const struct io *io, int fd, size_t max_bytes, struct blob_header *ret,
 		       size_t *ret_stored)
 {
@@ -205,22 +294,17 @@ static int header_read(const struct io *io, int fd, size_t max_bytes, struct blo
 	if (r == 0)
 		r = io_read_all(io, fd, bytes, sizeof(bytes), 0);
 	if (r == 0)
-		r = header_decode(bytes, ret);
-	if (r < 0)
-		return r;
-	if (ret->size > max_bytes || ret->size > BLOB_STORED_MAX)
-		return -EFBIG;
-	if ((uint64_t)st.st_size > BLOB_HEADER_SIZE + ZSTD_compressBound(ret->size))
-		return -EBADMSG;
-	*ret_stored = (size_t)st.st_size - BLOB_HEADER_SIZE;
-	return 0;
+		r = header_check(bytes, (uint64_t)st.st_size - BLOB_HEADER_SIZE, max_bytes, ret);
+	if (r == 0)
+		*ret_stored = (size_t)st.st_size - BLOB_HEADER_SIZE;
+	return r;
 }
 
 int db_blob_unpack(const struct io *io, int fd, size_t max_bytes, void **ret_data, size_t *ret_size)
 {
 	struct blob_header h = {0};
 	struct buf stored;
-	size_t size;
+	size_t size = 0;
 	void *to;
 	int r = header_read(io, fd, max_bytes, &h, &size);
 
@@ -231,7 +315,7 @@ int db_blob_unpack(const struct io *io, int fd, size_t max_bytes, void **ret_dat
 	r = to ? io_read_all(io, fd, to, size, BLOB_HEADER_SIZE) : -ENOMEM;
 	if (r == 0) {
 		stored.size = size;
-		r = blob_decode(&h, &stored, ret_data);
+		r = blob_decode(&h, stored.data, stored.size, ret_data);
 	}
 	buf_free(&stored);
 	if (r == 0)
@@ -260,13 +344,8 @@ int blob_check(const struct io *io, int images_fd, const char *name, uint64_t *b
 static int blob_read_from(const struct io *io, int db_fd, const char *machine, const char *name,
 			  size_t max_bytes, void **ret_data, size_t *ret_size)
 {
-	char path[512];
-	int fd, r;
+	int fd = open_of_machine(io, db_fd, machine, name), r;
 
-	if (snprintf(path, sizeof(path), "%s/" LAYOUT_IMAGES "/%s", machine, name) >=
-	    (int)sizeof(path))
-		return -ENAMETOOLONG;
-	fd = layout_open_file(io, db_fd, path);
 	if (fd < 0)
 		return fd;
 	r = db_blob_unpack(io, fd, max_bytes, ret_data, ret_size);

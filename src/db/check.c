@@ -11,23 +11,13 @@
 /* Decoded dictionaries of a chunk: several times CHUNK_RAW_MAX at most. */
 #define CHECK_ARENA_MAX ((size_t)256 << 20)
 
-/* A row that outlives its chunk. */
-struct kept_row {
-	struct image_id image;
-	struct db_event event;
-	char event_name[DB_NAME_MAX + 1];
-	char subject[SUBJECT_MAX_BYTES];
-	struct db_row row;
-	bool is_set;
-};
-
 struct check {
 	const struct pack *p;
 	pack_damage_fn *damage;
 	void *arg;
 	bool damaged;
 	struct buf whole, raw;
-	struct kept_row last; /* of the last sound rows chunk */
+	void *last[DB_KIND_TYPES]; /* items of kinds that are kept, each of its last sound chunk */
 	struct check_totals totals;
 };
 
@@ -40,122 +30,44 @@ static void check_told(void *arg, const char *what)
 		c->damage(c->arg, what);
 }
 
-static void row_keep(struct kept_row *k, const struct db_row *row)
-{
-	k->image = *row->image;
-	snprintf(k->event_name, sizeof(k->event_name), "%s", row->event->name);
-	k->event = (struct db_event){k->event_name, row->event->period, row->event->flags};
-	if (row->subject.size)
-		memcpy(k->subject, row->subject.data, row->subject.size);
-	k->row = (struct db_row){.image = &k->image,
-				 .event = &k->event,
-				 .subject = {k->subject, row->subject.size},
-				 .offset = row->offset};
-	k->is_set = true;
-}
-
-/* Every row of a chunk and their sum, and that they come after the chunk before; that they rise
+/* Every item of a chunk and their sum, and that they come after the chunk before; that they rise
  * within it is the cursor's business. */
-static int check_rows(struct check *c, const struct catalog_entry *e, const struct rows_chunk *t)
+static int check_items(struct check *c, const struct catalog_entry *e, struct kind_chunk *chunk)
 {
-	struct rows_cursor at;
-	struct db_row row, last = {0};
-	uint64_t samples = 0;
-	bool any = false;
+	const struct db_kind *kind = chunk->kind;
+	void **last = &c->last[kind->type], *kept = NULL;
+	uint64_t sum = 0, count = 0;
 	int r;
 
-	rows_cursor_start(&at, t);
-	while ((r = rows_cursor_next(&at, &row)) == 1) {
-		if (!any && c->last.is_set && db_row_compare(&c->last.row, &row) >= 0)
+	for (; (r = kind_chunk_next(chunk)) == 1; count++) {
+		if (!count && *last && kind->compare(*last, chunk->item) >= 0)
 			return -EBADMSG;
-		samples = num_add_sat(samples, row.count);
-		last = row;
-		any = true;
+		sum = num_add_sat(sum, kind_count(kind, chunk->item));
 	}
 	if (r < 0)
 		return r;
-	if (!any || samples != e->chunk.samples)
+	if (!count || sum != e->chunk.samples)
 		return -EBADMSG;
-	row_keep(&c->last, &last);
-	return 0;
-}
-
-/* Every edge of a chunk and their sum; that they rise is the cursor's business. */
-static int check_edges(const struct catalog_entry *e, const struct edges_chunk *t)
-{
-	struct edges_cursor at;
-	struct db_edge_item edge;
-	uint64_t passes = 0;
-	int r;
-
-	edges_cursor_start(&at, t);
-	while ((r = edges_cursor_next(&at, &edge)) == 1)
-		passes = num_add_sat(passes, edge.count);
-	if (r < 0)
-		return r;
-	return t->row_count && passes == e->chunk.samples ? 0 : -EBADMSG;
-}
-
-/* The same for stacks. */
-static int check_stacks(const struct catalog_entry *e, const struct stacks_chunk *t)
-{
-	struct stacks_cursor at;
-	struct db_stack_item stack;
-	uint64_t samples = 0;
-	int r;
-
-	stacks_cursor_start(&at, t);
-	while ((r = stacks_cursor_next(&at, &stack)) == 1)
-		samples = num_add_sat(samples, stack.count);
-	if (r < 0)
-		return r;
-	return t->row_count && samples == e->chunk.samples ? 0 : -EBADMSG;
-}
-
-/* ... and for raw records. */
-static int check_raws(const struct catalog_entry *e, const struct raws_chunk *t)
-{
-	struct raws_cursor at;
-	struct db_raw_item raw;
-	uint64_t samples = 0;
-	int r;
-
-	raws_cursor_start(&at, t);
-	while ((r = raws_cursor_next(&at, &raw)) == 1)
-		samples = num_add_sat(samples, raw.count);
-	if (r < 0)
-		return r;
-	return t->row_count && samples == e->chunk.samples ? 0 : -EBADMSG;
+	if (!kind->keep)
+		return 0;
+	/* The last item is there still. */
+	kept = kind->keep(chunk->item);
+	free(*last);
+	*last = kept;
+	return kept ? 0 : -ENOMEM;
 }
 
 static int check_decode(struct check *c, const struct catalog_entry *e,
 			const struct db_bytes streams[CHUNK_STREAMS_MAX], struct arena *a)
 {
-	struct stacks_chunk stacks;
-	struct edges_chunk edges;
-	struct raws_chunk raws;
-	struct rows_chunk rows;
+	const struct db_kind *kind = kind_of(e->chunk.type);
+	struct kind_chunk chunk;
 	struct catalog head;
-	int r;
 
-	switch (e->chunk.type) {
-	case CHUNK_HEAD:
+	if (!kind)
 		return catalog_decode(&streams[0], a, &head);
-	case CHUNK_ROWS:
-		r = rows_chunk_open(streams, e->chunk.rows, a, &rows);
-		return r < 0 ? r : check_rows(c, e, &rows);
-	case CHUNK_EDGES:
-		r = edges_chunk_open(streams, e->chunk.rows, a, &edges);
-		return r < 0 ? r : check_edges(e, &edges);
-	case CHUNK_STACKS:
-		r = stacks_chunk_open(streams, e->chunk.rows, a, &stacks);
-		return r < 0 ? r : check_stacks(e, &stacks);
-	case CHUNK_RAWS:
-		r = raws_chunk_open(streams, e->chunk.rows, a, &raws);
-		return r < 0 ? r : check_raws(e, &raws);
-	default:
-		return 0;
-	}
+	int r = kind_chunk_open(kind, streams, e->chunk.rows, a, &chunk);
+	return r < 0 ? r : check_items(c, e, &chunk);
 }
 
 static int check_chunk(struct check *c, const struct catalog_entry *e)
@@ -164,7 +76,7 @@ static int check_chunk(struct check *c, const struct catalog_entry *e)
 	struct arena *a;
 	int r = pack_read_chunk(c->p, e, &c->whole, check_told, c);
 
-	if (r < 0 || e->chunk.type > CHUNK_KNOWN)
+	if (r < 0 || kind_is_unknown(e->chunk.type))
 		return r;
 	a = arena_new(CHECK_ARENA_MAX);
 	if (!a)
@@ -186,24 +98,16 @@ static int check_chunk(struct check *c, const struct catalog_entry *e)
 /* Adds a chunk to the totals: sound, or -EBADMSG. */
 static void check_count(struct check_totals *t, const struct chunk_header *h, int r)
 {
-	struct {
-		uint64_t *rows, *sum, *lost;
-	} of[] = {
-		[CHUNK_ROWS] = {&t->rows, &t->samples, &t->lost_samples},
-		[CHUNK_EDGES] = {&t->edges, &t->passes, &t->lost_passes},
-		[CHUNK_STACKS] = {&t->stacks, &t->stack_samples, &t->lost_stack_samples},
-		[CHUNK_RAWS] = {&t->raws, &t->raw_samples, &t->lost_raw_samples},
-	};
+	const struct db_kind *kind = kind_of(h->type);
+	struct db_kind_totals *of = kind ? &t->of[kind->type] : NULL;
 
 	t->chunks++;
 	t->damaged += r == -EBADMSG;
-	if (h->type > CHUNK_KNOWN || !of[h->type].rows)
-		return;
-	if (r == 0) {
-		*of[h->type].rows += h->rows;
-		*of[h->type].sum = num_add_sat(*of[h->type].sum, h->samples);
-	} else if (r == -EBADMSG) {
-		*of[h->type].lost = num_add_sat(*of[h->type].lost, h->samples);
+	if (of && r == 0) {
+		of->items += h->rows;
+		of->sum = num_add_sat(of->sum, h->samples);
+	} else if (of && r == -EBADMSG) {
+		of->lost = num_add_sat(of->lost, h->samples);
 	}
 }
 
@@ -236,6 +140,8 @@ int check_pack(const struct pack *p, pack_damage_fn *damage, void *arg, bool *re
 		r = -EBADMSG;
 	if (ret && (r == 0 || r == -EBADMSG))
 		*ret = c->totals;
+	for (size_t i = 0; i < DB_KIND_TYPES; i++)
+		free(c->last[i]);
 	buf_free(&c->whole);
 	buf_free(&c->raw);
 	free(c);

@@ -5,16 +5,14 @@
 #include "db/pack.h"
 
 struct check_totals {
-	uint64_t chunks, rows, samples, damaged, lost_samples;
-	uint64_t edges, passes, lost_passes;
-	uint64_t stacks, stack_samples, lost_stack_samples;
-	uint64_t raws, raw_samples, lost_raw_samples;
+	uint64_t chunks, damaged;
+	struct db_kind_totals of[DB_KIND_TYPES]; /* by type */
 };
 
 /*
  * Reads and decodes all of a pack. ret_good (NULL or room for every entry of its catalog) says
- * which chunks are sound: rows chunks among them rise through the pack. 0; -EBADMSG when there was
- * damage, told; other errors when it could not be checked.
+ * which chunks are sound: those of rows among them are ascending through the pack. 0; -EBADMSG when
+ * there was damage, which was reported; other errors when it could not be checked.
  */
 int check_pack(const struct pack *p, pack_damage_fn *damage, void *arg, bool *ret_good,
 	       struct check_totals *ret);

@@ -12,13 +12,19 @@
  * anything else of the file. doc/FORMAT.md has the bytes.
  */
 enum chunk_type {
-	CHUNK_HEAD = 1, /* what the pack as a whole says: see catalog.h */
-	CHUNK_ROWS,	/* counts by offset: see rows.h */
-	CHUNK_INDEX,	/* the head again, and where every chunk is */
-	CHUNK_EDGES,	/* passes by (from, to): see edges.h */
-	CHUNK_STACKS,	/* counts by stack: see stacks.h */
-	CHUNK_RAWS,	/* raw records of samples: see raws.h */
-	CHUNK_KNOWN = CHUNK_RAWS,
+	CHUNK_HEAD = 1,	 /* what the pack as a whole says: see catalog.h */
+	CHUNK_INDEX = 3, /* the head again, and where every chunk is */
+			 /* The others hold items: see kind.h. */
+#define KIND(NAME, name, number) CHUNK_##NAME = (number),
+#include "db/kinds.inc"
+#undef KIND
+};
+
+#define DB_KIND_TYPES 32 /* all types that are known are below */
+
+/* What chunks of one type hold. */
+struct db_kind_totals {
+	uint64_t items, sum, lost; /* how many, their counts, the counts of damaged chunks */
 };
 
 #define CHUNK_MAGIC \

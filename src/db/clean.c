@@ -26,6 +26,20 @@ static int drop(struct db_writer *w, int dirfd, const char *name)
 	return r == -ENOTEMPTY || r == -EEXIST || r == -ENOENT ? 0 : r;
 }
 
+/* 1: all of a pack can be read; 0: not, -ENODATA: it cannot be judged; -ENOMEM, ... */
+static int pack_is_whole(struct db_writer *w, int epoch_fd, const char *name)
+{
+	bool damaged = false;
+	struct pack *p;
+	int r = pack_open(w->io, epoch_fd, name, name, note_damage, &damaged, &p, NULL);
+
+	if (r < 0)
+		return r == -ENOMEM ? r : -ENODATA;
+	r = check_pack(p, note_damage, &damaged, NULL, NULL);
+	pack_close(p);
+	return r < 0 && r != -EBADMSG ? r : !damaged && r == 0;
+}
+
 /*
  * A covered pack is deleted when all of it could be read, which is what the base was made of; else
  * it is kept under a name that says so. One that cannot be judged (I/O error, newer version) stays.
@@ -33,17 +47,11 @@ static int drop(struct db_writer *w, int dirfd, const char *name)
 static int drop_covered(struct db_writer *w, int epoch_fd, const char *name)
 {
 	char aside[2 * LAYOUT_NAME_MAX];
-	bool damaged = false;
-	struct pack *p;
-	int r = pack_open(w->io, epoch_fd, name, name, note_damage, &damaged, &p, NULL);
+	int r = pack_is_whole(w, epoch_fd, name);
 
 	if (r < 0)
-		return r == -ENOMEM ? r : 0;
-	r = check_pack(p, note_damage, &damaged, NULL, NULL);
-	pack_close(p);
-	if (r < 0 && r != -EBADMSG)
-		return r;
-	if (!damaged && r == 0)
+		return r == -ENODATA ? 0 : r;
+	if (r)
 		return w->io->unlink(w->io->arg, epoch_fd, name, 0);
 	snprintf(aside, sizeof(aside), LAYOUT_DAMAGED "%s", name);
 	return w->io->rename(w->io->arg, epoch_fd, name, aside);
@@ -59,17 +67,10 @@ static bool counts_no_more(const struct epoch_listing *l, const char *name)
 static int base_is_whole(struct db_writer *w, int epoch_fd, const struct epoch_base *base)
 {
 	char name[LAYOUT_NAME_MAX];
-	bool damaged = false;
-	struct pack *p;
-	int r;
 
 	layout_base_name(base->generation, base->upto, name);
-	r = pack_open(w->io, epoch_fd, name, name, note_damage, &damaged, &p, NULL);
-	if (r < 0)
-		return r == -ENOMEM ? r : 0;
-	r = check_pack(p, note_damage, &damaged, NULL, NULL);
-	pack_close(p);
-	return r < 0 && r != -EBADMSG ? r : !damaged && r == 0;
+	int r = pack_is_whole(w, epoch_fd, name);
+	return r == -ENODATA ? 0 : r;
 }
 
 int writer_clean_epoch(struct db_writer *w, int epoch_fd, const char *name, struct diag *diag)
@@ -138,10 +139,9 @@ int writer_remove_dir(struct db_writer *w, const char *name, struct diag *diag)
 int writer_remove_epoch(struct db_writer *w, const char *name, struct diag *diag)
 {
 	char away[2 * LAYOUT_NAME_MAX];
-	int r;
 
 	snprintf(away, sizeof(away), LAYOUT_REMOVING "%s", name);
-	r = w->io->rename(w->io->arg, w->machine_fd, name, away);
+	int r = w->io->rename(w->io->arg, w->machine_fd, name, away);
 	if (r == -ENOTEMPTY || r == -EEXIST || r == -ENOTDIR) { /* an older one, or somebody's */
 		r = writer_remove_dir(w, away, diag);
 		if (r < 0)

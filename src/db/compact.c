@@ -25,7 +25,8 @@ struct compaction {
 	struct epoch epoch;
 	struct merge_input inputs[FAN_IN];
 	struct db_batch *sums; /* counters, facts and events of all inputs; no rows */
-	uint64_t samples, lost_samples, lost_passes, lost_stacks, lost_raws;
+	uint64_t samples;
+	uint64_t lost[DB_KIND_TYPES]; /* counts of damaged chunks, by type */
 	struct diag *diag;
 };
 
@@ -58,6 +59,14 @@ static int sum_catalog(struct compaction *c, const struct catalog *t, uint64_t *
 	return r;
 }
 
+static void sum_totals(struct compaction *c, const struct check_totals *t, const struct pack *p)
+{
+	c->samples = num_add_sat(c->samples, t->of[CHUNK_ROWS].sum);
+	for (size_t i = 0; i < DB_KIND_TYPES; i++)
+		c->lost[i] = num_add_sat(c->lost[i], t->of[i].lost);
+	c->lost[CHUNK_ROWS] = num_add_sat(c->lost[CHUNK_ROWS], p->lost_samples);
+}
+
 /* The first pass. */
 static int inspect(struct compaction *c)
 {
@@ -80,22 +89,13 @@ static int inspect(struct compaction *c)
 			r = 0;
 		if (r < 0)
 			return r;
-		c->samples = num_add_sat(c->samples, totals.samples);
-		c->lost_samples =
-			num_add_sat(c->lost_samples, totals.lost_samples + p->lost_samples);
-		c->lost_passes = num_add_sat(c->lost_passes, totals.lost_passes);
-		c->lost_stacks = num_add_sat(c->lost_stacks, totals.lost_stack_samples);
-		c->lost_raws = num_add_sat(c->lost_raws, totals.lost_raw_samples);
+		sum_totals(c, &totals, p);
 		r = sum_catalog(c, &p->catalog, &start_ns, &end_ns);
 	}
-	if (r == 0 && c->lost_samples)
-		r = db_batch_count(c->sums, DB_EVENT_NONE, "lost.damaged", c->lost_samples);
-	if (r == 0 && c->lost_passes)
-		r = db_batch_count(c->sums, DB_EVENT_NONE, "edges.damaged", c->lost_passes);
-	if (r == 0 && c->lost_stacks)
-		r = db_batch_count(c->sums, DB_EVENT_NONE, "stacks.damaged", c->lost_stacks);
-	if (r == 0 && c->lost_raws)
-		r = db_batch_count(c->sums, DB_EVENT_NONE, "raw.damaged", c->lost_raws);
+	for (size_t i = 0; i < db_kind_count && r == 0; i++)
+		if (c->lost[db_kinds[i]->type])
+			r = db_batch_count(c->sums, DB_EVENT_NONE, db_kinds[i]->lost,
+					   c->lost[db_kinds[i]->type]);
 	db_batch_interval(c->sums, start_ns, end_ns);
 	return r;
 }
@@ -113,7 +113,7 @@ static int carry_unknown(const struct compaction *c, struct pack_writer *out)
 		for (uint32_t n = 0; n < t->entry_count && r == 0; n++) {
 			const struct catalog_entry *e = &t->entries[n];
 
-			if (e->chunk.type <= CHUNK_KNOWN || !c->inputs[i].good[n])
+			if (!kind_is_unknown(e->chunk.type) || !c->inputs[i].good[n])
 				continue;
 			r = pack_read_chunk(c->inputs[i].pack, e, &whole, NULL, NULL);
 			if (r == 0)
@@ -131,11 +131,10 @@ static int write_base(struct compaction *c, uint32_t generation)
 	char name[LAYOUT_NAME_MAX];
 	struct pack_writer *out;
 	uint64_t bytes;
-	int r;
 
 	head.samples = c->samples;
 	layout_base_name(generation, c->epoch.last_segment, name);
-	r = pack_create(c->w->io, c->epoch_fd, name, &head, PACK_LEVEL_BASE, &out, c->diag);
+	int r = pack_create(c->w->io, c->epoch_fd, name, &head, PACK_LEVEL_BASE, &out, c->diag);
 	if (r < 0)
 		return r;
 	r = merge_packs(c->inputs, c->epoch.pack_count, out);

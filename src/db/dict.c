@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
 #include "db/dict.h"
 
-#include <errno.h>
 #include <string.h>
 #include "db/catalog.h"
 #include "util/id_hash.h"
@@ -44,6 +43,14 @@ void dict_images_decode(struct cursor *c, struct arena *a, struct dict_images *r
 			ret->ids[i] =
 				image_id_hash(IMAGE_SCRIPT, ret->paths[i].data, ret->paths[i].size);
 	}
+}
+
+bool dict_images_rise(const struct dict_images *images)
+{
+	for (uint32_t i = 1; i < images->count; i++)
+		if (memcmp(&images->ids[i - 1], &images->ids[i], sizeof(*images->ids)) >= 0)
+			return false;
+	return true;
 }
 
 struct db_event *dict_events_decode(struct cursor *c, struct arena *a, uint32_t *ret_count)

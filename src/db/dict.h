@@ -2,6 +2,7 @@
 #ifndef CULPRIT_DB_DICT_H
 #define CULPRIT_DB_DICT_H
 
+#include <errno.h>
 #include "db/key.h"
 #include "util/arena.h"
 #include "util/buf.h"
@@ -11,7 +12,7 @@
 
 #define DICT_MAX (1u << 18) /* entries of a list that a reader takes */
 
-/* A list's length, refused before memory is taken when the bytes at hand cannot hold it. */
+/* A list's length, refused before memory is taken when the bytes available cannot hold it. */
 uint32_t dict_count_decode(struct cursor *c, uint64_t max);
 /* Memory for a list of so many; NULL on error, which is then in c. */
 void *dict_list_new(struct cursor *c, struct arena *a, uint32_t count, size_t size);
@@ -22,6 +23,7 @@ struct dict_images {
 	uint32_t count;
 };
 void dict_images_decode(struct cursor *c, struct arena *a, struct dict_images *ret);
+bool dict_images_rise(const struct dict_images *images); /* by id, each once */
 struct db_event *dict_events_decode(struct cursor *c, struct arena *a, uint32_t *ret_count);
 struct db_bytes *dict_subjects_decode(struct cursor *c, struct arena *a, uint32_t *ret_count);
 
@@ -55,6 +57,30 @@ static inline uint64_t dict_varint(struct cursor *c)
 	if (c->at < c->end && *c->at < 0x80)
 		return *c->at++;
 	return cursor_varint(c);
+}
+
+/* Counts, from 1: 4 bits of the count minus one, 15 for 15 or more, and in another stream what is
+ * left of these. */
+#define DICT_COUNT_BITS	  4
+#define DICT_COUNT_ESCAPE 15
+
+static inline void dict_count_append(struct dict_packed *p, struct buf *more, uint64_t count)
+{
+	dict_packed_append(p, DICT_COUNT_ESCAPE, more, count - 1);
+}
+
+/* The count at place at, which the caller knows to be there. 0 or -EBADMSG. */
+static inline int dict_count_get(const struct db_bytes *s, uint32_t at, struct cursor *more,
+				 uint64_t *ret)
+{
+	uint64_t count = dict_packed_get(s, DICT_COUNT_BITS, at), rest = 0;
+
+	if (count == DICT_COUNT_ESCAPE)
+		rest = dict_varint(more);
+	if (more->error || rest > UINT64_MAX - 1 - DICT_COUNT_ESCAPE)
+		return -EBADMSG;
+	*ret = count + rest + 1;
+	return 0;
 }
 
 #endif

@@ -8,7 +8,15 @@
 #include "db/catalog.h"
 #include "util/array.h"
 
-static void lists_free(struct dict_builder *d)
+int dict_builder_init(struct dict_builder *d, uint32_t max, size_t entry_max)
+{
+	*d = (struct dict_builder){
+		.images = intern_new(max), .events = intern_new(max), .subjects = intern_new(max)};
+	buf_init(&d->entry, entry_max);
+	return d->images && d->events && d->subjects ? 0 : -ENOMEM;
+}
+
+void dict_builder_free(struct dict_builder *d)
 {
 	for (uint32_t i = 0; d->paths && i < intern_count(d->images); i++)
 		free((void *)d->paths[i].data);
@@ -16,31 +24,7 @@ static void lists_free(struct dict_builder *d)
 	intern_free(d->images);
 	intern_free(d->events);
 	intern_free(d->subjects);
-	d->paths = NULL;
-	d->images = d->events = d->subjects = NULL;
-	d->path_room = 0;
-}
-
-void dict_builder_init(struct dict_builder *d, size_t entry_max)
-{
-	*d = (struct dict_builder){0};
-	buf_init(&d->entry, entry_max);
-}
-
-void dict_builder_free(struct dict_builder *d)
-{
-	lists_free(d);
 	buf_free(&d->entry);
-}
-
-int dict_builder_empty(struct dict_builder *d, uint32_t max)
-{
-	lists_free(d);
-	d->images = intern_new(max);
-	d->events = intern_new(max);
-	d->subjects = intern_new(max);
-	d->bytes = 0;
-	return d->images && d->events && d->subjects ? 0 : -ENOMEM;
 }
 
 int dict_builder_image(struct dict_builder *d, const struct image_id *id,
@@ -48,14 +32,13 @@ int dict_builder_image(struct dict_builder *d, const struct image_id *id,
 {
 	uint32_t count = intern_count(d->images);
 	void *copy;
-	int r;
 
 	if (intern_find(d->images, id, sizeof(*id), ret) == 0)
 		return 0;
 	if (array_grow(&d->paths, count, &d->path_room, sizeof(*d->paths), 64))
 		return -ENOMEM;
 	copy = malloc(path->size + 1);
-	r = copy ? intern_add(d->images, id, sizeof(*id), ret) : -ENOMEM;
+	int r = copy ? intern_add(d->images, id, sizeof(*id), ret) : -ENOMEM;
 	if (r < 0) {
 		free(copy);
 		return r;

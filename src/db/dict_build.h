@@ -20,10 +20,10 @@ struct dict_event {
 	char name[DB_NAME_MAX + 1];
 };
 
-void dict_builder_init(struct dict_builder *d, size_t entry_max);
+/* No names yet; max: of each kind, entry_max: bytes of one as it is written. 0 or -ENOMEM (it is to
+ * be freed then too). */
+int dict_builder_init(struct dict_builder *d, uint32_t max, size_t entry_max);
 void dict_builder_free(struct dict_builder *d);
-/* Forgets all names; max: of each kind. To be called before the first. 0 or -ENOMEM. */
-int dict_builder_empty(struct dict_builder *d, uint32_t max);
 
 /* The number of a name, new or old; everything is copied. 0 or a negative errno. */
 int dict_builder_image(struct dict_builder *d, const struct image_id *id,

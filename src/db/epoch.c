@@ -10,6 +10,7 @@
 #include <time.h>
 #include "db/layout.h"
 #include "util/num.h"
+#include "util/text.h"
 
 /*
  * Reading beside a writer. The writer renames a new base into place and only then deletes what it
@@ -175,10 +176,9 @@ static int attempt_open(struct attempt *t, const char *file, struct pack **ret)
 {
 	char label[2 * LAYOUT_NAME_MAX];
 	struct diag diag = {0};
-	int r;
 
 	snprintf(label, sizeof(label), "%.63s/%.63s", t->name, file);
-	r = pack_open(t->io, t->fd, file, label, t->damage, t->arg, ret, &diag);
+	int r = pack_open(t->io, t->fd, file, label, t->damage, t->arg, ret, &diag);
 	if (r == 0) {
 		const struct seal_file *sealed = seal_find(&t->listing.seal, file);
 
@@ -309,11 +309,10 @@ static int attempt_confirm(const struct attempt *t)
 {
 	struct epoch_listing now;
 	bool changed;
-	int r;
 
 	if (t->last || !t->listing.seal_error)
 		return 0;
-	r = epoch_list(t->io, t->fd, &now);
+	int r = epoch_list(t->io, t->fd, &now);
 	if (r < 0)
 		return diag_fail(t->diag, -r, "cannot list epoch %s: %s", t->name, strerror(-r));
 	changed = now.base_count && (!t->listing.base_count ||
@@ -359,10 +358,10 @@ static int attempt_seal(struct attempt *t)
 	for (size_t i = 0; i < l->seal.count; i++)
 		if (!l->found[i])
 			attempt_tell(t,
-				     "%.63s (%" PRIu64 " bytes) is missing; lost: %" PRIu64
-				     " samples and what else it held",
+				     "%.63s (%" PRIu64
+				     " bytes) is missing; lost: %llu %s and what else it held",
 				     l->seal.files[i].name, l->seal.files[i].bytes,
-				     l->seal.files[i].samples);
+				     TEXT_COUNT(l->seal.files[i].samples, "sample", "samples"));
 	return 0;
 }
 
@@ -397,8 +396,7 @@ static int attempt_run(struct attempt *t)
 	return r;
 }
 
-/* Damage is told only once all is open: an attempt that fails may see what is not there any more.
- */
+/* Damage is told only once all is open: an attempt that fails may see what is no longer there. */
 struct told {
 	struct buf texts; /* a zero byte after each */
 };

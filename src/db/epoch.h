@@ -8,14 +8,13 @@
 #include "db/pack.h"
 #include "db/seal.h"
 
-/* What lies in an epoch's directory, by name. Packs are those of a sound seal, where there is one.
- */
+/* What lies in an epoch's directory, by name. Packs are those of a sound seal, if there is one. */
 struct epoch_base {
 	uint32_t generation, upto;
 };
 
 struct epoch_listing {
-	uint32_t *segments;	  /* rising */
+	uint32_t *segments;	  /* ascending */
 	struct epoch_base *bases; /* highest generation first */
 	size_t segment_count, base_count;
 	char **names; /* everything that is there */
@@ -36,8 +35,7 @@ struct epoch {
 	size_t pack_count;
 	uint32_t generation, upto; /* of the base; 0 when there is none */
 	uint32_t last_segment;
-	int unread; /* 0, or why a pack could not be read that is not damaged (-EIO, newer version)
-		     */
+	int unread; /* 0, or why a sound pack could not be read (-EIO, newer version) */
 	bool sealed;
 	uint64_t bytes;
 };
@@ -58,7 +56,7 @@ extern const struct epoch_limit epoch_whole;
 
 /*
  * Opens an epoch without a lock, listing again as long as the writer changes it meanwhile. What
- * cannot be used is told to damage. -ENOENT: the epoch is gone.
+ * cannot be used is reported to damage. -ENOENT: the epoch is gone.
  */
 int epoch_open(const struct io *io, int machine_fd, const char *name,
 	       const struct epoch_limit *limit, pack_damage_fn *damage, void *arg,

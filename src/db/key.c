@@ -2,13 +2,14 @@
 #include "db/key.h"
 
 #include <string.h>
+#include "util/num.h"
 
 int db_bytes_compare(const struct db_bytes *a, const struct db_bytes *b)
 {
 	size_t common = a->size < b->size ? a->size : b->size;
 	int order = common ? memcmp(a->data, b->data, common) : 0;
 
-	return order ? order : (a->size > b->size) - (a->size < b->size);
+	return order ? order : NUM_ORDER(a->size, b->size);
 }
 
 int db_event_compare(const struct db_event *a, const struct db_event *b)
@@ -17,9 +18,7 @@ int db_event_compare(const struct db_event *a, const struct db_event *b)
 
 	if (order)
 		return order;
-	if (a->period != b->period)
-		return a->period < b->period ? -1 : 1;
-	return (a->flags > b->flags) - (a->flags < b->flags);
+	return NUM_ORDER(a->period, b->period) ?: NUM_ORDER(a->flags, b->flags);
 }
 
 int db_row_compare_group(const struct db_row *a, const struct db_row *b)
@@ -35,9 +34,7 @@ int db_row_compare(const struct db_row *a, const struct db_row *b)
 
 	if (order)
 		return order;
-	if (a->offset != b->offset)
-		return a->offset < b->offset ? -1 : 1;
-	return db_bytes_compare(&a->subject, &b->subject);
+	return NUM_ORDER(a->offset, b->offset) ?: db_bytes_compare(&a->subject, &b->subject);
 }
 
 int db_edge_compare(const struct db_edge_item *a, const struct db_edge_item *b)
@@ -46,12 +43,14 @@ int db_edge_compare(const struct db_edge_item *a, const struct db_edge_item *b)
 
 	if (order == 0)
 		order = db_event_compare(a->event, b->event);
+	if (order == 0 && a->evidence != b->evidence)
+		return a->evidence < b->evidence ? -1 : 1;
 	if (order == 0 && a->from != b->from)
 		return a->from < b->from ? -1 : 1;
 	if (order == 0)
 		order = memcmp(a->to_image, b->to_image, sizeof(*a->to_image));
 	if (order == 0)
-		order = (a->to > b->to) - (a->to < b->to);
+		order = NUM_ORDER(a->to, b->to);
 	return order;
 }
 
@@ -59,7 +58,7 @@ int db_frame_compare(const struct db_frame_item *a, const struct db_frame_item *
 {
 	int order = a->image == b->image ? 0 : memcmp(a->image, b->image, sizeof(*a->image));
 
-	return order ? order : (a->offset > b->offset) - (a->offset < b->offset);
+	return order ? order : NUM_ORDER(a->offset, b->offset);
 }
 
 int db_stack_compare(const struct db_stack_item *a, const struct db_stack_item *b)
@@ -72,7 +71,7 @@ int db_stack_compare(const struct db_stack_item *a, const struct db_stack_item *
 	for (uint32_t i = 0; i < common && order == 0; i++)
 		order = db_frame_compare(&a->frames[i], &b->frames[i]);
 	if (order == 0)
-		order = (a->frame_count > b->frame_count) - (a->frame_count < b->frame_count);
+		order = NUM_ORDER(a->frame_count, b->frame_count);
 	return order;
 }
 
@@ -86,11 +85,9 @@ int db_values_compare(const uint64_t *a, const uint64_t *b, unsigned count)
 
 int db_raw_form_compare(const struct db_raw_form *a, const struct db_raw_form *b)
 {
-	if (a->kind != b->kind)
-		return a->kind < b->kind ? -1 : 1;
-	if (a->caps != b->caps)
-		return a->caps < b->caps ? -1 : 1;
-	return (a->mask > b->mask) - (a->mask < b->mask);
+	int order = NUM_ORDER(a->kind, b->kind) ?: NUM_ORDER(a->caps, b->caps);
+
+	return order ?: NUM_ORDER(a->mask, b->mask);
 }
 
 static int target_compare(const struct db_raw_item *a, const struct db_raw_item *b)
@@ -100,7 +97,7 @@ static int target_compare(const struct db_raw_item *a, const struct db_raw_item 
 	if (order == 0 && a->target_image)
 		order = memcmp(a->target_image, b->target_image, sizeof(*a->target_image));
 	if (order == 0 && a->target_image)
-		order = (a->target > b->target) - (a->target < b->target);
+		order = NUM_ORDER(a->target, b->target);
 	return order;
 }
 

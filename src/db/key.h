@@ -30,6 +30,7 @@ struct db_edge_item {
 	const struct image_id *image, *to_image;
 	struct db_bytes path, to_path; /* of these */
 	const struct db_event *event;
+	enum db_evidence evidence;
 	uint64_t from, to, count, windows;
 };
 
@@ -74,7 +75,7 @@ int db_event_compare(const struct db_event *a, const struct db_event *b);
 int db_row_compare_group(const struct db_row *a, const struct db_row *b);
 /* By (image, event, offset, subject). */
 int db_row_compare(const struct db_row *a, const struct db_row *b);
-/* By (image, event, from, image of to, to). */
+/* By (image, event, evidence, from, image of to, to). */
 int db_edge_compare(const struct db_edge_item *a, const struct db_edge_item *b);
 
 /* By (image, offset). */

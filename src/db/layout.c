@@ -321,7 +321,7 @@ int layout_read_meta(const struct io *io, int machine_fd, const char *machine, s
 	if (version > LAYOUT_VERSION)
 		return diag_fail(diag, EPROTONOSUPPORT,
 				 "the database of machine %s has format version %u, this culprit "
-				 "knows %d: use a newer culprit",
+				 "reads %d: use a newer culprit",
 				 machine, version, LAYOUT_VERSION);
 	return 0;
 }
@@ -344,8 +344,8 @@ int layout_fail_open(const char *path, int error, struct diag *diag)
 				 path);
 	case -ENOTDIR:
 		return diag_fail(diag, ENOTDIR,
-				 "%s is no database: one is a directory, made by culprit record, "
-				 "culprit import or the daemon",
+				 "%s is not a database: a database is a directory, made by culprit "
+				 "record, culprit import or the daemon",
 				 path);
 	case -EACCES:
 		return diag_fail(diag, EACCES,

@@ -68,14 +68,14 @@ uint64_t layout_file_bytes(const struct io *io, int dirfd, const char *name);
 
 /*
  * Takes away what somebody has put in the place of a file of ours that a rename does not replace: a
- * directory with something in it gets a name that counts for nothing. 0 when the name is free.
+ * directory with something in it gets a name that is ignored. 0 when the name is free.
  */
 int layout_make_way(const struct io *io, int dirfd, const char *name);
 
 /*
  * Whether an error of opening something by its name says that something else stands there, or that
- * it is somebody else's: a file for a directory, a link, a socket, one without our rights. Such a
- * thing costs itself only. Errors of the disk and of memory are none.
+ * it is somebody else's: a file for a directory, a link, a socket, one without our rights. Only
+ * that one is lost. Errors of the disk and of memory are not meant.
  */
 bool layout_is_stray(int error);
 
@@ -91,8 +91,7 @@ int layout_list_epochs(const struct io *io, int fd, char ***ret_names, size_t *r
 int layout_read_meta(const struct io *io, int machine_fd, const char *machine, struct diag *diag);
 int layout_write_meta(const struct io *io, int machine_fd);
 
-/* The sentence for a database's directory that layout_open_dir refused with error. Returns error.
- */
+/* The sentence for a database directory that layout_open_dir refused with error. Returns error. */
 int layout_fail_open(const char *path, int error, struct diag *diag);
 /* Why nothing could be written (a positive errno), with what to do where that is known. Static. */
 const char *layout_write_error(int error);

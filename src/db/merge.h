@@ -5,9 +5,8 @@
 #include "db/pack.h"
 
 /*
- * Merges several packs' rows, then their edges, stacks and raw records, into one order each, adding
- * up equal ones. Holds one chunk of each pack in memory, and of it only the streams, never the
- * rows.
+ * Merges the items of several packs, kind by kind, into one order each, adding up equal ones. Holds
+ * one chunk of each pack in memory, and of it only the streams, never the items.
  */
 struct merge_input {
 	const struct pack *pack;
@@ -16,8 +15,8 @@ struct merge_input {
 
 /*
  * Writes them; what is in several inputs has the paths of the first of them. An input whose chunks
- * do not rise (see pack.h) makes the order fall where they do; everything is still there once. An
- * error of reading too: an input that was good may not fail.
+ * are not ascending (see pack.h) makes the order descend where they do; everything is still there
+ * once. An error of reading too: an input that was good may not fail.
  */
 int merge_packs(const struct merge_input *inputs, size_t count, struct pack_writer *out);
 

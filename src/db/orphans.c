@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
-#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include "db/dict.h"
 #include "db/epoch.h"
 #include "db/writer_state.h"
-#include "util/hash.h"
 #include "util/num.h"
 
 /* Blobs of images whose last samples retention has removed. */
@@ -16,23 +14,17 @@
 /* A younger blob may belong to samples that are not flushed yet. */
 #define ORPHAN_AGE_NS (24 * 3600 * 1000000000ull)
 
-/* Every kind of chunk begins with the images that it names: sampled ones, callers, targets. */
-static int collect_chunk(const struct pack *p, const struct catalog_entry *e, struct buf *whole,
-			 struct buf *raw, struct intern *ids)
+/* The names of the images with which stream 0 begins. */
+static int collect_images(const struct db_bytes *stream, struct intern *ids)
 {
-	struct db_bytes streams[CHUNK_STREAMS_MAX];
-	char text[IMAGE_ID_TEXT_MAX];
+	struct cursor c = cursor_over(stream->data, stream->size);
 	struct arena *a = arena_new(ORPHAN_ARENA_MAX);
+	char text[IMAGE_ID_TEXT_MAX];
 	struct dict_images images = {0};
-	struct cursor c;
 	uint32_t index;
-	int r = a ? pack_read_chunk(p, e, whole, NULL, NULL) : -ENOMEM;
+	int r = -ENOMEM;
 
-	if (r == 0)
-		r = chunk_open(whole->data + CHUNK_HEADER_SIZE, e->chunk.payload_size, raw,
-			       streams);
-	if (r == 0) {
-		c = cursor_over(streams[0].data, streams[0].size);
+	if (a) {
 		dict_images_decode(&c, a, &images);
 		r = c.error;
 	}
@@ -41,13 +33,30 @@ static int collect_chunk(const struct pack *p, const struct catalog_entry *e, st
 		r = intern_add(ids, text, strlen(text), &index);
 	}
 	arena_free(a);
-	return r == -EBADMSG ? 0 : r; /* what is lost needs no blob */
+	return r;
 }
 
-static bool has_images(uint32_t type)
+/*
+ * Every kind of chunk begins with the images that it names (sampled ones, callers, targets), one
+ * that this version does not know too. Where such a one does not, nobody can tell what is in use:
+ * -EOPNOTSUPP.
+ */
+static int collect_chunk(const struct pack *p, const struct catalog_entry *e, struct buf *whole,
+			 struct buf *raw, struct intern *ids)
 {
-	return type == CHUNK_ROWS || type == CHUNK_EDGES || type == CHUNK_STACKS ||
-	       type == CHUNK_RAWS;
+	struct db_bytes streams[CHUNK_STREAMS_MAX];
+
+	if (e->chunk.type == CHUNK_HEAD || e->chunk.type == CHUNK_INDEX)
+		return 0;
+	int r = pack_read_chunk(p, e, whole, NULL, NULL);
+	if (r < 0)
+		return r == -EBADMSG ? 0 : r; /* what is lost needs no blob */
+	r = chunk_open(whole->data + CHUNK_HEADER_SIZE, e->chunk.payload_size, raw, streams);
+	if (r == 0)
+		r = collect_images(&streams[0], ids);
+	if (r == -EBADMSG)
+		return kind_is_unknown(e->chunk.type) ? -EOPNOTSUPP : 0;
+	return r;
 }
 
 static int collect_epoch(struct db_writer *w, const char *name, struct intern *ids,
@@ -69,19 +78,17 @@ static int collect_epoch(struct db_writer *w, const char *name, struct intern *i
 		const struct catalog *c = &e.packs[i]->catalog;
 
 		for (uint32_t n = 0; n < c->entry_count && r == 0; n++)
-			if (has_images(c->entries[n].chunk.type))
-				r = collect_chunk(e.packs[i], &c->entries[n], &whole, &raw, ids);
+			r = collect_chunk(e.packs[i], &c->entries[n], &whole, &raw, ids);
 	}
 	buf_free(&whole);
 	buf_free(&raw);
 	epoch_close(&e);
-	if (r < 0)
+	if (r < 0 && r != -EOPNOTSUPP)
 		diag_fail(diag, -r, "cannot read epoch %s: %s", name, strerror(-r));
 	return r;
 }
 
-/* A wall clock that was ahead has written it, or is ahead now: both do not make it old too early.
- */
+/* A wall clock that was ahead has written it, or is ahead now: neither makes it old too early. */
 static bool is_old(const struct db_writer *w, const struct io_time *now, int fd, const char *name)
 {
 	const struct io *io = w->io;
@@ -147,5 +154,5 @@ int writer_remove_orphans(struct db_writer *w, struct diag *diag)
 				  w->machine, strerror(-r));
 	}
 	intern_free(ids);
-	return r;
+	return r == -EOPNOTSUPP ? 0 : r;
 }

@@ -4,10 +4,7 @@
 
 #include <stdbool.h>
 #include "db/catalog.h"
-#include "db/edges.h"
-#include "db/raws.h"
-#include "db/rows.h"
-#include "db/stacks.h"
+#include "db/kind.h"
 #include "util/diag.h"
 #include "util/io.h"
 
@@ -20,12 +17,12 @@
  *     acknowledged.
  *  3. Header, chunk headers, payloads and trailer follow each other without a gap, and each has a
  *     checksum: there is no byte whose change is not noticed.
- *  4. Each chunk decodes by itself. The index says nothing that scanning would not find, save the
- *     names of what a damaged chunk held.
+ *  4. Each chunk decodes by itself. The index says nothing that scanning would not find, except
+ *     the names of what a damaged chunk held.
  *  5. What the pack says of itself stands in it twice: in the head and in the index.
- *  6. Rows rise strictly by (image, event, offset, subject) through the chunks of a pack; edges by
- *     (image, event, from, image of to, to) within a chunk, and through them unless a version that
- *     did not know them carried the chunks of several packs into one.
+ *  6. Rows are strictly ascending by (image, event, offset, subject) through the chunks of a pack;
+ * items of other kinds within a chunk, and through them unless a version that did not know the kind
+ *     carried the chunks of several packs into one.
  *  7. Chunks of unknown type are kept and passed over; a higher version is refused.
  */
 #define PACK_MAGIC \
@@ -48,21 +45,17 @@ struct pack_writer;
  */
 int pack_create(const struct io *io, int dirfd, const char *name, const struct catalog *head,
 		int zstd_level, struct pack_writer **ret, struct diag *diag);
-/* The writer is a struct pack_writer: these are what batches and merges hand their items to. */
-int pack_add_row(void *writer, const struct db_row *row);
-/* Edges come after the rows. */
-int pack_add_edge(void *writer, const struct db_edge_item *e);
-/* ... and stacks after the edges. */
-int pack_add_stack(void *writer, const struct db_stack_item *s);
-/* ... and raw records after these. */
-int pack_add_raw(void *writer, const struct db_raw_item *raw);
+/* The items that follow are of this kind. Kinds come in the order of their table. */
+int pack_begin(struct pack_writer *w, const struct db_kind *kind);
+/* Adds one; writer is a struct pack_writer: this is what batches and merges hand their items to. */
+int pack_add(void *writer, const void *item);
 /* A chunk of another pack as it is; whole is header and payload. */
 int pack_add_chunk(struct pack_writer *w, const struct chunk_header *h, const void *whole);
 /* Writes the rest and makes the pack visible and durable. Frees w in any case. */
 int pack_finish(struct pack_writer *w, uint64_t *ret_bytes, struct diag *diag);
 void pack_abandon(struct pack_writer *w); /* removes the temporary file */
 
-/* Is told about each damaged part: what and where, and what is lost with it. */
+/* Called for each damaged part: what and where, and what is lost with it. */
 typedef void pack_damage_fn(void *arg, const char *what);
 
 struct pack {
@@ -82,16 +75,17 @@ struct pack {
 /*
  * Opens a pack and finds its chunks, by the index or, where that is damaged, by scanning. -ENOENT,
  * -ESTALE: gone. -EPROTONOSUPPORT: of a newer version. -EBADMSG: nothing in it can be used (what is
- * lost was told). Others: it could not be read.
+ * lost was reported). Others: it could not be read.
  */
 int pack_open(const struct io *io, int dirfd, const char *name, const char *label,
 	      pack_damage_fn *damage, void *arg, struct pack **ret, struct diag *diag);
 void pack_close(struct pack *p);
 
 /*
- * Reads the chunk of an entry, header and all, and checks it. Where it is damaged, damage is told
- * what is lost, and -EBADMSG returned; a chunk whose header alone is damaged is told but returned.
- * Other errors (-EIO, -ENOMEM) say that it could not be read this time; all but -ENOMEM are told.
+ * Reads the chunk of an entry, header and all, and checks it. Where it is damaged, damage is
+ * called with what is lost, and -EBADMSG returned; a chunk of which only the header is damaged is
+ * reported and returned. Other errors (-EIO, -ENOMEM) say that it could not be read this time; all
+ * but -ENOMEM are reported.
  */
 int pack_read_chunk(const struct pack *p, const struct catalog_entry *e, struct buf *ret_whole,
 		    pack_damage_fn *damage, void *arg);
@@ -102,7 +96,7 @@ void pack_tell(const struct pack *p, const struct catalog_entry *e, pack_damage_
 
 /*
  * That header, chunks, index and trailer are all there is; with this, pack_open and pack_read_chunk
- * have checked every byte. 0, -EBADMSG (told), or why it could not be read.
+ * have checked every byte. 0, -EBADMSG (reported), or why it could not be read.
  */
 int pack_verify_frame(const struct pack *p, pack_damage_fn *damage, void *arg);
 

@@ -2,7 +2,6 @@
 #include "db/pack.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -44,27 +43,25 @@ static void tell_labels(const struct pack *p, const struct catalog_entry *e, str
 		buf_printf(out, "%s%s", i ? ", " : " of ", escaped);
 	}
 	if (e->label_count > TELL_LABELS)
-		buf_printf(out, " and %" PRIu32 " more images", e->label_count - TELL_LABELS);
+		buf_printf(out, " and %llu more %s",
+			   TEXT_COUNT(e->label_count - TELL_LABELS, "image", "images"));
 }
 
 void pack_tell(const struct pack *p, const struct catalog_entry *e, pack_damage_fn *damage,
 	       void *arg, const char *what)
 {
-	static const char *const lost[][2] = {
-		[CHUNK_ROWS] = {"samples in", "rows"},
-		[CHUNK_EDGES] = {"passes over", "edges"},
-		[CHUNK_STACKS] = {"samples of", "stacks"},
-		[CHUNK_RAWS] = {"samples with", "raw records"},
-	};
+	const struct db_kind *kind = e ? kind_of(e->chunk.type) : NULL;
 	struct buf text;
 
 	if (!damage)
 		return;
 	buf_init(&text, 8192);
 	buf_printf(&text, "%s: %s", p->label, what);
-	if (e && e->chunk.type <= CHUNK_KNOWN && lost[e->chunk.type][0]) {
+	if (kind) {
 		buf_printf(&text, "; lost: %" PRIu64 " %s %" PRIu32 " %s", e->chunk.samples,
-			   lost[e->chunk.type][0], e->chunk.rows, lost[e->chunk.type][1]);
+			   text_plural(e->chunk.samples, kind->loss.one, kind->loss.many),
+			   e->chunk.rows,
+			   text_plural(e->chunk.rows, kind->items.one, kind->items.many));
 		tell_labels(p, e, &text);
 	}
 	buf_append_u8(&text, 0);
@@ -97,7 +94,6 @@ int pack_read_chunk(const struct pack *p, const struct catalog_entry *e, struct 
 	uint64_t size = entry_size(e);
 	struct chunk_header h;
 	void *to;
-	int r;
 
 	if (e->offset > p->size || size > p->size - e->offset) {
 		tell_printf(p, e, damage, arg, "cut off in the chunk at byte %" PRIu64, e->offset);
@@ -107,7 +103,7 @@ int pack_read_chunk(const struct pack *p, const struct catalog_entry *e, struct 
 	to = buf_reserve(ret_whole, size);
 	if (!to)
 		return -ENOMEM;
-	r = io_read_all(p->io, p->fd, to, size, e->offset);
+	int r = io_read_all(p->io, p->fd, to, size, e->offset);
 	if (r < 0) {
 		tell_printf(p, e, damage, arg, "cannot read the chunk at byte %" PRIu64 ": %s",
 			    e->offset, strerror(-r));
@@ -132,11 +128,10 @@ int pack_read_chunk(const struct pack *p, const struct catalog_entry *e, struct 
 static int entry_at(const struct pack *p, uint64_t offset, struct catalog_entry *ret)
 {
 	uint8_t bytes[CHUNK_HEADER_SIZE];
-	int r;
 
 	if (offset > p->size || p->size - offset < CHUNK_HEADER_SIZE)
 		return -EBADMSG;
-	r = io_read_all(p->io, p->fd, bytes, sizeof(bytes), offset);
+	int r = io_read_all(p->io, p->fd, bytes, sizeof(bytes), offset);
 	*ret = (struct catalog_entry){.offset = offset};
 	return r < 0 ? r : chunk_header_decode(bytes, &ret->chunk);
 }
@@ -146,10 +141,9 @@ static int catalog_take(struct pack *p, const struct catalog_entry *e)
 {
 	struct db_bytes streams[CHUNK_STREAMS_MAX];
 	struct buf whole;
-	int r;
 
 	buf_init(&whole, CHUNK_HEADER_SIZE + CHUNK_PAYLOAD_MAX);
-	r = pack_read_chunk(p, e, &whole, NULL, NULL);
+	int r = pack_read_chunk(p, e, &whole, NULL, NULL);
 	if (r == 0)
 		r = chunk_open(whole.data + CHUNK_HEADER_SIZE, e->chunk.payload_size, &p->index_raw,
 			       streams);
@@ -166,11 +160,10 @@ static int index_find(struct pack *p)
 	struct cursor c = cursor_over(bytes, sizeof(bytes));
 	struct catalog_entry e;
 	uint64_t offset;
-	int r;
 
 	if (p->size < PACK_HEADER_SIZE + PACK_TRAILER_SIZE)
 		return -EBADMSG;
-	r = io_read_all(p->io, p->fd, bytes, sizeof(bytes), p->size - sizeof(bytes));
+	int r = io_read_all(p->io, p->fd, bytes, sizeof(bytes), p->size - sizeof(bytes));
 	if (r < 0)
 		return r;
 	offset = cursor_u64(&c);
@@ -312,10 +305,9 @@ static int scan_pack(struct pack *p, pack_damage_fn *damage, void *arg)
 	struct buf found;
 	bool headed = false;
 	uint32_t count;
-	int r;
 
 	buf_init(&found, SCAN_ENTRIES_MAX * sizeof(*e));
-	r = scan_chunks(p, &found, damage, arg);
+	int r = scan_chunks(p, &found, damage, arg);
 	e = (const struct catalog_entry *)found.data;
 	count = (uint32_t)(found.size / sizeof(*e));
 	for (uint32_t i = count; i-- > 0 && r == 0 && !p->indexed;)
@@ -334,9 +326,8 @@ static int header_check(const struct pack *p, pack_damage_fn *damage, void *arg,
 	uint8_t bytes[PACK_HEADER_SIZE];
 	struct cursor c = cursor_over(bytes, sizeof(bytes));
 	uint32_t version;
-	int r;
+	int r = io_read_all(p->io, p->fd, bytes, sizeof(bytes), 0);
 
-	r = io_read_all(p->io, p->fd, bytes, sizeof(bytes), 0);
 	if (r == 0 && (memcmp(cursor_bytes(&c, PACK_MAGIC_SIZE), PACK_MAGIC, PACK_MAGIC_SIZE) ||
 		       memcmp(bytes + sizeof(bytes) - 8,
 			      &(uint64_t){chunk_sum(bytes, sizeof(bytes) - 8)}, 8)))
@@ -387,7 +378,6 @@ int pack_open(const struct io *io, int dirfd, const char *name, const char *labe
 	      pack_damage_fn *damage, void *arg, struct pack **ret, struct diag *diag)
 {
 	struct pack *p = calloc(1, sizeof(*p));
-	int r;
 
 	if (!p)
 		return diag_fail(diag, ENOMEM, "out of memory for reading %s", label);
@@ -401,8 +391,8 @@ int pack_open(const struct io *io, int dirfd, const char *name, const char *labe
 		return diag_fail(diag, ENOMEM, "out of memory for reading %s", label);
 	}
 	p->fd = layout_open_file(io, dirfd, name);
-	r = p->fd < 0 ? diag_fail(diag, -p->fd, "cannot open %s: %s", label, strerror(-p->fd))
-		      : pack_load(p, damage, arg, diag);
+	int r = p->fd < 0 ? diag_fail(diag, -p->fd, "cannot open %s: %s", label, strerror(-p->fd))
+			  : pack_load(p, damage, arg, diag);
 	if (r < 0) {
 		pack_close(p);
 		return r;
@@ -415,7 +405,6 @@ int pack_verify_frame(const struct pack *p, pack_damage_fn *damage, void *arg)
 {
 	uint64_t at = PACK_HEADER_SIZE;
 	struct catalog_entry index;
-	int r;
 
 	if (!p->index_end) /* told when it was opened */
 		return -EBADMSG;
@@ -424,7 +413,7 @@ int pack_verify_frame(const struct pack *p, pack_damage_fn *damage, void *arg)
 			break;
 		at += entry_size(&p->catalog.entries[i]);
 	}
-	r = entry_at(p, at, &index);
+	int r = entry_at(p, at, &index);
 	if (r < 0 && r != -EBADMSG)
 		return r;
 	if (r < 0 || at + entry_size(&index) != p->index_end ||

@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include "db/layout.h"
-#include "db/touches.h"
 #include "util/hash.h"
 #include "util/num.h"
 
@@ -17,13 +16,9 @@ struct pack_writer {
 	char *name, *temporary;
 	uint64_t size; /* written so far */
 	struct catalog catalog;
-	struct rows_builder *rows;
-	struct edges_builder *edges; /* NULL before the first */
-	struct stacks_builder *stacks;
-	struct raws_builder *raws;
-	struct image_id touch_image; /* of the last touch, its load, and the load's so far */
-	uint64_t touch_from;
-	uint32_t touch_count;
+	const struct db_kind *kind; /* of the items that come; NULL: of none */
+	void *builder;		    /* of the chunk being built; NULL: of none */
+	struct chunk_header built;  /* what is in it */
 	struct intern *labels;	    /* names of images, numbered as in the catalog */
 	struct image_id last_image; /* whose label was added last */
 	struct buf entries;	    /* of struct catalog_entry; labels are indexes until the end */
@@ -34,14 +29,19 @@ struct pack_writer {
 
 #define WRITER_LIST_MAX (256u << 20)
 
+static void builder_drop(struct pack_writer *w)
+{
+	if (w->builder)
+		kind_builder_free(w->kind, w->builder);
+	w->builder = NULL;
+	w->built = (struct chunk_header){0};
+}
+
 static void writer_free(struct pack_writer *w)
 {
 	if (w->fd >= 0)
 		w->io->close(w->io->arg, w->fd);
-	rows_builder_free(w->rows);
-	edges_builder_free(w->edges);
-	stacks_builder_free(w->stacks);
-	raws_builder_free(w->raws);
+	builder_drop(w);
 	intern_free(w->labels);
 	buf_free(&w->entries);
 	buf_free(&w->entry_labels);
@@ -92,10 +92,9 @@ static int catalog_put(struct pack_writer *w, enum chunk_type type, const struct
 {
 	struct chunk_header h = {.type = type};
 	struct buf stream;
-	int r;
 
 	buf_init(&stream, CHUNK_RAW_MAX);
-	r = catalog_encode(&stream, c);
+	int r = catalog_encode(&stream, c);
 	if (r == 0)
 		r = chunk_append(&w->out, &h, &stream, 1, w->level);
 	buf_free(&stream);
@@ -107,14 +106,13 @@ static int catalog_put(struct pack_writer *w, enum chunk_type type, const struct
 static int head_put(struct pack_writer *w, const struct catalog *head)
 {
 	struct chunk_header h;
-	int r;
 
 	buf_append(&w->out, PACK_MAGIC, PACK_MAGIC_SIZE);
 	buf_append_u32(&w->out, PACK_VERSION);
 	buf_append_u32(&w->out, 0);
 	if (!w->out.error)
 		buf_append_u64(&w->out, chunk_sum(w->out.data, w->out.size));
-	r = catalog_put(w, CHUNK_HEAD, head, &h);
+	int r = catalog_put(w, CHUNK_HEAD, head, &h);
 	return r < 0 ? r : chunk_put(w, &h, PACK_HEADER_SIZE);
 }
 
@@ -135,7 +133,6 @@ int pack_create(const struct io *io, int dirfd, const char *name, const struct c
 		int zstd_level, struct pack_writer **ret, struct diag *diag)
 {
 	struct pack_writer *w = calloc(1, sizeof(*w));
-	int r;
 
 	if (!w)
 		return diag_fail(diag, ENOMEM, "out of memory for writing %s", name);
@@ -148,16 +145,15 @@ int pack_create(const struct io *io, int dirfd, const char *name, const struct c
 	buf_init(&w->entry_labels, WRITER_LIST_MAX);
 	w->catalog = *head;
 	w->catalog.rows = w->catalog.samples = 0;
-	w->rows = rows_builder_new();
 	w->labels = intern_new(CATALOG_LABELS_MAX);
 	w->name = strdup(name);
-	if (!w->rows || !w->labels || !w->name || asprintf(&w->temporary, "%s.tmp", name) < 0) {
+	if (!w->labels || !w->name || asprintf(&w->temporary, "%s.tmp", name) < 0) {
 		w->temporary = NULL;
 		writer_free(w);
 		return diag_fail(diag, ENOMEM, "out of memory for writing %s", name);
 	}
 	w->fd = temporary_open(w);
-	r = w->fd < 0 ? w->fd : head_put(w, head);
+	int r = w->fd < 0 ? w->fd : head_put(w, head);
 	if (r < 0) {
 		pack_abandon(w);
 		return diag_fail(diag, -r, "cannot write %s of the database: %s", name,
@@ -167,68 +163,32 @@ int pack_create(const struct io *io, int dirfd, const char *name, const struct c
 	return 0;
 }
 
-static int rows_put(struct pack_writer *w)
+/* What is being built, if anything, becomes a chunk. */
+static int built_put(struct pack_writer *w)
 {
-	struct chunk_header h;
-	int r;
+	struct buf streams[CHUNK_STREAMS_MAX];
+	struct chunk_header h = w->built;
 
-	if (!rows_builder_count(w->rows))
+	if (!w->builder)
 		return 0;
-	r = rows_builder_finish(w->rows, w->level, &w->out, &h);
-	return r < 0 ? r : chunk_put(w, &h, w->size);
-}
-
-static int edges_put(struct pack_writer *w)
-{
-	struct chunk_header h;
-	int r;
-
-	if (!w->edges || !edges_builder_count(w->edges))
-		return 0;
-	r = edges_builder_finish(w->edges, w->level, &w->out, &h);
-	return r < 0 ? r : chunk_put(w, &h, w->size);
-}
-
-static int stacks_put(struct pack_writer *w)
-{
-	struct chunk_header h;
-	int r;
-
-	if (!w->stacks || !stacks_builder_count(w->stacks))
-		return 0;
-	r = stacks_builder_finish(w->stacks, w->level, &w->out, &h);
-	return r < 0 ? r : chunk_put(w, &h, w->size);
-}
-
-static int raws_put(struct pack_writer *w)
-{
-	struct chunk_header h;
-	int r;
-
-	if (!w->raws || !raws_builder_count(w->raws))
-		return 0;
-	r = raws_builder_finish(w->raws, w->level, &w->out, &h);
-	return r < 0 ? r : chunk_put(w, &h, w->size);
-}
-
-/* What is being built becomes a chunk. */
-static int all_put(struct pack_writer *w)
-{
-	int r = rows_put(w);
-
+	h.type = w->kind->type;
+	chunk_streams_init(streams, w->kind->stream_count);
+	int r = w->kind->encode(w->builder, streams);
 	if (r == 0)
-		r = edges_put(w);
-	if (r == 0)
-		r = stacks_put(w);
-	return r < 0 ? r : raws_put(w);
+		r = chunk_append(&w->out, &h, streams, w->kind->stream_count, w->level);
+	chunk_streams_free(streams, w->kind->stream_count);
+	builder_drop(w);
+	return r < 0 ? r : chunk_put(w, &h, w->size);
 }
 
 /* Notes that the chunk being built holds this image. */
-static int label_add(struct pack_writer *w, const struct image_id *image, struct db_bytes label)
+static int label_add(struct pack_writer *w, const void *item)
 {
+	const struct image_id *image =
+		*(const struct image_id *const *)((const char *)item + w->kind->image_at);
+	struct db_bytes label = *(const struct db_bytes *)((const char *)item + w->kind->path_at);
 	char text[IMAGE_ID_TEXT_MAX];
 	uint32_t number;
-	int r;
 
 	if (w->chunk_labels && memcmp(&w->last_image, image, sizeof(w->last_image)) == 0)
 		return 0;
@@ -237,97 +197,44 @@ static int label_add(struct pack_writer *w, const struct image_id *image, struct
 		image_id_format(image, text);
 		label = (struct db_bytes){text, strlen(text)};
 	}
-	r = intern_add(w->labels, label.data, label.size, &number);
+	int r = intern_add(w->labels, label.data, label.size, &number);
 	if (r == 0)
 		r = buf_append(&w->entry_labels, &number, sizeof(number));
 	w->chunk_labels += r == 0;
 	return r;
 }
 
-int pack_add_row(void *writer, const struct db_row *row)
+int pack_begin(struct pack_writer *w, const struct db_kind *kind)
 {
-	struct pack_writer *w = writer;
-	int r = label_add(w, row->image, row->path);
+	int r = built_put(w);
 
-	if (r == 0)
-		r = rows_builder_add(w->rows, row);
-	if (r == 0 && rows_builder_full(w->rows))
-		r = rows_put(w);
+	w->kind = kind;
 	return r;
 }
 
-/* Whether a load has enough touches without this one. */
-static bool is_touch_too_many(struct pack_writer *w, const struct db_edge_item *e)
-{
-	if (!db_event_is_touches(e->event))
-		return false;
-	if (w->touch_count && w->touch_from == e->from &&
-	    memcmp(&w->touch_image, e->image, sizeof(w->touch_image)) == 0)
-		return w->touch_count++ >= DB_TOUCHES_MAX;
-	w->touch_image = *e->image;
-	w->touch_from = e->from;
-	w->touch_count = 1;
-	return false;
-}
-
-int pack_add_edge(void *writer, const struct db_edge_item *e)
+int pack_add(void *writer, const void *item)
 {
 	struct pack_writer *w = writer;
-	int r = rows_put(w);
+	int r = 0;
 
-	if (is_touch_too_many(w, e))
-		return r;
-	if (r == 0 && !w->edges) {
-		w->edges = edges_builder_new();
-		r = w->edges ? 0 : -ENOMEM;
+	if (w->builder && !kind_builder_takes(w->kind, w->builder, item))
+		r = built_put(w);
+	if (r == 0 && !w->builder) {
+		w->builder = kind_builder_new(w->kind);
+		r = w->builder ? 0 : -ENOMEM;
 	}
-	if (r == 0 && !edges_builder_takes(w->edges, e))
-		r = edges_put(w);
 	if (r == 0)
-		r = label_add(w, e->image, e->path);
-	return r < 0 ? r : edges_builder_add(w->edges, e);
-}
-
-/* What it holds has no label: a stack goes through many images. */
-int pack_add_stack(void *writer, const struct db_stack_item *s)
-{
-	struct pack_writer *w = writer;
-	int r = rows_put(w);
-
-	if (r == 0)
-		r = edges_put(w);
-	if (r == 0 && !w->stacks) {
-		w->stacks = stacks_builder_new();
-		r = w->stacks ? 0 : -ENOMEM;
-	}
-	if (r == 0 && !stacks_builder_takes(w->stacks, s))
-		r = stacks_put(w);
-	return r < 0 ? r : stacks_builder_add(w->stacks, s);
-}
-
-int pack_add_raw(void *writer, const struct db_raw_item *raw)
-{
-	struct pack_writer *w = writer;
-	int r = rows_put(w);
-
-	if (r == 0)
-		r = edges_put(w);
-	if (r == 0)
-		r = stacks_put(w);
-	if (r == 0 && !w->raws) {
-		w->raws = raws_builder_new();
-		r = w->raws ? 0 : -ENOMEM;
-	}
-	if (r == 0 && !raws_builder_takes(w->raws, raw))
-		r = raws_put(w);
-	if (r == 0)
-		r = label_add(w, raw->image, raw->path);
-	return r < 0 ? r : raws_builder_add(w->raws, raw);
+		r = w->kind->add(w->builder, item);
+	if (r)
+		return r < 0 ? r : 0;
+	w->built.rows++;
+	w->built.samples = num_add_sat(w->built.samples, kind_count(w->kind, item));
+	return w->kind->is_labelled ? label_add(w, item) : 0;
 }
 
 int pack_add_chunk(struct pack_writer *w, const struct chunk_header *h, const void *whole)
 {
-	int r = all_put(w);
+	int r = built_put(w);
 
 	if (r == 0)
 		r = buf_append(&w->out, whole, CHUNK_HEADER_SIZE + h->payload_size);
@@ -341,7 +248,6 @@ static int end_put(struct pack_writer *w)
 	struct chunk_header h;
 	uint64_t offset = w->size;
 	uint32_t *labels = (uint32_t *)w->entry_labels.data;
-	int r;
 
 	c->entries = (struct catalog_entry *)w->entries.data;
 	c->entry_count = (uint32_t)(w->entries.size / sizeof(*c->entries));
@@ -356,7 +262,7 @@ static int end_put(struct pack_writer *w)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < c->label_count; i++)
 		c->labels[i].data = intern_get(w->labels, i, &c->labels[i].size);
-	r = catalog_put(w, CHUNK_INDEX, c, &h);
+	int r = catalog_put(w, CHUNK_INDEX, c, &h);
 	free(c->labels);
 	if (r < 0)
 		return r;
@@ -381,7 +287,7 @@ static int take_name(const struct pack_writer *w)
 int pack_finish(struct pack_writer *w, uint64_t *ret_bytes, struct diag *diag)
 {
 	const struct io *io = w->io;
-	int r = all_put(w), closed;
+	int r = built_put(w), closed;
 
 	if (r == 0)
 		r = end_put(w);

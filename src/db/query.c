@@ -6,7 +6,7 @@
 #include "db/epoch.h"
 #include "db/layout.h"
 #include "db/reader_state.h"
-#include "util/array.h"
+#include "db/rows.h"
 
 /* Showing what packs hold to a visitor. */
 
@@ -21,9 +21,6 @@ struct query {
 	uint64_t *offsets, *counts, *sorted_offsets, *sorted_counts;
 	uint32_t *subjects;
 	size_t row_room;
-	/* For the edges of one group. */
-	struct db_edge_row *edges;
-	size_t edge_room;
 };
 
 static void query_tell(void *arg, const char *what)
@@ -63,16 +60,16 @@ static int rows_reserve(struct query *q, size_t count)
 	return 0;
 }
 
-static struct db_profile profile_of(const struct query *q, const struct rows_chunk *t,
+static struct db_profile profile_of(const struct query *q, const struct rows_cursor *t,
 				    const struct rows_group *g, uint32_t number)
 {
-	const struct db_bytes *subject = &t->subjects[g->subjects[number]];
+	const struct db_bytes *subject = &t->head.subjects[g->subjects[number]];
 
 	return (struct db_profile){
-		.image = &t->images[g->image],
-		.image_path = t->paths[g->image].data,
-		.image_path_size = t->paths[g->image].size,
-		.event = &t->events[g->event],
+		.image = &t->head.images.ids[g->image],
+		.image_path = t->head.images.paths[g->image].data,
+		.image_path_size = t->head.images.paths[g->image].size,
+		.event = &t->head.events[g->event],
 		.subject = subject->data,
 		.subject_size = subject->size,
 		.epoch = q->epoch,
@@ -84,7 +81,7 @@ static bool wanted(const struct query *q, const struct db_profile *p)
 	return q->v->rows && (!q->v->want || q->v->want(q->v->arg, p));
 }
 
-static bool any_wanted(const struct query *q, const struct rows_chunk *t)
+static bool any_wanted(const struct query *q, const struct rows_cursor *t)
 {
 	struct db_profile p;
 
@@ -113,7 +110,7 @@ static void sort_by_subject(struct query *q, const struct rows_group *g, uint32_
 	}
 }
 
-static int show_group(struct query *q, const struct rows_chunk *t, const struct rows_group *g)
+static int show_group(struct query *q, const struct rows_cursor *t, const struct rows_group *g)
 {
 	const uint64_t *offsets = q->offsets, *counts = q->counts;
 	uint32_t *starts;
@@ -151,136 +148,52 @@ struct streams {
 static int show_rows(struct query *q, const struct streams *in, int *ret)
 {
 	const struct rows_group *g;
-	struct rows_cursor at;
-	struct rows_chunk t;
-	int r = rows_chunk_open(in->list, in->rows, in->arena, &t);
+	struct rows_cursor *t;
+	struct kind_chunk at;
+	int r = kind_chunk_open(&kind_rows, in->list, in->rows, in->arena, &at);
 
-	if (r == 0 && !any_wanted(q, &t))
+	if (r < 0)
+		return r;
+	t = at.cursor;
+	if (!any_wanted(q, t))
 		return 0;
-	if (r == 0)
-		r = rows_reserve(q, t.row_count);
-	if (r == 0) {
-		rows_cursor_start(&at, &t);
-		while (*ret == 0 && (r = rows_cursor_next_group(&at, &g, q->offsets, q->counts,
-								q->subjects)) == 1)
-			*ret = show_group(q, &t, g);
-	}
+	r = rows_reserve(q, t->head.count);
+	while (r >= 0 && *ret == 0 &&
+	       (r = rows_cursor_next_group(t, &g, q->offsets, q->counts, q->subjects)) == 1)
+		*ret = show_group(q, t, g);
 	return r < 0 ? r : 0;
 }
 
-static struct db_profile edges_profile(const struct query *q, const struct edges_chunk *t,
-				       uint32_t group)
+static int show_items(struct query *q, const struct db_kind *kind, const struct streams *in,
+		      int *ret)
 {
-	const struct edges_group *g = &t->groups[group];
+	struct kind_chunk at;
+	int r = kind_chunk_open(kind, in->list, in->rows, in->arena, &at);
 
-	return (struct db_profile){
-		.image = &t->images.ids[g->image],
-		.image_path = t->images.paths[g->image].data,
-		.image_path_size = t->images.paths[g->image].size,
-		.event = &t->events[g->event],
-		.subject = "",
-		.epoch = q->epoch,
-	};
-}
-
-static bool edges_wanted(const struct query *q, const struct edges_chunk *t, uint32_t group)
-{
-	struct db_profile p = edges_profile(q, t, group);
-
-	return !q->v->want_edges || q->v->want_edges(q->v->arg, &p);
-}
-
-/* Shows the cursor's next group. 0, what the visitor said, or an error of decoding in *ret_error.
- */
-static int show_edge_group(struct query *q, const struct edges_chunk *t, uint32_t group,
-			   struct edges_cursor *at, int *ret_error)
-{
-	struct db_profile p = edges_profile(q, t, group);
-	uint32_t count = t->groups[group].row_count;
-	struct db_edge_item e;
-	int r = array_reserve(&q->edges, count, &q->edge_room, sizeof(*q->edges), 256);
-
-	for (uint32_t i = 0; i < count && r >= 0; i++) {
-		r = edges_cursor_next(at, &e);
-		if (r == 1)
-			q->edges[i] =
-				(struct db_edge_row){e.from, e.to, e.to_image, e.count, e.windows};
-	}
-	*ret_error = r < 0 ? r : 0;
-	if (r < 0 || !edges_wanted(q, t, group))
-		return 0;
-	return q->v->edges(q->v->arg, &p, q->edges, count);
-}
-
-static int show_edges(struct query *q, const struct streams *in, int *ret)
-{
-	struct edges_cursor at;
-	struct edges_chunk t;
-	bool any = false;
-	int r = edges_chunk_open(in->list, in->rows, in->arena, &t);
-
-	for (uint32_t i = 0; r == 0 && i < t.group_count && !any; i++)
-		any = edges_wanted(q, &t, i);
-	if (any)
-		edges_cursor_start(&at, &t);
-	for (uint32_t i = 0; any && i < t.group_count && r == 0 && *ret == 0; i++)
-		*ret = show_edge_group(q, &t, i, &at, &r);
-	return r < 0 ? r : 0;
-}
-
-static int show_stacks(struct query *q, const struct streams *in, int *ret)
-{
-	struct stacks_cursor at;
-	struct db_stack_item s;
-	struct stacks_chunk t;
-	int r = stacks_chunk_open(in->list, in->rows, in->arena, &t);
-
-	if (r == 0)
-		stacks_cursor_start(&at, &t);
-	for (; r >= 0 && *ret == 0; *ret = q->v->stack(q->v->arg, q->epoch, &s)) {
-		r = stacks_cursor_next(&at, &s);
+	while (r >= 0 && *ret == 0) {
+		r = kind_chunk_next(&at);
 		if (r <= 0)
 			break;
+		*ret = q->v->item[kind->type](q->v->arg, q->epoch, at.item);
 	}
 	return r < 0 ? r : 0;
 }
 
-static int show_raws(struct query *q, const struct streams *in, int *ret)
+/* Rows are looked at in any case: who sees samples must know what is damaged. */
+static bool is_shown(const struct db_visitor *v, const struct db_kind *kind)
 {
-	struct raws_cursor at;
-	struct db_raw_item raw;
-	struct raws_chunk t;
-	int r = raws_chunk_open(in->list, in->rows, in->arena, &t);
-
-	if (r == 0)
-		raws_cursor_start(&at, &t);
-	for (; r >= 0 && *ret == 0; *ret = q->v->raw(q->v->arg, q->epoch, &raw)) {
-		r = raws_cursor_next(&at, &raw);
-		if (r <= 0)
-			break;
-	}
-	return r < 0 ? r : 0;
-}
-
-/* By the chunk's type; others are not shown. */
-static int (*const shows[])(struct query *q, const struct streams *in, int *ret) = {
-	[CHUNK_ROWS] = show_rows,
-	[CHUNK_EDGES] = show_edges,
-	[CHUNK_STACKS] = show_stacks,
-	[CHUNK_RAWS] = show_raws,
-};
-
-static bool is_shown(const struct db_visitor *v, uint32_t type)
-{
-	return type == CHUNK_ROWS || (type == CHUNK_EDGES && v->edges) ||
-	       (type == CHUNK_STACKS && v->stack) || (type == CHUNK_RAWS && v->raw);
+	return kind && (kind == &kind_rows || v->item[kind->type]);
 }
 
 static int show_chunk(struct query *q, const struct pack *p, const struct catalog_entry *e)
 {
+	const struct db_kind *kind = kind_of(e->chunk.type);
 	struct streams in = {.rows = e->chunk.rows};
-	int r = pack_read_chunk(p, e, &q->whole, query_tell, q), shown = 0;
+	int r, shown = 0;
 
+	if (!is_shown(q->v, kind))
+		return 0;
+	r = pack_read_chunk(p, e, &q->whole, query_tell, q);
 	if (r < 0) /* told */
 		return r == -ENOMEM ? r : 0;
 	in.arena = arena_new(QUERY_ARENA_MAX);
@@ -288,7 +201,8 @@ static int show_chunk(struct query *q, const struct pack *p, const struct catalo
 		return -ENOMEM;
 	r = chunk_open(q->whole.data + CHUNK_HEADER_SIZE, e->chunk.payload_size, &q->raw, in.list);
 	if (r == 0)
-		r = shows[e->chunk.type](q, &in, &shown);
+		r = kind == &kind_rows ? show_rows(q, &in, &shown)
+				       : show_items(q, kind, &in, &shown);
 	arena_free(in.arena);
 	if (r == -EBADMSG)
 		pack_tell(p, e, query_tell, q, "a chunk cannot be decoded");
@@ -310,8 +224,7 @@ static int show_pack(struct query *q, const struct pack *p)
 	for (uint32_t i = 0; i < c->fact_count && v->fact && r == 0; i++)
 		r = v->fact(v->arg, q->epoch, c->facts[i].name, c->facts[i].value);
 	for (uint32_t i = 0; i < c->entry_count && r == 0; i++)
-		if (is_shown(v, c->entries[i].chunk.type))
-			r = show_chunk(q, p, &c->entries[i]);
+		r = show_chunk(q, p, &c->entries[i]);
 	return r;
 }
 
@@ -360,7 +273,6 @@ int db_reader_query(struct db_reader *r, const struct db_visitor *v, struct diag
 	buf_free(&q.whole);
 	buf_free(&q.raw);
 	rows_free(&q);
-	free(q.edges);
 	if (err == -ENOMEM)
 		diag_fail(diag, ENOMEM, "out of memory for reading the database %s", r->path);
 	return err;

@@ -75,7 +75,7 @@ void reader_note_stray(struct db_reader *r, const char *name, int error)
 	char text[320];
 
 	snprintf(text, sizeof(text), "%.128s was passed over: %s", name,
-		 error == -ENOTDIR || error == -ELOOP ? "it is no directory" : strerror(-error));
+		 error == -ENOTDIR || error == -ELOOP ? "it is not a directory" : strerror(-error));
 	reader_note_damage(r, text);
 }
 

@@ -5,8 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include "db/batch.h"
-#include "db/key.h"
+#include "db/chunk.h"
 #include "util/diag.h"
 #include "util/identity.h"
 #include "util/io.h"
@@ -28,7 +27,7 @@ struct db_epoch {
 	bool future; /* begins after now: a clock was wrong */
 };
 
-/* All epochs, oldest first. Lists anew each time. */
+/* All epochs, oldest first. Lists them again each time. */
 int db_reader_epochs(struct db_reader *r, const struct db_epoch **ret, size_t *ret_count,
 		     struct diag *diag);
 
@@ -37,9 +36,10 @@ int db_reader_epochs(struct db_reader *r, const struct db_epoch **ret, size_t *r
 int db_reader_set_machine(struct db_reader *r, const char *glob);
 
 /*
- * Chooses epochs for the queries that follow: "last" (the newest with data; one of the future only
- * where there is no other), "all", a name or a
+ * Chooses epochs for the queries that follow: "last" (the newest with samples, where none has some
+ * the newest with other data; one of the future only where there is no other), "all", a name or a
  * prefix of names ("20261121"), or FROM..TO (each a name, a prefix or empty; both ends included).
+ * That newer ones have no samples is noted.
  * -ENOENT when nothing matches; the text in diag names what there is. The default is "last".
  */
 int db_reader_select(struct db_reader *r, const char *expression, struct diag *diag);
@@ -55,14 +55,6 @@ struct db_profile {
 	const char *epoch;
 };
 
-/* An edge of a profile, whose subject is empty: see struct db_edge of batch.h. */
-struct db_edge_row {
-	uint64_t from;			 /* an offset, or DB_EDGE_START */
-	uint64_t to;			 /* an offset in to_image, or DB_EDGE_END */
-	const struct image_id *to_image; /* the profile's own, or another */
-	uint64_t count, windows;	 /* passes, and in how many windows they were seen */
-};
-
 /*
  * What a query calls. Any may be NULL. A profile may be shown several times (once a file): the
  * visitor adds. A non-zero return ends the query with that value. Pointers are valid in the call
@@ -73,17 +65,11 @@ struct db_visitor {
 	void (*epoch)(void *arg, const struct db_epoch *epoch);
 	/* False: skip this profile's rows (they are not decoded). */
 	bool (*want)(void *arg, const struct db_profile *p);
-	/* Rows in rising order of offset. */
+	/* Rows in ascending order of offset. */
 	int (*rows)(void *arg, const struct db_profile *p, const uint64_t *offsets,
 		    const uint64_t *counts, size_t n);
-	/* The same two for edges, rising by from, then image of to, then to. */
-	bool (*want_edges)(void *arg, const struct db_profile *p);
-	int (*edges)(void *arg, const struct db_profile *p, const struct db_edge_row *rows,
-		     size_t n);
-	/* Each stack, rising as db_stack_compare within a file; see db_batch_stack of batch.h. */
-	int (*stack)(void *arg, const char *epoch, const struct db_stack_item *s);
-	/* Each raw record, rising as db_raw_compare within a file; see struct db_raw of batch.h. */
-	int (*raw)(void *arg, const char *epoch, const struct db_raw_item *r);
+	/* Each item of another kind (struct db_edge_item, ...), by type, ascending in a chunk. */
+	int (*item[DB_KIND_TYPES])(void *arg, const char *epoch, const void *item);
 	/* A counter of an event (NULL: of no event). Shown in parts too: the visitor adds. */
 	int (*counter)(void *arg, const struct db_event *event, const char *name, uint64_t value);
 	/* Oldest first: the last of one name wins. */
@@ -100,8 +86,8 @@ int db_reader_query(struct db_reader *r, const struct db_visitor *v, struct diag
 #define DB_NOTE_DAMAGED "damaged: "
 
 /*
- * What who sees anything of this reader must be told: what was damaged, missing or in the way of
- * all that was chosen and read until now, by whichever query, and that an epoch is of the future.
+ * What users of this reader's data must be told: what was damaged, missing or in the way of
+ * all that was chosen and read so far, by whichever query, and that an epoch is of the future.
  * Each sentence once, and in one call only; *ret_more: how many more there were than are kept.
  * Valid until the reader is freed.
  */
@@ -114,10 +100,10 @@ size_t db_reader_damages(const struct db_reader *r);
  * none, -EBADMSG when there is some, another error when it could not be read at all.
  */
 struct db_verify_totals {
-	uint64_t machines; /* 0: it is no database */
-	uint64_t epochs, files, chunks, rows, samples, bytes, damaged;
-	uint64_t edges, passes; /* rows of edges, and their counts */
-	uint64_t stacks, raws;
+	uint64_t machines; /* 0: it is not a database */
+	uint64_t epochs, files, chunks, bytes, damaged;
+	struct db_kind_totals
+		of[DB_KIND_TYPES]; /* by type; of what is damaged nothing is counted */
 };
 int db_verify(const char *path, const struct io *io, void (*finding)(void *arg, const char *what),
 	      void *arg, struct db_verify_totals *ret, struct diag *diag);

@@ -31,13 +31,13 @@ struct db_reader {
 	uint64_t now_ns; /* when the epochs were listed */
 };
 
-/* For db_reader_notes. Memory that is not there costs the sentence, but it counts. */
+/* For db_reader_notes. Without memory the sentence is lost, but it is counted. */
 void reader_note(struct db_reader *r, const char *note);
 void reader_note_damage(struct db_reader *r, const char *what);
-/* Something that is no epoch has the name of one, or it may not be read. */
+/* Something that is not an epoch has the name of one, or it may not be read. */
 void reader_note_stray(struct db_reader *r, const char *name, int error);
 
-/* Lists the epochs of all machines anew. */
+/* Lists the epochs of all machines again. */
 int reader_list(struct db_reader *r, struct diag *diag);
 /* Fills in the info of an epoch. -ENOENT: it is gone. */
 int reader_load(struct db_reader *r, struct epoch_ref *ref, struct diag *diag);

@@ -30,9 +30,7 @@ static int compare_held(const void *a, const void *b)
 {
 	const struct held *x = a, *y = b;
 
-	if (x->sealed_ns != y->sealed_ns)
-		return x->sealed_ns < y->sealed_ns ? -1 : 1;
-	return layout_compare_epochs(x->name, y->name);
+	return NUM_ORDER(x->sealed_ns, y->sealed_ns) ?: layout_compare_epochs(x->name, y->name);
 }
 
 /*

@@ -88,7 +88,6 @@ static int put_seal(const struct io *io, int epoch_fd, const struct buf *text)
 int seal_write(const struct io *io, int epoch_fd, struct seal *s)
 {
 	struct buf text;
-	int r;
 
 	if (s->count)
 		qsort(s->files, s->count, sizeof(*s->files), compare_files);
@@ -102,7 +101,7 @@ int seal_write(const struct io *io, int epoch_fd, struct seal *s)
 			   s->files[i].sum);
 	if (!text.error)
 		buf_printf(&text, "sum %016" PRIx64 "\n", chunk_sum(text.data, text.size));
-	r = text.error ? text.error : put_seal(io, epoch_fd, &text);
+	int r = text.error ? text.error : put_seal(io, epoch_fd, &text);
 	if (r == -EISDIR)
 		r = layout_make_way(io, epoch_fd, LAYOUT_SEALED) ?: put_seal(io, epoch_fd, &text);
 	buf_free(&text);

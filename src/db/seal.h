@@ -11,8 +11,9 @@
 
 /*
  * An epoch's seal: nothing will be added, and these packs are all that it is made of. So a reader
- * knows what is missing, and takes nothing that somebody else has put there. Who compacts a sealed
- * epoch writes the new seal when the new base is durable, and only then removes what that covers.
+ * knows what is missing, and takes nothing that somebody else has put there. A writer that
+ * compacts a sealed epoch writes the new seal once the new base is durable, and only then removes
+ * what the base covers.
  */
 struct seal_file {
 	char name[LAYOUT_NAME_MAX];
@@ -36,7 +37,7 @@ void seal_free(struct seal *s);
 
 /* The file of a name, in a seal that was read; NULL: it does not belong to the epoch. */
 const struct seal_file *seal_find(const struct seal *s, const char *name);
-/* Adds a pack that lies in the directory; what is no regular file is passed over. */
+/* Adds a pack that lies in the directory; what is not a regular file is passed over. */
 int seal_add(struct seal *s, const struct io *io, int epoch_fd, const char *name);
 /* Whether an open pack is what was sealed. */
 bool seal_fits(const struct seal_file *f, const struct pack *p);

@@ -84,12 +84,28 @@ static int choose(struct db_reader *r, struct epoch_ref *ref, struct diag *diag)
 	return err == -ENOENT ? 0 : err;
 }
 
-/* The newest with data, of the future or not. */
-static int choose_newest(struct db_reader *r, bool future, struct diag *diag)
+static void note_without_samples(struct db_reader *r, size_t count)
 {
+	char text[160];
+
+	snprintf(text, sizeof(text),
+		 "%zu newer %s no samples: 'last' is the newest epoch with some (see: culprit "
+		 "epochs)",
+		 count, text_plural(count, "epoch has", "epochs have"));
+	if (count)
+		reader_note(r, text);
+}
+
+/* The newest with samples, or with any data, of the future or not. */
+static int choose_newest(struct db_reader *r, bool future, bool any_data, struct diag *diag)
+{
+	size_t passed_over = 0;
 	int err = 0;
 
 	for (size_t i = r->ref_count; i-- > 0 && !r->chosen_count && err == 0;) {
+		const struct db_epoch *e = &r->refs[i].info;
+		size_t damages = r->damages;
+
 		if (!is_wanted(r, &r->refs[i]))
 			continue;
 		if (r->refs[i].future != future) {
@@ -97,17 +113,25 @@ static int choose_newest(struct db_reader *r, bool future, struct diag *diag)
 			continue;
 		}
 		err = choose(r, &r->refs[i], diag);
-		if (r->chosen_count && !r->refs[i].info.files)
-			r->chosen_count = 0;
+		/* What a damaged one had nobody knows: it is not passed over without a word. */
+		if (!r->chosen_count ||
+		    (e->files && (any_data || e->samples || r->damages > damages)))
+			continue;
+		r->chosen_count = 0;
+		passed_over += e->files != 0;
 	}
+	if (r->chosen_count)
+		note_without_samples(r, passed_over);
 	return err;
 }
 
 static int choose_last(struct db_reader *r, struct diag *diag)
 {
-	int err = choose_newest(r, false, diag);
+	int err = 0;
 
-	return err || r->chosen_count ? err : choose_newest(r, true, diag);
+	for (int attempt = 0; attempt < 4 && !err && !r->chosen_count; attempt++)
+		err = choose_newest(r, attempt & 2, attempt & 1, diag);
+	return err;
 }
 
 /* The names of the machines, in order of their first epochs, as far as there is room. */
@@ -145,15 +169,15 @@ static int fail_empty(const struct db_reader *r, const char *expression, struct 
 
 	if (r->ref_count && !any_wanted(r)) {
 		list_machines(r, machines, sizeof(machines));
-		return diag_fail(diag, ENOENT, "no machine of %s matches '%s'; there are: %s",
-				 r->path, r->machine, machines);
+		return diag_fail(diag, ENOENT,
+				 "no machine of %s matches '%s'; the machines are: %s", r->path,
+				 r->machine, machines);
 	}
 	if (!r->ref_count || strcmp(expression, "last") == 0 || strcmp(expression, "all") == 0)
-		return diag_fail(
-			diag, ENOENT,
-			"there are no samples in %s: is it a database, and has a run of it ended? "
-			"(culprit record -o %s)",
-			r->path, r->path);
+		return diag_fail(diag, ENOENT,
+				 "there are no samples in %s: is it a database, and has a "
+				 "recording into it ended? (culprit record -o %s)",
+				 r->path, r->path);
 	return diag_fail(diag, ENOENT,
 			 "no epoch of %s matches '%s': there are %zu, from %s to %s (culprit "
 			 "epochs lists them)",

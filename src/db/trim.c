@@ -20,7 +20,7 @@ static bool is_spare(const char *name)
 {
 	const char *kind = strrchr(name, '.');
 
-	return kind && (!strcmp(kind, ".code") || !strcmp(kind, ".lines"));
+	return kind && (!strncmp(kind, ".code", 5) || !strncmp(kind, ".lines", 6));
 }
 
 /* What goes first: what costs most. */
@@ -35,7 +35,8 @@ static int compare_kept(const void *a, const void *b)
 	return strcmp(x->name, y->name);
 }
 
-static int trim(const struct io *io, int fd, char **names, size_t count, uint64_t max_bytes)
+static int trim(const struct io *io, int fd, char **names, size_t count, uint64_t max_bytes,
+		uint64_t *trimmed)
 {
 	struct kept *list = calloc(count + 1, sizeof(*list));
 	uint64_t bytes = 0;
@@ -50,8 +51,10 @@ static int trim(const struct io *io, int fd, char **names, size_t count, uint64_
 		qsort(list, count, sizeof(*list), compare_kept);
 	for (size_t i = 0; r == 0 && i < count && bytes > max_bytes; i++) {
 		/* One of somebody else's that cannot be removed does not keep the others. */
-		if (list[i].bytes && io->unlink(io->arg, fd, list[i].name, 0) == 0)
-			bytes -= list[i].bytes;
+		if (!list[i].bytes || io->unlink(io->arg, fd, list[i].name, 0) < 0)
+			continue;
+		bytes -= list[i].bytes;
+		++*trimmed;
 	}
 	free(list);
 	return r;
@@ -68,7 +71,7 @@ int writer_trim_blobs(struct db_writer *w, uint64_t max_bytes, struct diag *diag
 		return fd == -ENOMEM ? diag_fail(diag, ENOMEM, "out of memory") : 0;
 	r = layout_list(io, fd, &names, &count);
 	if (r == 0) {
-		r = trim(io, fd, names, count, max_bytes);
+		r = trim(io, fd, names, count, max_bytes, &w->trimmed);
 		free(names);
 	}
 	io->close(io->arg, fd);

@@ -10,6 +10,7 @@
 #include "db/layout.h"
 #include "db/reader.h"
 #include "util/num.h"
+#include "util/text.h"
 
 struct verify {
 	const struct io *io;
@@ -33,7 +34,7 @@ static void tell_stray(struct verify *v, const char *name, int error)
 	char text[320];
 
 	snprintf(text, sizeof(text), "%.128s is passed over: %s", name,
-		 error == -ENOTDIR || error == -ELOOP ? "it is no directory" : strerror(-error));
+		 error == -ENOTDIR || error == -ELOOP ? "it is not a directory" : strerror(-error));
 	verify_told(v, text);
 }
 
@@ -86,12 +87,12 @@ static int verify_epoch(struct verify *v, int machine_fd, const char *name, stru
 			r = 0;
 		v->totals.files++;
 		v->totals.chunks += t.chunks;
-		v->totals.rows += t.rows;
-		v->totals.samples = num_add_sat(v->totals.samples, t.samples);
-		v->totals.edges += t.edges;
-		v->totals.passes = num_add_sat(v->totals.passes, t.passes);
-		v->totals.stacks += t.stacks;
-		v->totals.raws += t.raws;
+		for (size_t k = 0; k < DB_KIND_TYPES; k++) {
+			struct db_kind_totals *of = &v->totals.of[k];
+
+			of->items += t.of[k].items;
+			of->sum = num_add_sat(of->sum, t.of[k].sum);
+		}
 	}
 	epoch_close(&e);
 	return r < 0 ? diag_fail(diag, -r, "out of memory for checking %s", name) : 0;
@@ -121,7 +122,7 @@ static int verify_blobs(struct verify *v, int machine_fd, struct diag *diag)
 				continue;
 			snprintf(text, sizeof(text),
 				 LAYOUT_IMAGES "/%.80s: %s; what its file can still tell is "
-					       "looked up anew",
+					       "looked up again",
 				 names[i], r == -EBADMSG ? "damaged" : strerror(-r));
 			verify_told(v, text);
 		}
@@ -210,7 +211,8 @@ int db_verify(const char *path, const struct io *io, void (*finding)(void *arg, 
 		return r;
 	*ret = v.totals;
 	if (v.totals.damaged)
-		return diag_fail(diag, EBADMSG, "%s: %llu damaged parts", path,
-				 (unsigned long long)v.totals.damaged);
+		return diag_fail(diag, EBADMSG, "%s: %llu damaged %s", path,
+				 (unsigned long long)v.totals.damaged,
+				 text_plural(v.totals.damaged, "part", "parts"));
 	return 0;
 }

@@ -91,9 +91,8 @@ static int lock_open(const struct db_writer *w)
 static int lock_take(struct db_writer *w, struct diag *diag)
 {
 	char text[64];
-	int r;
+	int r = w->lock_fd = lock_open(w);
 
-	r = w->lock_fd = lock_open(w);
 	if (r < 0)
 		return diag_fail(diag, -r, "cannot write to the database %s: %s", w->path,
 				 layout_write_error(-r));
@@ -155,16 +154,14 @@ static int check_foreign(struct db_writer *w, struct diag *diag)
 	free(names);
 	if (!foreign || ours)
 		return 0;
-	return diag_fail(diag, ENOTEMPTY,
-			 "%s holds other things and no database; name a new directory, or an empty "
-			 "one (-o DB)",
-			 w->path);
+	return diag_fail(
+		diag, ENOTEMPTY,
+		"%s is neither empty nor a database; name a new directory, or an empty one (-o DB)",
+		w->path);
 }
 
 static int open_dirs(struct db_writer *w, const char *machine, struct diag *diag)
 {
-	int r;
-
 	w->machine = machine ? strdup(machine) : layout_machine_name();
 	if (!w->machine || !w->path)
 		return diag_fail(diag, ENOMEM, "out of memory for the database %s", w->path);
@@ -177,7 +174,7 @@ static int open_dirs(struct db_writer *w, const char *machine, struct diag *diag
 		return diag_fail(diag, -w->db_fd,
 				 "cannot make the database %s: %s; name one elsewhere (-o DB)",
 				 w->path, strerror(-w->db_fd));
-	r = check_foreign(w, diag);
+	int r = check_foreign(w, diag);
 	if (r < 0)
 		return r;
 	w->machine_fd = layout_make_dir(w->io, w->db_fd, w->machine);
@@ -354,14 +351,13 @@ int db_writer_open(const char *path, const char *machine, const struct io *io,
 		   struct db_writer **ret, struct diag *diag)
 {
 	struct db_writer *w = calloc(1, sizeof(*w));
-	int r;
 
 	if (!w)
 		return diag_fail(diag, ENOMEM, "out of memory for the database %s", path);
 	w->io = io;
 	w->db_fd = w->machine_fd = w->lock_fd = w->epoch_fd = -1;
 	w->path = strdup(path);
-	r = open_dirs(w, machine, diag);
+	int r = open_dirs(w, machine, diag);
 	if (r == 0)
 		r = lock_take(w, diag);
 	if (r == 0)
@@ -408,11 +404,9 @@ void db_writer_abandon(struct db_writer *w)
 /* Brings an epoch that was begun out of sight under its name. */
 static int show_epoch(struct db_writer *w, struct diag *diag)
 {
-	int r;
-
 	if (!strcmp(w->dir, w->epoch))
 		return 0;
-	r = w->io->rename(w->io->arg, w->machine_fd, w->dir, w->epoch);
+	int r = w->io->rename(w->io->arg, w->machine_fd, w->dir, w->epoch);
 	if (r == 0) {
 		snprintf(w->dir, sizeof(w->dir), "%s", w->epoch);
 		r = w->io->sync_dir(w->io->arg, w->machine_fd);
@@ -424,13 +418,11 @@ static int show_epoch(struct db_writer *w, struct diag *diag)
 
 static int end_epoch(struct db_writer *w, struct diag *diag)
 {
-	int r;
-
 	if (w->epoch_fd < 0)
 		return 0;
 	if (!w->last_segment)
 		return writer_remove_epoch(w, w->dir, diag);
-	r = seal(w, w->epoch_fd, w->epoch, diag);
+	int r = seal(w, w->epoch_fd, w->epoch, diag);
 	return r < 0 ? r : show_epoch(w, diag);
 }
 
@@ -528,6 +520,11 @@ const char *db_writer_epoch(const struct db_writer *w)
 	return w->epoch_fd < 0 ? NULL : w->epoch;
 }
 
+uint64_t db_writer_trimmed(const struct db_writer *w)
+{
+	return w->trimmed;
+}
+
 unsigned db_writer_segments(const struct db_writer *w)
 {
 	return w->last_segment - w->upto;
@@ -560,23 +557,20 @@ int db_writer_flush(struct db_writer *w, const struct db_batch *batch, struct di
 	struct pack_writer *p;
 	char name[LAYOUT_NAME_MAX];
 	uint64_t bytes;
-	int r;
 
 	if (w->epoch_fd < 0)
 		return diag_fail(diag, EINVAL, "no epoch was begun in %s", w->path);
 	if (w->last_segment == UINT32_MAX)
 		return diag_fail(diag, EOVERFLOW, "epoch %s is full: begin another", w->epoch);
 	layout_segment_name(w->last_segment + 1, name);
-	r = pack_create(w->io, w->epoch_fd, name, &head, PACK_LEVEL_SEGMENT, &p, diag);
+	int r = pack_create(w->io, w->epoch_fd, name, &head, PACK_LEVEL_SEGMENT, &p, diag);
 	if (r < 0)
 		return fail_flush(w, r, diag);
-	r = db_batch_each(batch, pack_add_row, p);
-	if (r == 0)
-		r = db_batch_each_edge(batch, pack_add_edge, p);
-	if (r == 0)
-		r = db_batch_each_stack(batch, pack_add_stack, p);
-	if (r == 0)
-		r = db_batch_each_raw(batch, pack_add_raw, p);
+	for (size_t i = 0; i < db_kind_count && r == 0; i++) {
+		r = pack_begin(p, db_kinds[i]);
+		if (r == 0)
+			r = kind_each(db_kinds[i], batch, pack_add, p);
+	}
 	if (r < 0) {
 		pack_abandon(p);
 		return diag_fail(diag, -r, "cannot write %s of epoch %s in %s: %s", name, w->epoch,

@@ -54,6 +54,9 @@ int db_writer_flush(struct db_writer *w, const struct db_batch *batch, struct di
 int db_writer_compact(struct db_writer *w, const char *epoch, struct diag *diag);
 /* Segments not yet compacted in the current epoch. */
 unsigned db_writer_segments(const struct db_writer *w);
+/* Blobs that db_writer_retain removed since the writer was opened, because they took more than
+ * their share of max_bytes: their images are still referred to. */
+uint64_t db_writer_trimmed(const struct db_writer *w);
 
 /*
  * Removes the epochs that were sealed first while that is longer ago than max_age_ns or all that

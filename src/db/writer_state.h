@@ -7,8 +7,7 @@
 #include "db/layout.h"
 #include "db/writer.h"
 
-/* The inside of the writer, for writer.c, clean.c, compact.c, retain.c, orphans.c and trim.c only.
- */
+/* The inside of the writer, for writer.c, clean.c, compact.c, retain.c, orphans.c, trim.c only. */
 struct db_writer {
 	const struct io *io;
 	char *path, *machine;
@@ -20,6 +19,7 @@ struct db_writer {
 	uint32_t last_segment; /* the last that was acknowledged */
 	uint32_t upto;	       /* what the base covers */
 	struct age_clock age;  /* what epochs are sealed with */
+	uint64_t trimmed;      /* blobs, since it was opened */
 };
 
 /* What a pack of this batch says of itself; refers to the batch. */

@@ -170,11 +170,10 @@ static int add_head(struct profile *p, const struct counted_function *c,
 {
 	const struct image_frame *outer = count ? &frames[count - 1] : NULL;
 	uint32_t node;
-	int r;
 
 	if (!outer || !outer->linkage)
 		return 0;
-	r = find_node(p, NONE, (struct place){0, 0}, outer->linkage, &node);
+	int r = find_node(p, NONE, (struct place){0, 0}, outer->linkage, &node);
 	if (!r)
 		p->nodes[node].head = num_add_sat(p->nodes[node].head, c->entries);
 	return r;
@@ -241,15 +240,13 @@ int autofdo_addresses(const struct counted_image *image, uint64_t **ret, size_t 
 
 static int compare_places(struct place a, struct place b)
 {
-	if (a.offset != b.offset)
-		return a.offset < b.offset ? -1 : 1;
-	return (a.discriminator > b.discriminator) - (a.discriminator < b.discriminator);
+	return NUM_ORDER(a.offset, b.offset) ?: NUM_ORDER(a.discriminator, b.discriminator);
 }
 
 static int compare_lines(const void *pa, const void *pb)
 {
 	const struct line *a = pa, *b = pb;
-	int d = (a->node > b->node) - (a->node < b->node);
+	int d = NUM_ORDER(a->node, b->node);
 
 	d = d ? d : compare_places(a->at, b->at);
 	/* The place itself before its callees: NONE is the greatest number. */

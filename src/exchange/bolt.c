@@ -29,9 +29,7 @@ static uint64_t last_instruction(const struct cfg_function *f, uint32_t block)
 {
 	const struct cfg_block *b = &f->blocks[block];
 
-	if (!b->instruction_count)
-		return b->start;
-	return f->instructions[b->first_instruction + b->instruction_count - 1].address;
+	return b->instruction_count ? cfg_block_last(f, b)->address : b->start;
 }
 
 static void write_edge(struct writer *w, const struct cfg_function *f, const struct cfg_edge *e,

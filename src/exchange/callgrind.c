@@ -95,10 +95,9 @@ static int add_stacks(struct entries *e)
 {
 	const struct stack_set *s = e->set;
 	struct stack_levels levels = {0};
-	int r;
 
 	e->way = calloc(s->function_count + 1, sizeof(*e->way));
-	r = e->way ? 0 : -ENOMEM;
+	int r = e->way ? 0 : -ENOMEM;
 	for (size_t i = 0; i < s->count_count && !r; i++) {
 		uint32_t stamp = (uint32_t)i + 1, function, callee;
 
@@ -131,9 +130,7 @@ static int compare_entries(const void *a, const void *b, void *arg)
 		return x->function < y->function ? -1 : 1;
 	if (x->callee != y->callee) /* its own cost first */
 		return x->callee + 1 < y->callee + 1 ? -1 : 1;
-	if (x->file != y->file)
-		return x->file < y->file ? -1 : 1;
-	return (x->line > y->line) - (x->line < y->line);
+	return NUM_ORDER(x->file, y->file) ?: NUM_ORDER(x->line, y->line);
 }
 
 /* "(1)" at the beginning would stand for a name from before. */

@@ -3,7 +3,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include "analyze/rough_counts.h"
+#include "analyze/frequency/rough_counts.h"
 #include "util/arena.h"
 #include "util/array.h"
 #include "util/hash.h"
@@ -119,10 +119,9 @@ int counted_new_rough(struct cfg_image *graphs, const struct counted_sample *row
 		      struct counted_set **ret)
 {
 	struct maker m = {.graphs = graphs, .set = set_new()};
-	int r;
 
 	m.numbers = map64_new(FUNCTIONS_MAX);
-	r = m.set && m.numbers ? 0 : -ENOMEM;
+	int r = m.set && m.numbers ? 0 : -ENOMEM;
 	for (size_t i = 0; i < count && !r; i++)
 		r = add_sample(&m, &rows[i]);
 	for (size_t i = 0; i < m.count && !r; i++)

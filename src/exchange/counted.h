@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
-#include "analyze/frequency.h"
+#include "analyze/frequency/frequency.h"
 #include "cfg/cfg.h"
 #include "image/lines.h"
 #include "image/symbols.h"
@@ -35,8 +35,8 @@ struct counted_set {
 int counted_new(const struct frequency_function *functions, size_t count, struct counted_set **ret);
 
 /*
- * From samples alone (analyze/rough_counts.h): counts are relative to each other within a function,
- * and hardly more. rows: of one event, by rising offset. -ENOMEM.
+ * From samples alone (analyze/frequency/rough_counts.h): counts are relative to each other within a
+ * function, and hardly more. rows: of one event, by ascending offset. -ENOMEM.
  */
 struct counted_sample {
 	uint64_t offset, count;
@@ -46,9 +46,9 @@ int counted_new_rough(struct cfg_image *graphs, const struct counted_sample *row
 void counted_free(struct counted_set *s);
 
 /*
- * For BOLT. Both have each branch that was taken, each call with a known target, each way from a
- * block to the next, and the calls that come from elsewhere. Counts of 0 are left out. Errors are
- * kept in the buffer.
+ * For BOLT. Both have each branch that was taken, each call with a known target, each fall-through
+ * from a block to the next, and the calls from elsewhere. Counts of 0 are left out. Errors are kept
+ * in the buffer.
  *
  * bolt_write_preaggregated: by address, for perf2bolt -pa, which needs no symbols.
  * bolt_write_fdata: by symbol and offset, for llvm-bolt -data. Without symbols it is empty.
@@ -60,7 +60,7 @@ void bolt_write_fdata(const struct counted_image *image, struct buf *out);
  * For people and scripts: every block of the functions that ran, with its instructions and
  * executions, a line each, under a line for its procedure (doc/exchange.md).
  */
-void counts_write(const struct counted_image *image, struct buf *out);
+void block_counts_write(const struct counted_image *image, struct buf *out);
 
 /*
  * For compilers: the text form of AutoFDO's profiles, by function and line, with what was inlined

@@ -132,8 +132,9 @@ static int take_lines(struct folded *f, struct reading_lines *lines, struct diag
 	if (r)
 		return r;
 	harvest_event_set(f->h, f->event, 1, DB_EVENT_USER | DB_EVENT_KERNEL);
-	r = harvest_count(f->h, f->event, "samples", f->samples);
-	return r ? r : harvest_count(f->h, f->event, "unknown.mapping", f->unknown);
+	harvest_count(f->h, f->event, "samples", f->samples);
+	harvest_count(f->h, f->event, "unknown.mapping", f->unknown);
+	return 0;
 }
 
 int read_folded(const struct reading *in, struct harvest *harvest, struct diag *diag)
@@ -141,10 +142,9 @@ int read_folded(const struct reading *in, struct harvest *harvest, struct diag *
 	struct folded f = {.h = harvest,
 			   .program = in->program ? text_base_name(in->program) : NULL};
 	struct reading_lines lines;
-	int r;
 
 	reading_lines_begin(&lines, in);
-	r = take_lines(&f, &lines, diag);
+	int r = take_lines(&f, &lines, diag);
 	reading_lines_end(&lines);
 	return reading_end(r, diag);
 }

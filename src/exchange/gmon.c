@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
 #include <errno.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include "exchange/places.h"
@@ -33,7 +32,6 @@ static int open_program(struct gmon *g, const char *program, struct diag *diag)
 {
 	struct harvest_image image = {.kind = HARVEST_ADDRESSES, .path = program};
 	const char *name;
-	int r;
 
 	if (!program)
 		return diag_fail(diag, EINVAL,
@@ -41,7 +39,7 @@ static int open_program(struct gmon *g, const char *program, struct diag *diag)
 				 "--program");
 	image.path_size = strlen(program);
 	name = text_base_name(program);
-	r = harvest_image(g->h, &image, &g->image);
+	int r = harvest_image(g->h, &image, &g->image);
 	if (!r)
 		r = places_command(g->h, name, strlen(name), &g->subject);
 	if (!r)
@@ -146,7 +144,7 @@ static int take_records(struct gmon *g, struct cursor *c, struct diag *diag)
 	int r = 0;
 
 	if (!magic || memcmp(magic, "gmon", 4) || cursor_u32(c) != VERSION)
-		return diag_fail(diag, EBADMSG, "it is no gmon.out of version 1");
+		return diag_fail(diag, EBADMSG, "it is not a gmon.out of version 1");
 	cursor_bytes(c, HEADER_REST);
 	g->narrow = is_narrow(*c);
 	while (!r && !c->error && cursor_left(c)) {
@@ -167,18 +165,16 @@ static int take_records(struct gmon *g, struct cursor *c, struct diag *diag)
 	return r ? r : c->error;
 }
 
-static int tell(struct gmon *g)
+static void tell(struct gmon *g)
 {
 	uint64_t period = g->rate ? 1000000000 / g->rate : 0;
-	int r;
 
 	harvest_event_set(g->h, g->time, period, DB_EVENT_USER);
 	harvest_event_set(g->h, g->calls, 1, DB_EVENT_USER | DB_EVENT_PRECISE);
 	harvest_duration(g->h, num_mul_sat(g->samples, period));
-	r = harvest_count(g->h, g->time, "samples", g->samples);
-	if (!r)
-		r = harvest_count(g->h, g->calls, "samples", g->called);
-	return r ? r : harvest_count(g->h, HARVEST_NONE, "not_kept.block_counts", g->blocks);
+	harvest_count(g->h, g->time, "samples", g->samples);
+	harvest_count(g->h, g->calls, "samples", g->called);
+	harvest_count(g->h, HARVEST_NONE, "not_kept.block_counts", g->blocks);
 }
 
 int read_gmon(const struct reading *in, struct harvest *harvest, struct diag *diag)
@@ -199,5 +195,6 @@ int read_gmon(const struct reading *in, struct harvest *harvest, struct diag *di
 	/* What stands before the damage is good, but not all: then shares would lie. */
 	if (r == -EBADMSG && !diag->text[0])
 		diag_fail(diag, EBADMSG, "it ends in the middle of a record");
-	return r ? reading_end(r, diag) : tell(&g);
+	tell(&g);
+	return reading_end(r, diag);
 }

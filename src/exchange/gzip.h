@@ -8,10 +8,10 @@
 
 /* Appends the data as a gzip file (RFC 1952). 0, or the buffer's error. */
 int gzip_write(const uint8_t *data, size_t size, struct buf *out);
-/* Appends what a gzip file holds, of several members too. -EBADMSG: damaged, or cut off; or the
- * buffer's error. */
+/* Appends what a gzip file holds, also one of several members. -EBADMSG: damaged, or cut off; or
+ * the buffer's error. */
 int gzip_read(const uint8_t *data, size_t size, struct buf *out);
-/* What the first bytes of a gzip file hold the beginning of: how many bytes went to out. */
+/* The beginning of what a gzip file holds, from its first bytes: how many bytes went to out. */
 size_t gzip_peek(const uint8_t *data, size_t size, uint8_t *out, size_t room);
 
 #endif

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include "analyze/event_mode.h"
+#include "analyze/query/event_mode.h"
 #include "exchange/tuples.h"
 #include "util/hash.h"
 #include "util/text.h"
@@ -40,6 +40,7 @@ struct harvest {
 	struct buf raws;	 /* as they are saved */
 	uint32_t raw_count;
 	uint64_t start_ns, end_ns, duration_ns;
+	int error; /* of a count or a fact, told by harvest_save */
 };
 
 /* As it is interned: the fixed part, then the path. */
@@ -264,22 +265,26 @@ int harvest_raw(struct harvest *h, const struct harvest_raw *raw)
 	return b->error;
 }
 
-int harvest_count(struct harvest *h, uint32_t event, const char *name, uint64_t value)
+void harvest_count(struct harvest *h, uint32_t event, const char *name, uint64_t value)
 {
 	uint32_t text;
 	int r = value ? intern_add(h->names, name, strlen(name), &text) : 0;
 
-	return r || !value ? r : tuples_add(h->counts, event, text, value, NULL);
+	if (!r && value)
+		r = tuples_add(h->counts, event, text, value, NULL);
+	h->error = h->error ? h->error : r;
 }
 
-int harvest_fact(struct harvest *h, const char *name, const char *value, size_t size)
+void harvest_fact(struct harvest *h, const char *name, const char *value, size_t size)
 {
 	uint32_t text, said;
 	int r = intern_add(h->names, name, strlen(name), &text);
 
 	if (!r)
 		r = intern_add(h->names, value, size < PATH_MAX_ ? size : PATH_MAX_, &said);
-	return r ? r : tuples_add(h->fact_set, text, said, 0, NULL);
+	if (!r)
+		r = tuples_add(h->fact_set, text, said, 0, NULL);
+	h->error = h->error ? h->error : r;
 }
 
 void harvest_interval(struct harvest *h, uint64_t start_ns, uint64_t end_ns)
@@ -374,4 +379,5 @@ void harvest_save(const struct harvest *h, struct buf *out)
 	save_tuples(h->edges, true, out);
 	buf_append_varint(out, h->raw_count);
 	buf_append(out, h->raws.data, h->raws.size);
+	out->error = out->error ? out->error : h->error;
 }

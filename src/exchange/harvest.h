@@ -10,9 +10,9 @@
 #include "util/identity.h"
 
 /*
- * What the reader of a foreign profile brings home: everything added up, with images named as the
+ * The result of reading a foreign profile: everything added up, with images named as the
  * file names them. It is made by a process without privileges that cannot look at any image, and
- * handed over as bytes; whoever takes it (store.h) finds the images and writes the database.
+ * handed over as bytes; the receiver (store.h) finds the images and writes the database.
  */
 struct harvest;
 
@@ -21,13 +21,13 @@ enum harvest_kind {
 	HARVEST_ADDRESSES, /* a file; offsets are its own virtual addresses */
 	HARVEST_KERNEL,	   /* addresses as linked */
 	HARVEST_MODULE,	   /* offsets from where the module was loaded */
-	HARVEST_BPF,	   /* a program of the kernel; the path is its name */
+	HARVEST_BPF,	   /* a BPF program; the path is its name */
 	HARVEST_VDSO,
 	HARVEST_CODE,	 /* made at run time; key says by whom */
 	HARVEST_NAMES,	 /* functions by name alone: offsets are from harvest_symbol_start() */
 	HARVEST_UNKNOWN, /* no mapping explains it: offsets are addresses */
 	HARVEST_NOTE,	 /* stands for frames of a stack that are not there */
-	HARVEST_KNOWN,	 /* by identity: key is the kind of it, build_id its bytes */
+	HARVEST_KNOWN,	 /* by identity: key is its kind, build_id its bytes */
 };
 
 struct harvest_image {
@@ -45,11 +45,11 @@ struct harvest_image {
 struct harvest *harvest_new(void);
 void harvest_free(struct harvest *h);
 
-/* Numbers of equal things are equal. 0, -ENOSPC (a limit), -ENOMEM, -EINVAL (a name too long). */
+/* Equal things get equal numbers. 0, -ENOSPC (a limit), -ENOMEM, -EINVAL (a name too long). */
 int harvest_image(struct harvest *h, const struct harvest_image *image, uint32_t *ret);
-/* An image that there is; its path is good until the next one is added. */
+/* An image that was added; its path is valid until the next one is added. */
 void harvest_image_get(const struct harvest *h, uint32_t number, struct harvest_image *ret);
-/* Events are told apart by name; a clock's is its usual one, see event_mode.h. */
+/* Events are told apart by name; clocks have their usual one, see event_mode.h. */
 int harvest_event(struct harvest *h, const char *name, size_t size, uint32_t *ret);
 /* The mean distance between samples, and DB_EVENT_... flags. */
 void harvest_event_set(struct harvest *h, uint32_t event, uint64_t period, uint32_t flags);
@@ -67,7 +67,7 @@ struct harvest_line {
 	uint32_t line; /* 0: not known */
 };
 /* What the file says of a place: the functions that were inlined there, innermost first, then the
- * one that has the code. Said twice, the first counts. */
+ * one that has the code. If said twice, the first counts. */
 int harvest_lines(struct harvest *h, uint32_t place, const struct harvest_line *lines,
 		  size_t count);
 
@@ -75,7 +75,7 @@ int harvest_sample(struct harvest *h, uint32_t event, uint32_t subject, uint32_t
 		   uint64_t count);
 int harvest_stack(struct harvest *h, uint32_t event, uint32_t subject, uint32_t frame,
 		  uint64_t count);
-/* Control went so often from one place to another. */
+/* Control went count times from one place to another. */
 int harvest_edge(struct harvest *h, uint32_t event, uint32_t from, uint32_t to, uint64_t count);
 struct harvest_raw {
 	uint32_t event, subject, place, target; /* target: HARVEST_NONE where there is none */
@@ -85,9 +85,10 @@ struct harvest_raw {
 #define HARVEST_RAWS_MAX (1u << 22)
 /* Adds a record of one sample: see db_batch_raw. -E2BIG past HARVEST_RAWS_MAX, -ENOMEM. */
 int harvest_raw(struct harvest *h, const struct harvest_raw *raw);
-/* Adds to a counter of an event or, with HARVEST_NONE, of the whole. */
-int harvest_count(struct harvest *h, uint32_t event, const char *name, uint64_t value);
-int harvest_fact(struct harvest *h, const char *name, const char *value, size_t size);
+/* Adds to a counter of an event or, with HARVEST_NONE, of the whole. Errors of this and
+ * of harvest_fact are reported by harvest_save. */
+void harvest_count(struct harvest *h, uint32_t event, const char *name, uint64_t value);
+void harvest_fact(struct harvest *h, const char *name, const char *value, size_t size);
 /* When it was sampled, ns since 1970; not said: 0, 0. */
 void harvest_interval(struct harvest *h, uint64_t start_ns, uint64_t end_ns);
 /* How long it was sampled, where the file does not say when. */
@@ -98,8 +99,8 @@ void harvest_save(const struct harvest *h, struct buf *out);
 
 /*
  * Where a function of an image of names starts: by its name, so that it is at the same place in
- * every import; never at 0, where what has no name is. Of 100,000 functions two fall together once
- * in 1700 times.
+ * every import; never at 0, which is for what has no name. Of 100,000 functions two collide once in
+ * 1700 times.
  */
 #define HARVEST_SYMBOL_STEP (1u << 20)
 uint64_t harvest_symbol_start(const char *name, size_t size);

@@ -16,14 +16,12 @@
 #include <sys/wait.h>
 #include "exchange/import_files.h"
 #include "exchange/import_talk.h"
-#include "image/unwind.h"
-#include "image/worker_jail.h"
+#include "unwind/unwind.h"
+#include "image/worker/worker_jail.h"
 
 #define MEMORY_BYTES_DEFAULT (UINT64_C(4) << 30)
-#define TABLE_BYTES_MAX	     (UINT64_C(1) << 30)
 #define IMAGES_MAX	     65536 /* that are asked for */
-#define INPUT		     0
-#define PAUSE_MS	     100 /* between two words of progress */
+#define PAUSE_MS	     100   /* between two words of progress */
 
 struct talk {
 	const struct import_source *source;
@@ -41,17 +39,16 @@ static int spawn(int input, int socket, const struct import_source *source, pid_
 			(char *)(source->program ? source->program : ""), NULL};
 	char *envp[] = {(char *)"LC_ALL=C", (char *)"ASAN_OPTIONS=detect_leaks=0", NULL};
 	posix_spawn_file_actions_t files;
-	int r;
 
 	snprintf(memory, sizeof(memory), "%llu",
 		 (unsigned long long)(source->memory_bytes ? source->memory_bytes
 							   : MEMORY_BYTES_DEFAULT));
 	posix_spawn_file_actions_init(&files);
 	/* input has a number above all that are given here. */
-	r = posix_spawn_file_actions_adddup2(&files, input, INPUT);
+	int r = posix_spawn_file_actions_adddup2(&files, input, IMPORT_INPUT);
 	if (!r)
 		r = posix_spawn_file_actions_adddup2(&files, socket, WORKER_SOCKET);
-	for (int fd = INPUT + 1; !r && fd < WORKER_SOCKET; fd++)
+	for (int fd = IMPORT_INPUT + 1; !r && fd < WORKER_SOCKET; fd++)
 		r = posix_spawn_file_actions_addopen(&files, fd, "/dev/null", O_RDWR, 0);
 	if (!r)
 		r = posix_spawn(ret, "/proc/self/exe", &files, NULL, argv, envp);
@@ -80,23 +77,26 @@ static int wait_for_child(const struct talk *t, short events)
 	return 0;
 }
 
+/* After n bytes went through the socket, or none of them yet: then it waits. */
+static int went(const struct talk *t, ssize_t n, short events, size_t *done)
+{
+	if (n < 0 && (errno == EINTR || errno == EAGAIN))
+		return wait_for_child(t, events);
+	if (n <= 0)
+		return -EPIPE;
+	*done += (size_t)n;
+	return 0;
+}
+
 static int receive(const struct talk *t, void *out, size_t size)
 {
-	for (size_t done = 0; done < size;) {
-		ssize_t n = recv(t->socket, (char *)out + done, size - done, MSG_DONTWAIT);
-		int r;
+	size_t done = 0;
+	int r = 0;
 
-		if (n == 0 || (n < 0 && errno != EINTR && errno != EAGAIN))
-			return -EPIPE;
-		if (n < 0) {
-			r = wait_for_child(t, POLLIN);
-			if (r)
-				return r;
-			continue;
-		}
-		done += (size_t)n;
-	}
-	return 0;
+	while (!r && done < size)
+		r = went(t, recv(t->socket, (char *)out + done, size - done, MSG_DONTWAIT), POLLIN,
+			 &done);
+	return r;
 }
 
 static int give(const struct talk *t, const void *data, size_t size, int fd)
@@ -108,29 +108,22 @@ static int give(const struct talk *t, const void *data, size_t size, int fd)
 				.cmsg_type = SCM_RIGHTS,
 				.cmsg_len = CMSG_LEN(sizeof(int))}};
 
+	size_t done = 0;
+	int r = 0;
+
 	memcpy(CMSG_DATA(&control.header), &fd, sizeof(fd));
-	for (size_t done = 0; done < size;) {
+	while (!r && done < size) {
 		struct iovec iov = {(char *)data + done, size - done};
 		struct msghdr message = {.msg_iov = &iov, .msg_iovlen = 1};
-		ssize_t n;
-		int r;
 
 		if (fd >= 0 && !done) {
 			message.msg_control = control.bytes;
 			message.msg_controllen = sizeof(control.bytes);
 		}
-		n = sendmsg(t->socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
-		if (n < 0 && errno != EINTR && errno != EAGAIN)
-			return -EPIPE;
-		if (n < 0) {
-			r = wait_for_child(t, POLLOUT);
-			if (r)
-				return r;
-			continue;
-		}
-		done += (size_t)n;
+		r = went(t, sendmsg(t->socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT), POLLOUT,
+			 &done);
 	}
-	return 0;
+	return r;
 }
 
 /* The table of a file, as it came from the worker and was found to make sense. */
@@ -139,14 +132,13 @@ static int give_table(const struct talk *t, const struct import_file *file)
 	struct import_table table = {.segment_count = file->facts.segment_count};
 	struct image_unwind *unwind = NULL;
 	struct buf bytes;
-	int r;
 
-	buf_init(&bytes, TABLE_BYTES_MAX);
+	buf_init(&bytes, IMPORT_TABLE_MAX);
 	if (!image_worker_unwind(t->files.worker, file->fd, &unwind, NULL) &&
 	    image_unwind_save(unwind, &bytes))
 		buf_clear(&bytes);
 	table.size = bytes.size;
-	r = give(t, &table, sizeof(table), file->fd);
+	int r = give(t, &table, sizeof(table), file->fd);
 	if (!r)
 		r = give(t, file->facts.segments,
 			 table.segment_count * sizeof(*file->facts.segments), -1);
@@ -207,11 +199,10 @@ static int take_end(const struct talk *t, const struct import_message *m, struct
 		    char cut[IMPORT_CUT_MAX], struct diag *diag)
 {
 	char text[sizeof(diag->text)];
-	int r;
 
 	if (m->text_size >= sizeof(text) || m->cut_size >= IMPORT_CUT_MAX || m->status > 0)
 		return -EPIPE;
-	r = receive(t, text, m->text_size);
+	int r = receive(t, text, m->text_size);
 	if (!r)
 		r = receive(t, cut, m->cut_size);
 	if (r)
@@ -254,7 +245,7 @@ static int explain_end(int status, struct diag *diag)
 	if (WIFSIGNALED(status))
 		return diag_fail(diag, EBADMSG, "reading it ended by signal %d (%s)",
 				 WTERMSIG(status), strsignal(WTERMSIG(status)));
-	return diag_fail(diag, EBADMSG, "the process that reads it answered nonsense");
+	return diag_fail(diag, EBADMSG, "the process that reads it gave an invalid answer");
 }
 
 int import_read(const struct import_source *source, struct buf *out, char cut[IMPORT_CUT_MAX],

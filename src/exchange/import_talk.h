@@ -7,10 +7,12 @@
 
 /*
  * What the process that reads a foreign profile (import_worker.c) and its parent (import_read.c)
- * say to each other; both are the same program, so structures go as they are. The parent takes all
- * of it for hostile.
+ * say to each other; both are the same program, so structures go as they are. The parent treats
+ * all of it as hostile.
  */
 #define IMPORT_WORKER_NAME "culprit-import-worker"
+#define IMPORT_INPUT	   0		       /* the worker's descriptor of the profile */
+#define IMPORT_TABLE_MAX   (UINT64_C(1) << 30) /* bytes of an unwind table */
 
 enum import_talk_kind {
 	IMPORT_DONE = 1, /* then the text, the reason that it is not all, and the harvest */
@@ -36,8 +38,8 @@ struct import_wanted {
 };
 
 /*
- * The answer: then the segments, and what image_unwind_describe() makes of it. With status 0 it
- * brings a descriptor of the file.
+ * The answer, followed by the segments and what image_unwind_describe() makes of the file. With
+ * status 0 it comes with a descriptor of the file.
  */
 struct import_table {
 	int32_t status;

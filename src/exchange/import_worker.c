@@ -2,7 +2,6 @@
 #include "exchange/import.h"
 
 #include <errno.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -11,14 +10,12 @@
 #include <sys/stat.h>
 #include "exchange/import_talk.h"
 #include "exchange/readers.h"
-#include "image/worker_jail.h"
+#include "image/worker/worker_jail.h"
 #include "util/hash.h"
 #include "util/io.h"
 #include "util/num.h"
 
 #define HARVEST_BYTES_MAX (UINT64_C(2) << 30)
-#define TABLE_BYTES_MAX	  (UINT64_C(1) << 30)
-#define INPUT		  0
 
 /* What the input begins with; of a pipe nothing can be put back, so in keeps it. */
 static ssize_t look(struct reading *in, uint8_t start[READER_START_BYTES], struct diag *diag)
@@ -26,12 +23,12 @@ static ssize_t look(struct reading *in, uint8_t start[READER_START_BYTES], struc
 	struct stat st;
 	ssize_t n;
 
-	if (fstat(INPUT, &st))
+	if (fstat(IMPORT_INPUT, &st))
 		return diag_fail(diag, errno, "cannot read: %s", strerror(errno));
 	if (S_ISREG(st.st_mode)) {
-		n = io_pread(INPUT, start, READER_START_BYTES, 0);
+		n = io_pread(IMPORT_INPUT, start, READER_START_BYTES, 0);
 	} else {
-		n = io_read(INPUT, start, READER_START_BYTES);
+		n = io_read(IMPORT_INPUT, start, READER_START_BYTES);
 		in->start = start;
 		in->start_size = n < 0 ? 0 : (size_t)n;
 	}
@@ -81,9 +78,9 @@ static int take_code(const struct import_table *table, int fd, struct reading_co
 	struct buf bytes;
 	int r = 0;
 
-	if (table->segment_count > IMAGE_SEGMENTS_MAX || table->size > TABLE_BYTES_MAX)
+	if (table->segment_count > IMAGE_SEGMENTS_MAX || table->size > IMPORT_TABLE_MAX)
 		return -EBADMSG;
-	buf_init(&bytes, TABLE_BYTES_MAX);
+	buf_init(&bytes, IMPORT_TABLE_MAX);
 	ret->segments = malloc(segments + 1);
 	ret->segment_count = table->segment_count;
 	if (!ret->segments || !buf_reserve(&bytes, table->size + 1))
@@ -142,8 +139,10 @@ static int read_input(const char *format, const char *program, struct harvest *h
 		      struct diag *diag)
 {
 	static const struct reading_host host = {.find_code = find_code, .progress = tell_progress};
-	struct reading in = {
-		.fd = INPUT, .cut = cut, .program = *program ? program : NULL, .host = &host};
+	struct reading in = {.fd = IMPORT_INPUT,
+			     .cut = cut,
+			     .program = *program ? program : NULL,
+			     .host = &host};
 	uint8_t start[READER_START_BYTES];
 	reader *read_form;
 	ssize_t size = look(&in, start, diag);

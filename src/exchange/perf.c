@@ -6,8 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "db/batch.h"
-#include "exchange/readers.h"
-#include "image/unwind_walk.h"
+#include "unwind/unwind_walk.h"
 
 #define IDS_MAX	     (1u << 20)
 #define LINK_X86_64  0xffffffff81000000ull

@@ -48,14 +48,13 @@ struct perf_attr {
 	uint32_t type, precise;
 	uint64_t config, period, sample_type, read_format, branch_type;
 	uint64_t regs_user; /* which registers are in a dump */
-	unsigned regs_intr; /* how many are in the other one */
+	unsigned regs_intr; /* how many are in the dump at the interrupt */
 	unsigned max_stack;
 	bool freq, id_all, no_user, no_kernel;
-	/* Bytes from the start of a sample's body, and back from any other record's end; -1: none.
-	 */
+	/* Bytes from the start of a sample's body, and back from another record's end; -1: none. */
 	int ip_at, tid_at, time_at, address_at, id_at, period_at;
 	int time_back, id_back, pid_back;
-	unsigned fixed_bytes; /* that a sample's body begins with: all of these */
+	unsigned fixed_bytes; /* at the start of a sample's body that hold all of these */
 	char name[PERF_NAME_MAX];
 	uint32_t event; /* of the harvest */
 	uint64_t samples, units;
@@ -66,7 +65,7 @@ struct perf_attr {
 	uint64_t raw_elsewhere; /* ...which name another place than their sample's */
 };
 
-/* Memory that records stand in until they have had their turn. */
+/* Memory that holds records until their turn comes. */
 struct perf_block {
 	size_t size, room;
 	uint64_t users; /* queued records */
@@ -124,12 +123,11 @@ struct perf {
 	struct perf_code *code; /* by the number of an image: what stacks are followed by */
 	size_t code_count;
 	struct perf_zstd *zstd;
-	char cut[200]; /* the file ends too early, or from here on makes no sense: why */
+	char cut[200]; /* the file ends too early, or is invalid from here on: why */
 	int error;     /* no memory: everything stops */
 };
 
-/* All of it. 0; a negative errno and nothing is of use; cut is set when what
- * was read is good but is not all. */
+/* Reads all of it. 0; a negative errno: nothing is of use; cut is set when not all was read. */
 int perf_read(struct perf *p, const struct reading *in, struct diag *diag);
 
 /* perf_header.c. data: the whole file. */
@@ -144,13 +142,11 @@ int perf_header_name(struct perf *p, struct perf_attr *a);
 /* The event of a record where there are several, NULL when it cannot be told. */
 struct perf_attr *perf_header_find_id(struct perf *p, const uint8_t *record, size_t size);
 
-/* perf_stream.c. Records one after the other; returns the bytes of those that are complete. */
+/* perf_stream.c. A run of records, one after the other. */
 struct perf_stream {
 	uint64_t skip; /* bytes still to come that are no records */
 	bool ended;    /* what follows cannot be told apart */
 };
-size_t perf_stream_feed(struct perf *p, struct perf_stream *s, struct perf_block *block,
-			const uint8_t *data, size_t size);
 void perf_stream_free(struct perf *p);
 struct perf_block *perf_block_new(size_t room);
 void perf_block_done(struct perf *p, struct perf_block *b);
@@ -166,7 +162,7 @@ void perf_record_take(struct perf *p, const uint8_t *record, size_t size);
 
 /* perf_sample.c */
 void perf_sample_take(struct perf *p, const uint8_t *record, size_t size);
-/* It, or another record, will be taken soon. */
+/* This record, if it is a sample, will be taken soon. */
 void perf_sample_expect(struct perf *p, const uint8_t *record, size_t size);
 
 /* perf_raw.c */
@@ -178,19 +174,19 @@ struct perf_raw { /* of a sample that is counted */
 };
 /* Keeps it, or counts why not. 0 or an error of the harvest. */
 int perf_raw_take(struct perf *p, struct perf_attr *a, const struct perf_raw *raw);
-/* The file's table of PMUs has this one. */
+/* Tells of a PMU in the file's table of them. */
 void perf_raw_pmu(struct perf *p, uint32_t type, const char *name, size_t size);
 
 /* perf_stack.c */
 struct perf_copy { /* of the registers and the stack of a process */
 	uint64_t abi;
 	const uint8_t *registers, *stack;
-	uint64_t asked, bytes; /* of the stack: that were asked for, and that were there */
+	uint64_t asked, bytes; /* bytes of the stack: asked for, and present */
 };
 struct places_stack;
-/* Adds the frames of the process, the innermost of which is at first where that is not
- * HARVEST_NONE. *ret_note: the place of what stands for those that are not there, or as it was. 0
- * or an error of the harvest. */
+/* Adds the frames of the process, the innermost of which is at the place first unless that is
+ * HARVEST_NONE. *ret_note: the place that stands for missing frames, unchanged when none are
+ * missing. 0 or an error of the harvest. */
 int perf_stack_follow(struct perf *p, const struct perf_attr *a, uint32_t pid,
 		      const struct perf_copy *copy, uint32_t first, struct places_stack *ret,
 		      uint32_t *ret_note);
@@ -229,15 +225,15 @@ struct perf_sampled {
 };
 
 enum perf_found { PERF_FOUND, PERF_NO_PROCESS, PERF_NO_MAPPING, PERF_NO_KERNEL };
-/* The place of an address. Always gives one: where nothing is known, in the unknown image. */
+/* The place of an address. Always gives one: one in the unknown image where nothing is known. */
 int perf_world_place(struct perf *p, uint32_t pid, enum perf_mode mode, uint64_t address,
 		     uint32_t *ret, enum perf_found *ret_found);
-/* A sample of it will come soon: its memory is fetched. */
+/* A sample of this address will come soon: prefetches what it needs. */
 void perf_world_expect(const struct perf *p, uint32_t pid, enum perf_mode mode, uint64_t address);
-/* The same, and counts a sample of it. */
+/* The place of a sampled address; also counts the sample. */
 int perf_world_sample(struct perf *p, const struct perf_sampled *s, uint32_t *ret,
 		      enum perf_found *ret_found);
-/* To be called before the harvest is looked at. */
+/* To be called before the harvest is used. */
 int perf_world_flush(struct perf *p);
 /* What a process has mapped there, NULL: nothing that is known. */
 const struct perf_range *perf_world_range(const struct perf *p, uint32_t pid, uint64_t address);

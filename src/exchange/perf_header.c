@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <linux/perf_event.h>
-#include "db/batch.h"
 #include "util/array.h"
 
 #define MAGIC		  0x32454c4946524550ull /* "PERFILE2" */
@@ -31,8 +30,7 @@ enum feature {
 	FEATURE_CLOCK_DATA = 29,
 };
 
-/* Where what every sample of an event begins with is, in the order in which the kernel writes it.
- */
+/* Where what every sample of an event begins with is, in the order that the kernel writes it in. */
 static void lay_out_samples(struct perf_attr *a)
 {
 	int stream, cpu, id, identifier;
@@ -211,7 +209,8 @@ static void read_features(struct perf *p, const uint8_t *data, size_t size, uint
 		if (!(data[72 + feature / 8] >> feature % 8 & 1))
 			continue;
 		if (!inside(table, 16, size)) {
-			snprintf(p->cut, sizeof(p->cut), "the file ends before its descriptions");
+			snprintf(p->cut, sizeof(p->cut),
+				 "the file ends before its feature sections");
 			return;
 		}
 		offset = perf_u64(data + table);
@@ -220,7 +219,8 @@ static void read_features(struct perf *p, const uint8_t *data, size_t size, uint
 		if (inside(offset, bytes, size))
 			perf_header_feature(p, feature, data + offset, bytes);
 		else
-			snprintf(p->cut, sizeof(p->cut), "a description lies outside of the file");
+			snprintf(p->cut, sizeof(p->cut),
+				 "a feature section lies outside of the file");
 	}
 }
 
@@ -228,7 +228,6 @@ int perf_header_read(struct perf *p, const uint8_t *data, size_t size, size_t *r
 		     size_t *ret_end, struct diag *diag)
 {
 	uint64_t start, bytes;
-	int r;
 
 	if (size < HEADER_PIPE_BYTES)
 		return refuse(diag, "it is shorter than its header");
@@ -242,8 +241,8 @@ int perf_header_read(struct perf *p, const uint8_t *data, size_t size, size_t *r
 		return 0;
 	}
 	if (perf_u64(data + 8) != HEADER_FILE_BYTES || size < HEADER_FILE_BYTES)
-		return refuse(diag, "its header has another length than any known");
-	r = read_attrs(p, data, size, diag);
+		return refuse(diag, "its header has an unknown length");
+	int r = read_attrs(p, data, size, diag);
 	if (r)
 		return r;
 	start = perf_u64(data + 40);

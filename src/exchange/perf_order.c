@@ -16,7 +16,7 @@
 #define BLOCK_BYTES_MAX (1u << 30)
 #define AHEAD		8 /* records whose memory is fetched before their turn */
 
-/* Where the run of rising times that begins there ends. */
+/* The end of the run of ascending times that begins there. */
 static size_t run_end(const struct perf_entry *list, size_t from, size_t count)
 {
 	size_t i = from;

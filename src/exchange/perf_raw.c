@@ -31,8 +31,7 @@ static bool is_named(const struct perf_attr *a, const char *pmu)
 	return !strncmp(a->name, pmu, size) && a->name[size] == '/';
 }
 
-/* Whose raw data an event has. 0: of nothing that has a place in the database, and why is counted.
- */
+/* Whose raw data an event has. 0: of nothing that has a place in databases, and why is counted. */
 static enum ibs_kind kind_of(struct perf *p, const struct perf_attr *a)
 {
 	bool is_dynamic = a->type >= PERF_TYPE_MAX;

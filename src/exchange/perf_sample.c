@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <linux/perf_event.h>
+#include "analyze/calls/stack_set.h"
 #include "exchange/places.h"
 
 #define MAX_STACK_DEFAULT 127
@@ -234,15 +235,14 @@ static int follow_copy(struct perf *p, const struct perf_attr *a, const struct s
 static int add_stack(struct perf *p, const struct perf_attr *a, const struct sample *s,
 		     uint32_t subject, uint32_t place)
 {
-	static const char deeper[] = "[truncated: deeper than was recorded]";
+	static const char deeper[] = STACK_TRUNCATED "deeper than was recorded]";
 	unsigned deepest = a->max_stack ? a->max_stack : MAX_STACK_DEFAULT;
 	struct places_stack c;
 	uint32_t note = HARVEST_NONE;
 	bool has_user;
-	int r;
 
 	c.count = c.frames = 0;
-	r = follow_chain(p, s, place, &c, &has_user);
+	int r = follow_chain(p, s, place, &c, &has_user);
 	if (!r && (c.frames >= deepest || c.frames > c.count)) {
 		p->counters.stacks_cut++;
 		r = places_note(p->harvest, 202, deeper, strlen(deeper), &note);
@@ -384,7 +384,6 @@ void perf_sample_take(struct perf *p, const uint8_t *record, size_t size)
 	struct perf_attr *a = perf_header_find(p, record, size);
 	struct cursor c = cursor_over(record + 8, size - 8);
 	struct sample s;
-	int r;
 
 	s.mode = mode_of(perf_u16(record + 4));
 	if (!a) {
@@ -395,7 +394,7 @@ void perf_sample_take(struct perf *p, const uint8_t *record, size_t size)
 		p->counters.lost_malformed++;
 		return;
 	}
-	r = add_sample(p, a, &s);
+	int r = add_sample(p, a, &s);
 	if (r == -ENOMEM || r == -ENOSPC)
 		p->error = r;
 }

@@ -6,10 +6,11 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include "util/array.h"
 
 struct perf_space {
 	uint32_t refs;
-	struct perf_range *list; /* rising, disjoint */
+	struct perf_range *list; /* ascending, disjoint */
 	size_t count, room;
 	size_t last; /* that was found: samples of one come together */
 };
@@ -59,30 +60,22 @@ const struct perf_range *perf_space_find(struct perf_space *s, uint64_t address)
 static int prepare(struct perf_space **s)
 {
 	struct perf_space *from = *s, *to = from;
-	size_t room = from->count + 2 > from->room ? 2 * from->count + 8 : from->room;
-	struct perf_range *list;
 
-	if (from->refs > 1) {
+	if (from->refs > 1)
 		to = perf_space_new();
-		if (!to)
-			return -ENOMEM;
-		room = from->count + 8;
+	int r = to ? array_reserve(&to->list, from->count + 2, &to->room, sizeof(*to->list), 8)
+		   : -ENOMEM;
+	if (to == from)
+		return r;
+	if (r) {
+		perf_space_unref(to);
+		return r;
 	}
-	list = room == to->room ? to->list : reallocarray(to->list, room, sizeof(*list));
-	if (!list) {
-		if (to != from)
-			perf_space_unref(to);
-		return -ENOMEM;
-	}
-	to->list = list;
-	to->room = room;
-	if (to != from) {
-		if (from->count)
-			memcpy(list, from->list, from->count * sizeof(*list));
-		to->count = from->count;
-		perf_space_unref(from);
-		*s = to;
-	}
+	if (from->count)
+		memcpy(to->list, from->list, from->count * sizeof(*from->list));
+	to->count = from->count;
+	perf_space_unref(from);
+	*s = to;
 	return 0;
 }
 
@@ -116,13 +109,12 @@ static size_t clear(struct perf_space *s, uint64_t start, uint64_t end)
 int perf_space_add(struct perf_space **s, const struct perf_range *range)
 {
 	size_t i;
-	int r;
 
 	if (range->start >= range->end)
 		return -EINVAL;
 	if ((*s)->count + 2 > PERF_RANGES_MAX)
 		return -ENOSPC;
-	r = prepare(s);
+	int r = prepare(s);
 	if (r)
 		return r;
 	i = clear(*s, range->start, range->end);
@@ -133,13 +125,11 @@ int perf_space_add(struct perf_space **s, const struct perf_range *range)
 
 int perf_space_remove(struct perf_space **s, uint64_t start, uint64_t end)
 {
-	int r;
-
 	if (start >= end)
 		return 0;
 	if ((*s)->count == PERF_RANGES_MAX)
 		return -ENOSPC;
-	r = prepare(s);
+	int r = prepare(s);
 	if (!r)
 		clear(*s, start, end);
 	return r;

@@ -5,8 +5,8 @@
 #include <stdint.h>
 
 /*
- * What is mapped where in one address space, now: records come in order of time, so that no past is
- * kept (collect/space.h, which resolves late, needs one). Shared by a process and its children
+ * What is mapped where in one address space, now: records come in order of time, so no past is kept
+ * (collect/process/space.h, which resolves late, needs one). Shared by a process and its children
  * until either changes it.
  */
 struct perf_space;

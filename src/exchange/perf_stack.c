@@ -2,7 +2,7 @@
 /*
  * With --call-graph dwarf a sample brings the registers of its process and a piece of the stack,
  * from the stack pointer on. It is followed as the collector follows its own snapshots
- * (image/unwind_walk.h), by tables that the parent process has made of the images' files.
+ * (unwind/unwind_walk.h), by tables that the parent process has made of the images' files.
  */
 #include "exchange/perf.h"
 
@@ -11,9 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <linux/perf_event.h>
+#include "analyze/calls/stack_set.h"
 #include "bpf/unwind.h"
 #include "exchange/places.h"
-#include "image/unwind_walk.h"
+#include "unwind/unwind_walk.h"
 #include "util/array.h"
 
 #define REGISTERS_ALL ((UINT64_C(1) << 24) - 1) /* of x86-64 */
@@ -125,7 +126,7 @@ static bool is_file(struct perf *p, uint32_t image)
 	return i.kind == HARVEST_FILE || i.kind == HARVEST_VDSO;
 }
 
-static int enter(void *arg, uint64_t pc, const struct wire_unwind_rule **ret)
+static int enter(void *arg, uint64_t pc, bool called, const struct wire_unwind_rule **ret)
 {
 	struct following *f = arg;
 	const struct perf_range *range = find_range(f, pc);
@@ -135,16 +136,17 @@ static int enter(void *arg, uint64_t pc, const struct wire_unwind_rule **ret)
 
 	if (!range && !f->is_first)
 		return WIRE_STACK_NOT_CODE;
+	code = range ? find_code(f->p, range->image) : NULL;
+	if (code)
+		*ret = find_rule(code, pc + range->base);
 	if (place == HARVEST_NONE)
-		f->error = perf_world_place(f->p, f->pid, PERF_USER, pc, &place, &found);
+		f->error = perf_world_place(f->p, f->pid, PERF_USER,
+					    unwind_frame_pc(pc, called, *ret), &place, &found);
 	if (f->error)
 		return WIRE_STACK_NO_RULE;
 	places_push(f->stack, place);
 	f->first = HARVEST_NONE;
 	f->is_first = false;
-	code = range ? find_code(f->p, range->image) : NULL;
-	if (code)
-		*ret = find_rule(code, pc + range->base);
 	return code || (range && !is_file(f->p, range->image)) ? -1 : END_NO_FILE;
 }
 
@@ -227,7 +229,7 @@ int perf_stack_follow(struct perf *p, const struct perf_attr *a, uint32_t pid,
 		places_push(ret, first);
 	if (!why)
 		return 0;
-	snprintf(text, sizeof(text), "[truncated: %s]", why);
+	snprintf(text, sizeof(text), STACK_TRUNCATED "%s]", why);
 	return places_note(p->harvest, end < WIRE_STACK_ENDS ? (unsigned)end : notes[end].number,
 			   text, strlen(text), ret_note);
 }

@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 #include <linux/perf_event.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -91,6 +90,9 @@ static struct perf_block *inflate(struct perf *p, const uint8_t *data, size_t si
 	}
 }
 
+static size_t feed(struct perf *p, struct perf_stream *s, struct perf_block *block,
+		   const uint8_t *data, size_t size);
+
 static void take_compressed(struct perf *p, const struct perf_stream *s, const uint8_t *data,
 			    size_t size)
 {
@@ -98,7 +100,7 @@ static void take_compressed(struct perf *p, const struct perf_stream *s, const u
 	size_t used;
 
 	if (p->zstd && s == &p->zstd->inner) {
-		stop(p, "a compressed part holds another");
+		stop(p, "a compressed part contains another");
 		return;
 	}
 	if (!p->zstd && zstd_open(p))
@@ -106,7 +108,7 @@ static void take_compressed(struct perf *p, const struct perf_stream *s, const u
 	b = inflate(p, data, size);
 	if (!b)
 		return;
-	used = perf_stream_feed(p, &p->zstd->inner, b, b->data, b->size);
+	used = feed(p, &p->zstd->inner, b, b->data, b->size);
 	if (b->size - used <= RECORD_BYTES_MAX) {
 		memcpy(p->zstd->rest, b->data + used, b->size - used);
 		p->zstd->rest_size = b->size - used;
@@ -172,8 +174,9 @@ static void take_own(struct perf *p, struct perf_stream *s, const uint8_t *recor
 	}
 }
 
-size_t perf_stream_feed(struct perf *p, struct perf_stream *s, struct perf_block *block,
-			const uint8_t *data, size_t size)
+/* Takes records one after the other; returns the bytes of those that are complete. */
+static size_t feed(struct perf *p, struct perf_stream *s, struct perf_block *block,
+		   const uint8_t *data, size_t size)
 {
 	size_t at = 0;
 
@@ -226,9 +229,9 @@ static int read_pipe(struct perf *p, const struct reading *in, struct diag *diag
 	if (n < 0)
 		r = diag_fail(diag, (int)-n, "cannot read: %s", strerror((int)-n));
 	else if (b->size >= 16 && perf_u64(b->data + 8) > 16)
-		r = diag_fail(diag, EBADMSG,
-			      "a perf.data of the file form cannot come through a pipe: name the "
-			      "file");
+		r = diag_fail(
+			diag, EBADMSG,
+			"a perf.data in file format cannot be read from a pipe: name the file");
 	else
 		r = perf_header_read(p, b->data, b->size, &start, &end, diag);
 	if (!r) {
@@ -243,7 +246,7 @@ static int read_pipe(struct perf *p, const struct reading *in, struct diag *diag
 		b->size += (size_t)n;
 		came += (size_t)n;
 		reading_tell(in, came, 0);
-		used = perf_stream_feed(p, &s, b, b->data, b->size);
+		used = feed(p, &s, b, b->data, b->size);
 		next = perf_block_new(PIPE_BLOCK_BYTES);
 		if (!next) {
 			r = -ENOMEM;
@@ -274,8 +277,7 @@ static int read_mapped(struct perf *p, const uint8_t *data, size_t size, struct 
 		size_t left = end - at;
 
 		reading_tell(p->in, at, end);
-		used = perf_stream_feed(p, &s, NULL, data + at,
-					left < PIECE_BYTES ? left : PIECE_BYTES);
+		used = feed(p, &s, NULL, data + at, left < PIECE_BYTES ? left : PIECE_BYTES);
 		/* All that a piece may leave is a record that goes on behind it. */
 		if (used == 0 || (left < PIECE_BYTES && used < left)) {
 			stop(p, "the file ends in the middle of a record");

@@ -140,7 +140,7 @@ static struct thread *thread_get(struct perf_world *w, uint32_t tid)
 	return known;
 }
 
-/* A build-id of the table at the file's end, where the record has none. */
+/* A build ID of the table at the file's end, where the record has none. */
 static void find_build_id(struct perf *p, const char *path, size_t size,
 			  struct harvest_image *image)
 {
@@ -352,7 +352,6 @@ static int make_subject(struct perf *p, const struct thread *t, uint32_t pid, ui
 int perf_world_subject(struct perf *p, uint32_t pid, uint32_t tid, uint64_t cgroup, uint32_t *ret)
 {
 	struct thread *t = thread_get(p->world, tid);
-	int r;
 
 	if (!t)
 		return -ENOSPC;
@@ -365,7 +364,7 @@ int perf_world_subject(struct perf *p, uint32_t pid, uint32_t tid, uint64_t cgro
 		snprintf(t->comm, sizeof(t->comm), "swapper");
 	else if (!t->comm[0]) /* as perf calls whom it does not know */
 		snprintf(t->comm, sizeof(t->comm), ":%d", pid ? (int)tid : 0);
-	r = make_subject(p, t, pid, cgroup, &t->subject);
+	int r = make_subject(p, t, pid, cgroup, &t->subject);
 	if (r) {
 		t->subject = NO_SUBJECT;
 		return r;
@@ -436,12 +435,11 @@ static int find_place(struct perf *p, struct perf_space *space, uint64_t address
 	struct spot at = find_spot(space, address);
 	struct memo *memo = memo_of(p->world, at);
 	uint32_t place;
-	int r;
 
 	*ret = memo;
 	if (memo->known && memo->offset == at.offset && memo->image == at.image)
 		return 0;
-	r = tell_pending(p, memo);
+	int r = tell_pending(p, memo);
 	if (!r)
 		r = at.image == HARVEST_NONE
 			    ? places_unknown(p->harvest, address, &place)
@@ -474,13 +472,12 @@ int perf_world_place(struct perf *p, uint32_t pid, enum perf_mode mode, uint64_t
 {
 	struct perf_space *space = space_of(p->world, pid, mode);
 	struct memo *memo;
-	int r;
 
 	if (!space) {
 		*ret_found = PERF_NO_PROCESS;
 		return places_unknown(p->harvest, address, ret);
 	}
-	r = find_place(p, space, address, &memo);
+	int r = find_place(p, space, address, &memo);
 	if (!r) {
 		*ret = memo->place;
 		*ret_found = found_in(memo, mode);

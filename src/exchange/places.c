@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
 #include "exchange/places.h"
 
-#include <errno.h>
 #include <string.h>
+#include "analyze/calls/stack_set.h"
 #include "util/hash.h"
 #include "util/identity.h"
 
 #define UNKNOWN	  "[unknown]"
 #define NO_SYMBOL "[no symbol]"
-#define TRUNCATED "[truncated: "
 #define LEFT_OUT  "[frames left out]"
 #define COMM_MAX  256
 /* An export of ours says so of samples that no stack is known of. */
@@ -48,8 +47,8 @@ static bool is(const char *name, size_t size, const char *text)
 static bool is_note(const char *name, size_t size)
 {
 	return is(name, size, LEFT_OUT) || is(name, size, CALLERS) ||
-	       (size > strlen(TRUNCATED) && name[size - 1] == ']' &&
-		!memcmp(name, TRUNCATED, strlen(TRUNCATED)));
+	       (size > strlen(STACK_TRUNCATED) && name[size - 1] == ']' &&
+		!memcmp(name, STACK_TRUNCATED, strlen(STACK_TRUNCATED)));
 }
 
 /* Different lines of a function are different places in it: by what is said of them. */
@@ -75,14 +74,13 @@ int places_named(struct harvest *h, const char *image, size_t image_size,
 	size_t size = outer ? outer->function_size : 0;
 	uint64_t start = 0;
 	uint32_t number;
-	int r;
 
 	*ret_unknown = !size || is(outer->function, size, UNKNOWN);
 	if (*ret_unknown)
 		return places_unknown(h, 0, ret);
 	if (is_note(outer->function, size))
 		return places_note(h, 0, outer->function, size, ret);
-	r = harvest_image(h, &in, &number);
+	int r = harvest_image(h, &in, &number);
 	if (!r && !is(outer->function, size, NO_SYMBOL)) {
 		r = harvest_symbol(h, number, outer->function, size);
 		start = harvest_symbol_start(outer->function, size) +
@@ -98,7 +96,7 @@ int places_named(struct harvest *h, const char *image, size_t image_size,
 int places_add_stack(struct harvest *h, uint32_t event, uint32_t subject,
 		     const struct places_stack *s, uint32_t note, uint64_t count)
 {
-	static const char deeper[] = "[truncated: deeper than is kept]";
+	static const char deeper[] = STACK_TRUNCATED "deeper than is kept]";
 	uint32_t frame = HARVEST_NONE;
 	int r = 0;
 

@@ -10,14 +10,15 @@
 
 /*
  * What readers of foreign profiles have in common: places without a mapping, places that are only
- * named, stacks of places, subjects. Each 0 or an error of the harvest.
+ * named, stacks of places, subjects. Each returns 0 or an error of the harvest.
  */
 
-#define PLACES_NO_IMAGE "[no image]" /* of functions of which no more is known than the name */
+#define PLACES_NO_IMAGE "[no image]" /* of functions known only by name */
 
 /* An address that nothing explains. */
 int places_unknown(struct harvest *h, uint64_t address, uint32_t *ret);
-/* A frame that stands for others. Notes of one key are one, or of one text when key is 0. */
+/* A frame that stands for others. Notes with the same key are one; when it is 0, those with the
+ * same text. */
 int places_note(struct harvest *h, uint64_t key, const char *text, size_t size, uint32_t *ret);
 /*
  * A function of an image by name, and where in it, as far as is known: lines as of harvest_lines.
@@ -27,15 +28,15 @@ int places_note(struct harvest *h, uint64_t key, const char *text, size_t size, 
 int places_named(struct harvest *h, const char *image, size_t image_size,
 		 const struct harvest_line *lines, size_t count, uint32_t *ret, bool *ret_unknown);
 
-/* A stack on its way, the innermost frame first. */
+/* A stack being read, the innermost frame first. */
 #define PLACES_STACK_MAX (DB_STACK_MAX - 2) /* that are kept; a note may stand for the rest */
 struct places_stack {
 	uint32_t place[PLACES_STACK_MAX];
 	size_t count;
-	uint64_t frames; /* of the file, those that were not kept too */
+	uint64_t frames; /* in the file, including those not kept */
 };
 
-/* A frame outside of the others. */
+/* Adds a frame outside the others. */
 static inline void places_push(struct places_stack *s, uint32_t place)
 {
 	s->frames++;
@@ -43,8 +44,8 @@ static inline void places_push(struct places_stack *s, uint32_t place)
 		s->place[s->count++] = place;
 }
 
-/* note: a place that stands outside of all, or HARVEST_NONE; of a stack that is deeper than is kept
- * one is made. */
+/* note: a place that goes outside all others, or HARVEST_NONE; a stack too deep to keep gets one.
+ */
 int places_add_stack(struct harvest *h, uint32_t event, uint32_t subject,
 		     const struct places_stack *s, uint32_t note, uint64_t count);
 

@@ -56,7 +56,6 @@ static int64_t add_string(struct packer *p, const char *text, size_t size)
 {
 	char *safe = NULL;
 	uint32_t number = 0;
-	int r;
 
 	if (!text_is_utf8(text, size)) { /* a string of protobuf must be */
 		size_t room = text_escape(NULL, 0, text, size) + 1;
@@ -65,7 +64,7 @@ static int64_t add_string(struct packer *p, const char *text, size_t size)
 		size = safe ? text_escape(safe, room, text, size) : 0;
 		text = safe ? safe : "";
 	}
-	r = intern_add(p->strings, text, size, &number);
+	int r = intern_add(p->strings, text, size, &number);
 	if (r && !p->error)
 		p->error = r;
 	free(safe);
@@ -336,12 +335,11 @@ static int save(const struct packer *p, struct buf *out)
 {
 	size_t size = culprit__pprof__profile__get_packed_size(&p->profile);
 	uint8_t *data = malloc(size + 1);
-	int r;
 
 	if (!data)
 		return -ENOMEM;
 	culprit__pprof__profile__pack(&p->profile, data);
-	r = gzip_write(data, size, out);
+	int r = gzip_write(data, size, out);
 	free(data);
 	return r;
 }

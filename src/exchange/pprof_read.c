@@ -117,7 +117,7 @@ static int find_events(struct unpacker *u, struct diag *diag)
 		r = name_event(u, e);
 	}
 	if (!r && !u->event_count)
-		return diag_fail(diag, EBADMSG, "it says not what its values are of");
+		return diag_fail(diag, EBADMSG, "it does not say what its values count");
 	return r == -EINVAL ? diag_fail(diag, EBADMSG, "an event's name is too long") : r;
 }
 
@@ -138,7 +138,7 @@ static int index_ids(struct unpacker *u, struct diag *diag)
 	return r == -ENOSPC ? diag_fail(diag, ENOSPC, "it has more than %u locations", IDS_MAX) : r;
 }
 
-/* A build-id, of which a file can be found again, or an identity as culprit writes it. */
+/* A build ID, of which a file can be found again, or an identity as culprit writes it. */
 static int name_image(struct unpacker *u, const Culprit__Pprof__Mapping *m, struct image *image)
 {
 	const char *path = get_text(u, m->filename);
@@ -250,7 +250,8 @@ static int find_place(struct unpacker *u, uint64_t id, struct place **ret, struc
 	int r = 0;
 
 	if (!find_id(u->locations, id, &index))
-		return diag_fail(diag, EBADMSG, "a sample is at location %llu, which is not there",
+		return diag_fail(diag, EBADMSG,
+				 "a sample is at location %llu, which does not exist",
 				 (unsigned long long)id);
 	place = &u->places[index];
 	if (!place->known)
@@ -367,7 +368,7 @@ static int take_sample(struct unpacker *u, const Culprit__Pprof__Sample *sample,
 	int r = 0;
 
 	if (sample->n_value != u->profile->n_sample_type)
-		return diag_fail(diag, EBADMSG, "a sample has not one value of each type");
+		return diag_fail(diag, EBADMSG, "a sample does not have one value of each type");
 	for (size_t i = 0; i < sample->n_location_id && !r; i++) {
 		r = find_place(u, sample->location_id[i], &place, diag);
 		if (r)
@@ -387,32 +388,28 @@ static int take_sample(struct unpacker *u, const Culprit__Pprof__Sample *sample,
 	return r ? r : add_values(u, sample, subject, &stack, unknown);
 }
 
-static int tell(struct unpacker *u)
+static void tell(struct unpacker *u)
 {
 	const pprof_profile *p = u->profile;
-	int r = 0;
 
-	for (size_t i = 0; i < u->event_count && !r; i++) {
+	for (size_t i = 0; i < u->event_count; i++) {
 		const struct event *e = &u->events[i];
 		uint64_t period = e->count == e->units || !e->samples
 					  ? 1
 					  : num_add_sat(e->unit_sum, e->samples / 2) / e->samples;
 
 		harvest_event_set(u->h, e->number, period, DB_EVENT_USER | DB_EVENT_KERNEL);
-		r = harvest_count(u->h, e->number, "samples", e->samples);
-		if (!r)
-			r = harvest_count(u->h, e->number, "units", e->unit_sum);
-		if (!r)
-			r = harvest_count(u->h, e->number, "unknown.mapping", e->unknown);
+		harvest_count(u->h, e->number, "samples", e->samples);
+		harvest_count(u->h, e->number, "units", e->unit_sum);
+		harvest_count(u->h, e->number, "unknown.mapping", e->unknown);
 	}
 	if (p->time_nanos > 0 && p->duration_nanos >= 0)
 		harvest_interval(u->h, (uint64_t)p->time_nanos,
 				 (uint64_t)p->time_nanos + (uint64_t)p->duration_nanos);
 	else if (p->duration_nanos > 0)
 		harvest_duration(u->h, (uint64_t)p->duration_nanos);
-	if (!r)
-		r = harvest_count(u->h, HARVEST_NONE, "not_kept.negative_values", u->negative);
-	return r ? r : harvest_count(u->h, HARVEST_NONE, "not_kept.labels", u->labels_cut);
+	harvest_count(u->h, HARVEST_NONE, "not_kept.negative_values", u->negative);
+	harvest_count(u->h, HARVEST_NONE, "not_kept.labels", u->labels_cut);
 }
 
 static int take_profile(struct unpacker *u, struct diag *diag)
@@ -432,7 +429,7 @@ static int take_profile(struct unpacker *u, struct diag *diag)
 	for (size_t i = 0; i < p->n_sample && !r; i++)
 		r = take_sample(u, p->sample[i], diag);
 	if (!r)
-		r = tell(u);
+		tell(u);
 	map64_free(u->mappings);
 	map64_free(u->locations);
 	map64_free(u->functions);
@@ -466,14 +463,13 @@ int read_pprof(const struct reading *in, struct harvest *harvest, struct diag *d
 	struct unpacker u = {.h = harvest, .program = in->program};
 	pprof_profile *profile = NULL;
 	struct buf message;
-	int r;
 
 	buf_init(&message, MESSAGE_BYTES_MAX);
-	r = load(in, &message, diag);
+	int r = load(in, &message, diag);
 	if (!r) {
 		profile = culprit__pprof__profile__unpack(NULL, message.size, message.data);
 		if (!profile)
-			r = diag_fail(diag, EBADMSG, "it is no profile of pprof, or is damaged");
+			r = diag_fail(diag, EBADMSG, "it is not a pprof profile, or it is damaged");
 	}
 	buf_free(&message);
 	u.profile = profile;

@@ -39,8 +39,7 @@ static bool is_field(uint64_t key)
 	return type == WIRE_VARINT || (number == 13 && type == WIRE_BYTES);
 }
 
-/* A message of protobuf: fields, each of them one that a Profile has, up to where the start ends.
- */
+/* A message of protobuf: fields, each one that a Profile has, up to where the start ends. */
 static bool is_profile(const uint8_t *start, size_t size)
 {
 	struct cursor c = cursor_over(start, size);

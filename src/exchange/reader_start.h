@@ -5,8 +5,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What the first bytes of an input are the beginning of: a name for reader_choose. NULL: of nothing
- * that is known, so that nothing more of it needs to be read. */
+/* Which format the first bytes of an input belong to: a name for reader_choose. NULL: none that is
+ * known, so no more of it needs to be read. */
 const char *reader_name_by_start(const uint8_t *start, size_t size);
 
 #endif

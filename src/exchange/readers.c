@@ -27,14 +27,14 @@ int reader_choose(const char *name, const uint8_t *start, size_t size, reader **
 
 	if (!wanted)
 		return diag_fail(diag, EBADMSG, "%s",
-				 size ? "it begins like no profile that is known (see --format)"
+				 size ? "it does not begin like any known profile (see --format)"
 				      : "it is empty");
 	for (size_t i = 0; i < sizeof(readers) / sizeof(*readers); i++)
 		if (!strcmp(readers[i].name, wanted)) {
 			*ret = readers[i].read;
 			return 0;
 		}
-	return diag_fail(diag, EINVAL, "no format is called '%s'", wanted);
+	return diag_fail(diag, EINVAL, "there is no format '%s'", wanted);
 }
 
 void reading_tell(const struct reading *in, uint64_t done, uint64_t of)

@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include "exchange/harvest.h"
 #include "image/facts.h"
-#include "image/unwind.h"
+#include "unwind/unwind.h"
 #include "util/diag.h"
 
 /*
@@ -17,13 +17,13 @@ struct reading_code { /* of an image */
 	struct image_segment *segments;
 	uint32_t segment_count;
 	struct image_unwind *unwind; /* NULL: it has no table */
-	const uint8_t *file;	     /* as it is mapped; NULL: not at hand */
+	const uint8_t *file;	     /* as it is mapped; NULL: not available */
 	size_t file_size;
 };
 
-/* Who a reader may ask, as it cannot look at anything itself. */
+/* Whom a reader may ask, as it cannot look at anything itself. */
 struct reading_host {
-	/* The code of an image: 0 and *ret is the caller's to free; or its file is not at hand. */
+	/* The code of an image: 0, and the caller frees *ret; otherwise its file is not there. */
 	int (*find_code)(void *arg, const struct harvest_image *image, struct reading_code *ret);
 	/* How far it has come; of: 0 when that is not known. */
 	void (*progress)(void *arg, uint64_t done, uint64_t of);
@@ -34,8 +34,8 @@ struct reading {
 	int fd;	      /* a regular file, or a pipe */
 	uint64_t key; /* tells this input from others */
 	char *cut;    /* 200 bytes: set when what was read is good but not all; empty otherwise */
-	const char *program; /* whose it is, where the file does not say: a path; or NULL */
-	/* What was read of a pipe to find out what it is; comes before what fd gives. */
+	const char *program; /* the path of the program, where the file does not say; or NULL */
+	/* What was read from a pipe to find out its format; comes before what fd gives. */
 	const uint8_t *start;
 	size_t start_size;
 	const struct reading_host *host; /* NULL: there is nobody */
@@ -43,8 +43,8 @@ struct reading {
 
 #define READING_CUT_MAX 200
 
-/* Each 0; or a negative errno with the sentence in diag, and the harvest is of no use: -EBADMSG
- * (not of this form), -ENOMEM, -ENOSPC (larger than a harvest may be). */
+/* Each returns 0, or a negative errno with a sentence in diag when the harvest is of no use:
+ * -EBADMSG (not of this form), -ENOMEM, -ENOSPC (larger than a harvest may be). */
 int read_perf_data(const struct reading *in, struct harvest *harvest, struct diag *diag);
 int read_folded(const struct reading *in, struct harvest *harvest, struct diag *diag);
 int read_perf_script(const struct reading *in, struct harvest *harvest, struct diag *diag);
@@ -53,8 +53,8 @@ int read_pprof(const struct reading *in, struct harvest *harvest, struct diag *d
 
 #define READER_START_BYTES 4096
 
-/* Which of them an input begins like, by its first bytes (of those READER_START_BYTES, or all);
- * name NULL: not asked for. -EINVAL: a name that is none. */
+/* The reader called name or, when that is NULL, the one for inputs that begin like start
+ * (READER_START_BYTES of the input, or all). -EINVAL: no such name. */
 typedef int reader(const struct reading *in, struct harvest *harvest, struct diag *diag);
 int reader_choose(const char *name, const uint8_t *start, size_t size, reader **ret,
 		  struct diag *diag);
@@ -66,7 +66,7 @@ void reading_tell(const struct reading *in, uint64_t done, uint64_t of);
 /* All of the input, malloc'ed. -EFBIG past 512 MiB, and others, with the sentence in diag. */
 int reading_load(const struct reading *in, uint8_t **ret, size_t *ret_size, struct diag *diag);
 void reading_code_free(struct reading_code *code); /* its members */
-/* Says what an error of the harvest means, where nothing was said yet. Returns it. */
+/* Says what an error of the harvest means, unless something was said already. Returns it. */
 int reading_end(int error, struct diag *diag);
 
 #endif

@@ -6,7 +6,7 @@
 #include "exchange/readers.h"
 #include "util/buf.h"
 
-/* The lines of a text, of which no more than a line and a piece is held, however long it is. */
+/* The lines of a text; holds no more than a line and a piece of it, however long it is. */
 struct reading_lines {
 	const struct reading *in;
 	struct buf text; /* what was read and not given yet begins at at */

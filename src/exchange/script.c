@@ -108,11 +108,10 @@ static int take_frame(struct script *s, const struct script_frame *f)
 {
 	uint32_t place;
 	bool unknown;
-	int r;
 
 	if (f->inlined)
 		return add_inlined(s, f->symbol);
-	r = place_frame(s, f, &place, &unknown);
+	int r = place_frame(s, f, &place, &unknown);
 	drop_inlined(s);
 	if (r)
 		return r;
@@ -204,24 +203,20 @@ static int take_line(struct script *s, struct script_text line)
 	return 0;
 }
 
-static int tell(struct script *s)
+static void tell(struct script *s)
 {
-	int r = 0;
-
-	for (uint32_t i = 0; i < s->event_count && !r; i++) {
+	for (uint32_t i = 0; i < s->event_count; i++) {
 		const struct event *e = &s->events[i];
 
 		harvest_event_set(s->h, i,
 				  e->samples ? (e->units + e->samples / 2) / e->samples : 1,
 				  DB_EVENT_USER | DB_EVENT_KERNEL);
-		r = harvest_count(s->h, i, "samples", e->samples);
-		if (!r)
-			r = harvest_count(s->h, i, "units", e->units);
-		if (!r)
-			r = harvest_count(s->h, i, "unknown.mapping", e->unknown);
+		harvest_count(s->h, i, "samples", e->samples);
+		harvest_count(s->h, i, "units", e->units);
+		harvest_count(s->h, i, "unknown.mapping", e->unknown);
 	}
 	harvest_duration(s->h, s->last_ns - s->first_ns);
-	return r ? r : harvest_count(s->h, HARVEST_NONE, "records.malformed", s->odd);
+	harvest_count(s->h, HARVEST_NONE, "records.malformed", s->odd);
 }
 
 static int take_lines(struct script *s, struct reading_lines *lines, struct diag *diag)
@@ -237,7 +232,7 @@ static int take_lines(struct script *s, struct reading_lines *lines, struct diag
 	if (!r)
 		r = end_sample(s, true);
 	if (!r)
-		r = tell(s);
+		tell(s);
 	return r == -EINVAL ? diag_fail(diag, EBADMSG, "a name in it is too long") : r;
 }
 
@@ -245,14 +240,13 @@ int read_perf_script(const struct reading *in, struct harvest *harvest, struct d
 {
 	struct script *s = calloc(1, sizeof(*s));
 	struct reading_lines lines;
-	int r;
 
 	if (!s)
 		return reading_end(-ENOMEM, diag);
 	s->h = harvest;
 	buf_init(&s->comm, READING_LINE_MAX);
 	reading_lines_begin(&lines, in);
-	r = take_lines(s, &lines, diag);
+	int r = take_lines(s, &lines, diag);
 	reading_lines_end(&lines);
 	drop_inlined(s);
 	buf_free(&s->comm);

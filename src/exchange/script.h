@@ -26,12 +26,9 @@ struct script_frame {
 	bool inlined; /* into the function of the next frame */
 };
 
-/* False: the line is none. */
+/* False: the line is not one. */
 bool script_parse_head(struct script_text line, struct script_head *ret);
 bool script_parse_frame(struct script_text line, struct script_frame *ret);
-
-/* Cuts a line off the front, without its end. False when there is none. */
-bool script_next_line(struct script_text *text, struct script_text *ret);
 
 /* "script", "folded" or NULL, by the first lines of a text. */
 const char *script_text_kind(const char *start, size_t size);

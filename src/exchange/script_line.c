@@ -242,7 +242,8 @@ bool script_parse_frame(struct script_text line, struct script_frame *ret)
 	return true;
 }
 
-bool script_next_line(struct script_text *text, struct script_text *ret)
+/* Cuts a line off the front, without its end. False when there is none. */
+static bool next_line(struct script_text *text, struct script_text *ret)
 {
 	const char *end = text->size ? memchr(text->at, '\n', text->size) : NULL;
 	size_t size = end ? (size_t)(end - text->at) : text->size;
@@ -272,11 +273,11 @@ const char *script_text_kind(const char *start, size_t size)
 	bool whole;
 
 	do {
-		if (!script_next_line(&text, &line))
+		if (!next_line(&text, &line))
 			return NULL;
 	} while (!trim(line).size || *line.at == '#');
 	whole = text.size || start[size - 1] == '\n';
-	script_next_line(&text, &next);
+	next_line(&text, &next);
 	if (script_parse_head(line, &head) &&
 	    (head.has_time || head.event.size ||
 	     (next.size && is_blank(*next.at) && script_parse_frame(next, &frame))))

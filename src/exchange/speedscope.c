@@ -92,13 +92,12 @@ static int put_profile(struct buf *b, const struct stack_set *s, const uint32_t 
 	const struct query_event *e = &s->query->events[event];
 	double weight = stacks_is_clock(e) ? stacks_units(s, event) : 1, sum = 0;
 	const char *comma = "";
-	int r;
 
 	buf_printf(b, "{\"type\":\"sampled\",\"name\":");
 	quote_json(b, e->label);
 	buf_printf(b, ",\"unit\":\"%s\",\"startValue\":0,\"samples\":[",
 		   stacks_is_clock(e) ? "nanoseconds" : "none");
-	r = put_samples(b, s, numbers, event);
+	int r = put_samples(b, s, numbers, event);
 	buf_printf(b, "],\n\"weights\":[");
 	for (size_t i = 0; i < s->count_count; i++) {
 		if (s->counts[i].event != event)

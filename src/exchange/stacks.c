@@ -8,6 +8,7 @@
 #include <string.h>
 #include "util/array.h"
 #include "util/num.h"
+#include "util/text.h"
 
 /* What the writers of stacks have in common. */
 
@@ -77,12 +78,13 @@ void stacks_describe(const struct stack_set *s, char *out, size_t room)
 		samples = num_add_sat(samples, s->counts[i].count);
 	for (size_t e = 0; e < s->query->event_count; e++)
 		unplaced = num_add_sat(unplaced, s->unplaced[e]);
-	snprintf(
-		out, room,
-		"%" PRIu64 " stacks stand for %" PRIu64
-		" samples: each for those of the function that it ends in; %.2f%% are in functions "
-		"that no stack ends in, below " STACK_CALLERS_UNKNOWN,
-		s->quality.stacks, samples, samples ? 100 * (double)unplaced / (double)samples : 0);
+	snprintf(out, room,
+		 "%" PRIu64 " %s for %" PRIu64
+		 " %s: each for those of the function that it ends in; %.2f%% are in functions "
+		 "that no stack ends in, below " STACK_CALLERS_UNKNOWN,
+		 s->quality.stacks, text_plural(s->quality.stacks, "stack stands", "stacks stand"),
+		 samples, text_plural(samples, "sample", "samples"),
+		 samples ? 100 * (double)unplaced / (double)samples : 0);
 }
 
 static int compare_counts(const void *a, const void *b, void *arg)
@@ -91,9 +93,7 @@ static int compare_counts(const void *a, const void *b, void *arg)
 	const struct stack_count *x = &s->counts[*(const uint32_t *)a];
 	const struct stack_count *y = &s->counts[*(const uint32_t *)b];
 
-	if (x->node != y->node)
-		return x->node < y->node ? -1 : 1;
-	return (x->event > y->event) - (x->event < y->event);
+	return NUM_ORDER(x->node, y->node) ?: NUM_ORDER(x->event, y->event);
 }
 
 uint32_t *stacks_order(const struct stack_set *s)

@@ -4,17 +4,17 @@
 
 #include <stddef.h>
 #include <stdint.h>
-#include "analyze/stack_set.h"
+#include "analyze/calls/stack_set.h"
 #include "util/buf.h"
 #include "util/diag.h"
 
 /*
- * Stacks as other programs read them (doc/exchange.md). Every writer takes the whole set, and so
- * has the samples that its stacks stand for; idle ones are in it only if it was made with them.
- * Errors are returned and kept in the buffer.
+ * Stacks as other programs read them (doc/exchange.md). Every writer writes the whole set, and so
+ * all samples that its stacks stand for; idle ones are in it only if it was made with them. Errors
+ * are returned and kept in the buffer.
  */
 
-/* The epochs that the set is of, for formats that tell when. */
+/* The epochs that the set covers, for formats that tell when. */
 struct stacks_about {
 	const char *title;
 	uint64_t start_ns, end_ns;
@@ -26,8 +26,8 @@ int stacks_write_folded(const struct stack_set *s, struct buf *out);
 /* speedscope's JSON: a profile for each event. Clocks are in nanoseconds. */
 int stacks_write_speedscope(const struct stack_set *s, const struct stacks_about *about,
 			    struct buf *out);
-/* callgrind's profile format: cost by line, and of each call what it cost with what it called. The
- * costs are pprof's values. Counts of calls are counts of samples: sampling knows no other. */
+/* callgrind's profile format: cost by line, and for each call its inclusive cost. The costs are
+ * pprof's values. Counts of calls are counts of samples: sampling knows no other. */
 int stacks_write_callgrind(const struct stack_set *s, const struct stacks_about *about,
 			   struct buf *out);
 /*
@@ -39,14 +39,14 @@ int stacks_write_pprof(const struct stack_set *s, const struct stacks_about *abo
 
 /* For the writers. */
 
-/* A level of a stack: a function that is in it, as compiled code or inlined. */
+/* A level of a stack: a function in it, as compiled code or inlined. */
 struct stack_level {
 	uint32_t place; /* index in the set's places */
 	uint32_t frame; /* index in the set's frames */
 };
 
-/* The levels of the stack that ends at a node, the outermost first, and the group that it is of
- * (QUERY_NO_GROUP: none). All zero before the first use; free(list) in the end. */
+/* The levels of the stack that ends at a node, the outermost first, and the group that it belongs
+ * to (QUERY_NO_GROUP: none). All zero before the first use; free(list) in the end. */
 struct stack_levels {
 	struct stack_level *list;
 	size_t count, room;
@@ -66,14 +66,13 @@ bool stacks_is_clock(const struct query_event *e);
 /* Units of an event that one sample stands for. */
 double stacks_units(const struct stack_set *s, size_t event);
 #define STACKS_NAME_MAX 1100
-/* What an event's two values are called, in pprof's custom: "samples" and "cpu" of the first if it
- * tells time, else "samples.LABEL" and its label. */
+/* What an event's two values are called, by pprof's convention: "samples" and "cpu" of the first if
+ * it tells time, else "samples.LABEL" and its label. */
 void stacks_event_names(const struct stack_set *s, size_t event, char samples[STACKS_NAME_MAX],
 			char units[STACKS_NAME_MAX]);
-/* One line: how many samples the stacks stand for, and of how many the callers are not known. */
+/* One line: how many samples the stacks stand for, and for how many the callers are not known. */
 void stacks_describe(const struct stack_set *s, char *out, size_t room);
-/* The indexes of the set's counts ordered by (node, event). To be freed; NULL when out of memory.
- */
+/* The indexes of the set's counts ordered by (node, event). To be freed; NULL: out of memory. */
 uint32_t *stacks_order(const struct stack_set *s);
 
 #endif

@@ -41,10 +41,8 @@ static void forget_numbers(struct filling *f)
 
 static int flush(struct filling *f, struct diag *diag)
 {
-	int r;
-
 	db_batch_interval(f->batch, f->start_ns, f->end_ns);
-	r = db_writer_flush(f->writer, f->batch, diag);
+	int r = db_writer_flush(f->writer, f->batch, diag);
 	if (r)
 		return r;
 	db_batch_clear(f->batch);
@@ -116,11 +114,10 @@ static int add_sample(struct filling *f, size_t number)
 	uint32_t event, subject, profile;
 	struct db_frame at;
 	bool outside;
-	int r;
 
 	if (!c->count)
 		return 0;
-	r = batch_event(f, c->event, &event);
+	int r = batch_event(f, c->event, &event);
 	if (!r)
 		r = batch_subject(f, c->second, &subject);
 	if (!r)
@@ -143,11 +140,10 @@ static int add_stack(struct filling *f, size_t number)
 	const struct store_count *c = &f->s->stacks.at[number];
 	struct db_frame frames[DB_STACK_MAX];
 	uint32_t event, subject, count = 0, at;
-	int r;
 
 	if (!c->count)
 		return 0;
-	r = batch_event(f, c->event, &event);
+	int r = batch_event(f, c->event, &event);
 	if (!r)
 		r = batch_subject(f, c->second, &subject);
 	for (at = c->third; at != HARVEST_NONE && count < DB_STACK_MAX; count++)
@@ -172,11 +168,10 @@ static int add_edge(struct filling *f, size_t number)
 	struct db_edge edge;
 	uint32_t event;
 	bool outside = false, also = false;
-	int r;
 
 	if (!c->count)
 		return 0;
-	r = batch_event(f, c->event, &event);
+	int r = batch_event(f, c->event, &event);
 	if (!r && c->second != HARVEST_NONE)
 		r = batch_place(f, c->second, &from, &outside);
 	if (!r && c->third != HARVEST_NONE)
@@ -187,6 +182,7 @@ static int add_edge(struct filling *f, size_t number)
 		.image = c->second == HARVEST_NONE ? to.image : from.image,
 		.to_image = c->third == HARVEST_NONE ? from.image : to.image,
 		.event = event,
+		.evidence = DB_EVIDENCE_RECORDS, /* all that profiles of others have */
 		.from = from.offset,
 		.to = to.offset,
 	};
@@ -222,7 +218,7 @@ static int add_raw(struct filling *f, size_t number)
 	return r;
 }
 
-/* Adds count entries of a list; when the batch is full it is written, and the entry added anew. */
+/* Adds count entries of a list; when the batch is full, it is written and the entry added again. */
 static int add_list(struct filling *f, size_t count, int (*add)(struct filling *f, size_t number),
 		    struct diag *diag)
 {
@@ -374,15 +370,14 @@ static int write_all(struct store *s, const struct import_target *target,
 			    .result = result,
 			    .start_ns = s->start_ns,
 			    .end_ns = s->end_ns};
-	int r;
 
 	if (!f.start_ns) {
 		f.end_ns = target->end_ns ? target->end_ns : clock_wall_ns();
 		f.start_ns = s->duration_ns < f.end_ns ? f.end_ns - s->duration_ns : f.end_ns;
 	}
 	name_machine(s, target, result);
-	r = db_writer_open(target->db, result->machine[0] ? result->machine : NULL, &io_system,
-			   &f.writer, diag);
+	int r = db_writer_open(target->db, result->machine[0] ? result->machine : NULL, &io_system,
+			       &f.writer, diag);
 	if (r)
 		return r;
 	snprintf(result->machine, sizeof(result->machine), "%s", db_writer_machine(f.writer));
@@ -400,7 +395,8 @@ static int write_all(struct store *s, const struct import_target *target,
 	return db_writer_close(f.writer, diag);
 }
 
-int store_label(struct store *s, const char *const *labels, size_t count, struct diag *diag)
+/* "key=value" of --label to the subjects. -EINVAL. */
+static int add_labels(struct store *s, const char *const *labels, size_t count, struct diag *diag)
 {
 	struct subject_pair pairs[SUBJECT_MAX_PAIRS];
 	char keys[IMPORT_LABELS_MAX][300];
@@ -440,12 +436,11 @@ int import_store(const struct import_target *target, const void *data, size_t si
 		 struct import_result *ret, struct diag *diag)
 {
 	struct store s = {0};
-	int r;
 
 	memset(ret, 0, sizeof(*ret));
-	r = store_load(&s, data, size, diag);
+	int r = store_load(&s, data, size, diag);
 	if (!r && target->label_count)
-		r = store_label(&s, target->labels, target->label_count, diag);
+		r = add_labels(&s, target->labels, target->label_count, diag);
 	if (!r)
 		r = store_find_images(&s, target, ret, diag);
 	if (!r && !s.samples.count)

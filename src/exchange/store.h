@@ -32,7 +32,7 @@ struct store_image {
 	const char *name; /* the path that is stored */
 	uint32_t segment_count;
 	struct image_segment *segments; /* NULL: offsets stay as they are... */
-	uint64_t less;			/* ...but for this */
+	uint64_t less;			/* ...except for this */
 };
 
 struct store_event {
@@ -112,17 +112,14 @@ int store_find_images(struct store *s, const struct import_target *target,
 bool store_offset(const struct store_image *image, uint64_t offset, uint64_t *ret);
 
 /*
- * store_names.c: keeps the symbols, the code and the lines of files while they are there; of images
- * whose files are not, those that the profile tells, added to what earlier imports told; and its
- * lines. What the watch ends is not missed: reports look for it again; so they do for files whose
- * symbols could not be written, which are counted.
+ * store_names.c: keeps the symbols, the code and the lines of files while they are there; for
+ * images whose files are not, the symbols and lines that the profile tells, added to what earlier
+ * imports told. If the watch ends this, nothing is lost: reports look again; so they do for files
+ * whose symbols could not be written, which are counted.
  */
 int store_keep_names(struct store *s, const struct import_target *target,
 		     struct import_result *result, struct diag *diag);
 /* What the target's watch says. */
 int store_tell(const struct import_target *target, const char *doing, uint64_t done, uint64_t of);
-
-/* "key=value" of --label to the subjects. -EINVAL. */
-int store_label(struct store *s, const char *const *labels, size_t count, struct diag *diag);
 
 #endif

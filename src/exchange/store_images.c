@@ -6,8 +6,8 @@
 #include <unistd.h>
 #include "exchange/import_files.h"
 #include "util/id_hash.h"
-#include "image/kernel.h"
-#include "image/worker.h"
+#include "image/kernel/kernel.h"
+#include "image/worker/worker.h"
 
 struct search {
 	struct store *store;
@@ -40,7 +40,7 @@ static void set_id(struct store_image *image, enum image_kind kind, const void *
 	memcpy(image->id.bytes, bytes, size);
 }
 
-/* The record's build-id, else one made of what is known. */
+/* The record's build ID, else one made of what is known. */
 static void set_id_or_hash(struct store_image *image, enum image_kind kind)
 {
 	if (image->build_id.size)
@@ -77,11 +77,10 @@ static int find_file(struct search *q, struct store_image *image)
 		.build_id_size = (uint8_t)image->build_id.size,
 	};
 	struct import_file file;
-	int r;
 
 	memcpy(wanted.build_id, image->build_id.at, image->build_id.size);
 	q->result->images++;
-	r = import_files_open(&q->files, &wanted, &file);
+	int r = import_files_open(&q->files, &wanted, &file);
 	if (!r) {
 		close(file.fd);
 		q->result->images_found++;
@@ -134,6 +133,7 @@ static int find_image(struct search *q, struct store_image *image)
 		return find_file(q, image);
 	case HARVEST_KERNEL:
 		set_id_or_hash(image, IMAGE_KERNEL);
+		q->result->kernel_not_told |= !image->build_id.size;
 		return 0;
 	case HARVEST_MODULE:
 		find_module(q, image);

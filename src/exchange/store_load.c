@@ -11,7 +11,7 @@
 
 static int refuse(struct diag *diag)
 {
-	return diag_fail(diag, EBADMSG, "the process that reads the file answered nonsense");
+	return diag_fail(diag, EBADMSG, "the process that reads the file gave an invalid answer");
 }
 
 /* Room for a list that the bytes can hold: an entry takes least of them. */

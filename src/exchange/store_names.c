@@ -5,8 +5,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "image/find.h"
+#include "find/find.h"
 #include "image/lines_new.h"
+#include "util/num.h"
+
+struct code_place {
+	uint64_t address;
+	uint32_t image;
+};
 
 /* What the profile says of an image: names and lines, an image at a time. */
 struct telling {
@@ -14,35 +20,21 @@ struct telling {
 	struct image_finder *finder;
 	struct import_result *result;
 	struct told { /* of all images, by image and address */
-		uint32_t image;
-		uint64_t address;
+		struct code_place at;
 		struct store_text chain;
 	} * told;
 	size_t count;
-	struct code_place { /* what has samples or is in a stack, by image and address */
-		uint64_t address;
-		uint32_t image;
-	} * places;
+	struct code_place *places; /* what has samples or is in a stack, by image and address */
 	size_t place_count;
 	uint64_t *addresses; /* of one image; room for all places */
 };
 
-static int compare_told(const void *a, const void *b)
-{
-	const struct told *x = a, *y = b;
-
-	if (x->image != y->image)
-		return x->image < y->image ? -1 : 1;
-	return (x->address > y->address) - (x->address < y->address);
-}
-
-static int compare_code_places(const void *a, const void *b)
+/* Also of what is told at places. */
+static int compare_places(const void *a, const void *b)
 {
 	const struct code_place *x = a, *y = b;
 
-	if (x->image != y->image)
-		return x->image < y->image ? -1 : 1;
-	return (x->address > y->address) - (x->address < y->address);
+	return NUM_ORDER(x->image, y->image) ?: NUM_ORDER(x->address, y->address);
 }
 
 static int collect_places(struct telling *t)
@@ -61,7 +53,7 @@ static int collect_places(struct telling *t)
 			store_offset(&s->images[p->image], s->places[i].offset, &p->address);
 	}
 	if (t->place_count)
-		qsort(t->places, t->place_count, sizeof(*t->places), compare_code_places);
+		qsort(t->places, t->place_count, sizeof(*t->places), compare_places);
 	return 0;
 }
 
@@ -76,10 +68,10 @@ static int collect(struct telling *t)
 		const struct store_place *p = &s->places[s->lines[i].place];
 		struct told *told = &t->told[t->count];
 
-		*told = (struct told){.image = p->image, .chain = s->lines[i].chain};
-		t->count += store_offset(&s->images[p->image], p->offset, &told->address);
+		*told = (struct told){.at.image = p->image, .chain = s->lines[i].chain};
+		t->count += store_offset(&s->images[p->image], p->offset, &told->at.address);
 	}
-	qsort(t->told, t->count, sizeof(*t->told), compare_told);
+	qsort(t->told, t->count, sizeof(*t->told), compare_places);
 	return collect_places(t);
 }
 
@@ -117,7 +109,7 @@ static int tell_lines(struct telling *t, const struct image_id *id, const struct
 		struct lines_frame frames[HARVEST_LINES_MAX];
 		size_t n = read_chain(t, &told[i], known);
 
-		addresses[i] = told[i].address;
+		addresses[i] = told[i].at.address;
 		for (size_t k = 0; k < n; k++)
 			frames[k] = (struct lines_frame){
 				.function = image_lines_string(lines, known[k].function),
@@ -148,7 +140,7 @@ static size_t symbols_of_lines(struct telling *t, const struct told *told, size_
 		const char *name = n ? known[n - 1].function : NULL;
 
 		if (name && *name)
-			list[kept++] = (struct image_symbol){told[i].address, 1, name};
+			list[kept++] = (struct image_symbol){told[i].at.address, 1, name};
 	}
 	return kept;
 }
@@ -157,7 +149,7 @@ static int compare_symbols(const void *a, const void *b)
 {
 	const struct store_symbol *x = a, *y = b;
 
-	return (x->image > y->image) - (x->image < y->image);
+	return NUM_ORDER(x->image, y->image);
 }
 
 static size_t symbols_by_name(struct telling *t, const struct store_symbol *symbols, size_t count,
@@ -194,7 +186,7 @@ static int keep_files(struct telling *t, const struct store_image *image, const 
 	for (size_t i = 0; i < p->place_count; i++)
 		t->addresses[i] = p->places[i].address;
 	return image_finder_keep_functions(t->finder, &image->id, image->name, t->addresses,
-					   p->place_count, NULL);
+					   p->place_count, NULL, NULL);
 }
 
 /* Better ones will be looked for again by reports. */
@@ -234,7 +226,7 @@ static void find_part(const struct telling *t, uint32_t image, struct part *p)
 	p->symbols += p->symbol_count;
 	p->places += p->place_count;
 	p->told_count = p->symbol_count = p->place_count = 0;
-	while (p->told + p->told_count < told_end && p->told[p->told_count].image == image)
+	while (p->told + p->told_count < told_end && p->told[p->told_count].at.image == image)
 		p->told_count++;
 	while (p->symbols + p->symbol_count < symbols_end &&
 	       p->symbols[p->symbol_count].image == image)
@@ -265,6 +257,11 @@ int store_keep_names(struct store *s, const struct import_target *target,
 		find_part(&t, i, &p);
 		if (s->images[i].used)
 			r = keep_image(&t, &s->images[i], &p);
+	}
+	if (t.finder) {
+		struct image_finder_counts counts = image_finder_counts(t.finder);
+
+		result->code_refused = counts.code_refused + counts.lines_refused;
 	}
 	if (r)
 		diag_fail(diag, -r, "cannot keep names: %s",

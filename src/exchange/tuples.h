@@ -6,7 +6,7 @@
 
 /*
  * Counts pairs of 64-bit numbers: equal pairs get the same small number, from 0 in order of
- * arrival, and one count. What an import adds up is made of such pairs.
+ * arrival, and one count. An import adds up such pairs.
  */
 struct tuples;
 

@@ -67,7 +67,7 @@ static int compare_rows(const void *a, const void *b)
 	return d ? d : (x->line > y->line) - (x->line < y->line);
 }
 
-/* The levels that a row begins anew: 3 load module, 2 file, 1 procedure, 0 none. */
+/* The outermost level that a row starts: 3 load module, 2 file, 1 procedure, 0 none. */
 static int levels_new(const struct rank_row *last, const struct rank_row *r)
 {
 	if (!last || compare_images(last, r) != 0)

@@ -4,16 +4,16 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include "analyze/rank.h"
+#include "analyze/query/rank.h"
 #include "util/buf.h"
 
 /*
  * A profile as XML in the form of HPCToolkit's PROFILE documents: one table of metrics (the
  * events), then load modules, files, procedures, loops and statements, and at the statements the
- * metrics' values in event units (samples times period). Sums are the reader's. Loops are of the
- * machine code: lines of their first and last sampled statement, and the header's address. k: by
- * RANK_LINE, with loops. modules: NULL: their attributes are not known. target:
- * what was profiled. 0, or the buffer's error.
+ * metrics' values in event units (samples times period). Sums are left to the reader. Loops are
+ * those of the machine code: the lines of their first and last sampled statement, and the header's
+ * address. k: by RANK_LINE, with loops. modules: NULL: their attributes are not known. target: what
+ * was profiled. 0, or the buffer's error.
  */
 struct xml_modules {
 	/* Where the code of an image begins, by the image's own addresses, and the bytes up to its

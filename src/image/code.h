@@ -13,7 +13,7 @@
  * The bytes of an ELF file at the virtual addresses [address, address + size), as far as one
  * executable segment of the file has them (of a relocatable file, a kernel module: offsets from the
  * start of its .text). free() the data. -ERANGE: the file has no code there. Foreign format:
- * privileged callers go through image/worker.h.
+ * privileged callers go through image/worker/worker.h.
  */
 int image_code_read(int fd, uint64_t address, size_t size, uint8_t **ret_data, size_t *ret_size,
 		    struct diag *diag);

@@ -29,6 +29,7 @@ static bool is_ascii(const char *text, size_t size)
 static void sink_append(const char *text, size_t size, void *opaque)
 {
 	struct sink *s = opaque;
+
 	s->full = s->full || size >= s->room - s->size;
 	if (s->full && is_ascii(text, size))
 		longjmp(s->too_long, 1);
@@ -76,6 +77,7 @@ bool image_demangle(const char *name, char out[DEMANGLE_MAX_RESULT])
 	static const char plt[] = "@plt";
 	char copy[DEMANGLE_MAX_NAME + 1];
 	size_t size = strlen(name), suffix = 0;
+
 	if (size > DEMANGLE_MAX_NAME || size < 3 || name[0] != '_' ||
 	    (name[1] != 'Z' && name[1] != 'R'))
 		return false;

@@ -13,8 +13,8 @@
 /*
  * The name that a programmer wrote for a C++ (Itanium ABI) or Rust (legacy and v0) symbol: without
  * parameter types and return types, with template arguments; a "@plt" at the end stays. Writes it
- * with a terminator to out and returns true; false when name is none of these, is malformed, or a
- * limit was passed. The time is bounded by the limits: names come from hostile files.
+ * with a terminator to out and returns true; false when name is none of these, is malformed, or
+ * exceeds a limit. The time is bounded by the limits: names come from hostile files.
  */
 bool image_demangle(const char *name, char out[DEMANGLE_MAX_RESULT]);
 

@@ -39,7 +39,7 @@ void dwarf_tree_free(struct dwarf_tree *t);
 int dwarf_tree_functions(Dwarf_Die *unit, struct dwarf_tree *t);
 /* The function and all that is inlined into it; node 0 is the function. */
 int dwarf_tree_inlines(Dwarf_Die *function, struct dwarf_tree *t);
-/* The deepest node that has the address, UINT32_MAX when none does. */
+/* The deepest node that contains the address, UINT32_MAX when none does. */
 uint32_t dwarf_tree_find(const struct dwarf_tree *t, uint64_t address);
 /* The same for a tree of functions, by binary search. */
 uint32_t dwarf_tree_find_function(const struct dwarf_tree *t, uint64_t address);

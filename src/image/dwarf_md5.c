@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include "image/elf_symbols.h"
+#include "image/elf/elf_code.h"
 #include "util/buf.h"
 
 #define FORMATS_MAX 16
@@ -24,6 +24,7 @@ struct formats {
 static void skip_string(struct cursor *c)
 {
 	const uint8_t *end = memchr(c->at, 0, cursor_left(c));
+
 	if (end)
 		c->at = end + 1;
 	else
@@ -32,7 +33,13 @@ static void skip_string(struct cursor *c)
 
 static void skip_form(struct header *h, uint64_t form)
 {
+	static const uint8_t sizes[] = {[DW_FORM_data1] = 1,
+					[DW_FORM_data2] = 2,
+					[DW_FORM_data4] = 4,
+					[DW_FORM_data8] = 8,
+					[DW_FORM_data16] = 16};
 	struct cursor *c = &h->c;
+
 	switch (form) {
 	case DW_FORM_string:
 		skip_string(c);
@@ -49,23 +56,11 @@ static void skip_form(struct header *h, uint64_t form)
 	case DW_FORM_block:
 		cursor_bytes(c, cursor_varint(c));
 		break;
-	case DW_FORM_data1:
-		cursor_bytes(c, 1);
-		break;
-	case DW_FORM_data2:
-		cursor_bytes(c, 2);
-		break;
-	case DW_FORM_data4:
-		cursor_bytes(c, 4);
-		break;
-	case DW_FORM_data8:
-		cursor_bytes(c, 8);
-		break;
-	case DW_FORM_data16:
-		cursor_bytes(c, 16);
-		break;
 	default:
-		c->error = -EBADMSG;
+		if (form < sizeof(sizes) && sizes[form])
+			cursor_bytes(c, sizes[form]);
+		else
+			c->error = -EBADMSG;
 	}
 }
 
@@ -92,6 +87,7 @@ static bool has_md5(const struct formats *f)
 static const uint8_t *read_entry(struct header *h, const struct formats *f)
 {
 	const uint8_t *md5 = NULL;
+
 	for (size_t i = 0; i < f->count; i++) {
 		if (f->content[i] == DW_LNCT_MD5 && f->form[i] == DW_FORM_data16)
 			md5 = cursor_bytes(&h->c, 16);
@@ -105,6 +101,7 @@ static const uint8_t *read_entry(struct header *h, const struct formats *f)
 static bool read_start(struct header *h)
 {
 	uint64_t size = cursor_u32(&h->c);
+
 	h->is_64 = size == UINT32_MAX;
 	if (h->is_64)
 		size = cursor_u64(&h->c);
@@ -124,6 +121,7 @@ static bool read_start(struct header *h)
 static size_t read_md5s(struct header *h, uint8_t (**ret)[16])
 {
 	struct formats formats;
+
 	if (!read_start(h))
 		return 0;
 	read_formats(h, &formats);
@@ -136,6 +134,7 @@ static size_t read_md5s(struct header *h, uint8_t (**ret)[16])
 	uint8_t(*list)[16] = calloc(count + 1, sizeof(*list));
 	for (uint64_t i = 0; list && i < count; i++) {
 		const uint8_t *md5 = read_entry(h, &formats);
+
 		if (md5)
 			memcpy(list[i], md5, sizeof(*list));
 	}
@@ -152,6 +151,7 @@ size_t dwarf_read_md5s(Dwarf *dwarf, Dwarf_Die *unit, uint8_t (**ret)[16])
 	Dwarf_Attribute attribute;
 	Dwarf_Word offset = 0;
 	GElf_Shdr sh;
+
 	*ret = NULL;
 	Elf_Scn *section = elf_find_section(dwarf_getelf(dwarf), ".debug_line", &sh);
 	Elf_Data *data = section ? elf_getdata(section, NULL) : NULL;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
 #include "image/elf_symbols.h"
+#include "util/num.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -21,13 +22,9 @@
 #define GAP_MIN 32
 #define ALIGNED 16
 
-struct range {
-	uint64_t start, end;
-};
-
 struct gap_search {
 	struct symbol_set *set;
-	struct range *known; /* functions of a known size, by start */
+	struct elf_region *known; /* functions of a known size, by start */
 	size_t known_count, next;
 	uint64_t entry;
 	uint64_t start, end;  /* the region */
@@ -35,13 +32,6 @@ struct gap_search {
 	uint64_t base;	      /* its start, aligned */
 	uint8_t *found;	      /* a bit for each byte from base: thousands call the same function */
 };
-
-static int compare_starts(const void *pa, const void *pb)
-{
-	const struct range *a = pa, *b = pb;
-
-	return a->start < b->start ? -1 : a->start > b->start;
-}
 
 static int list_known(struct gap_search *g)
 {
@@ -52,9 +42,10 @@ static int list_known(struct gap_search *g)
 		const struct symbol_candidate *c = &g->set->list[i];
 
 		if (c->size && c->size <= UINT64_MAX - c->start)
-			g->known[g->known_count++] = (struct range){c->start, c->start + c->size};
+			g->known[g->known_count++] =
+				(struct elf_region){c->start, c->start + c->size};
 	}
-	qsort(g->known, g->known_count, sizeof(*g->known), compare_starts);
+	qsort(g->known, g->known_count, sizeof(*g->known), num_compare_u64);
 	return 0;
 }
 
@@ -134,7 +125,7 @@ static bool starts_aligned(const struct gap_search *g, uint64_t address)
 }
 
 /* The starts among the 16 bytes at an aligned address, as far as they are in the gap. */
-static int add_16(struct gap_search *g, uint64_t address, const struct range *gap)
+static int add_16(struct gap_search *g, uint64_t address, const struct elf_region *gap)
 {
 	uint64_t at = (address - g->base) / 8;
 	unsigned bits = g->found[at] | (unsigned)g->found[at + 1] << 8;
@@ -155,7 +146,7 @@ static int add_16(struct gap_search *g, uint64_t address, const struct range *ga
 
 static int add_gap(struct gap_search *g, uint64_t start, uint64_t end)
 {
-	const struct range gap = {start, end};
+	const struct elf_region gap = {start, end};
 	int r = 0;
 
 	if (end < start || end - start < GAP_MIN)
@@ -179,7 +170,7 @@ static int add_gaps(struct gap_search *g)
 	int r = 0;
 
 	for (; g->next < g->known_count && g->known[g->next].start < g->end && !r; g->next++) {
-		const struct range *k = &g->known[g->next];
+		const struct elf_region *k = &g->known[g->next];
 
 		if (k->start > at)
 			r = add_gap(g, at, k->start);
@@ -195,11 +186,10 @@ static int add_gaps(struct gap_search *g)
 int elf_add_gaps(struct symbol_set *set, const struct elf_code *code)
 {
 	struct gap_search g = {.set = set, .entry = code->header.e_entry};
-	int r;
 
 	if (code->header.e_machine != EM_X86_64 || code->header.e_type == ET_REL)
 		return 0;
-	r = list_known(&g);
+	int r = list_known(&g);
 	for (size_t i = 0; i < code->region_count && !r; i++) {
 		const struct elf_region *region = &code->regions[i];
 		const Elf_Data *data = elf_data_at(code->elf, region->start);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
 #include "image/elf_symbols.h"
 #include "util/array.h"
+#include "util/num.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -25,18 +26,13 @@ static int add_got_name(struct got_names *g, uint64_t address, const char *name)
 	return 0;
 }
 
-static int compare_got_names(const void *pa, const void *pb)
-{
-	const struct elf_got_name *a = pa, *b = pb;
-	return a->address < b->address ? -1 : a->address > b->address;
-}
-
 /* The relocations of one section that put a function's address into a word. */
 static int read_relocations(Elf *elf, Elf_Scn *scn, const GElf_Shdr *sh, struct got_names *g)
 {
 	GElf_Shdr symbols_sh;
 	Elf_Scn *symbols_scn = elf_getscn(elf, sh->sh_link);
 	Elf_Data *data = elf_getdata(scn, NULL);
+
 	if (!data || !sh->sh_entsize || !symbols_scn || !gelf_getshdr(symbols_scn, &symbols_sh) ||
 	    symbols_sh.sh_type != SHT_DYNSYM)
 		return 0;
@@ -45,6 +41,7 @@ static int read_relocations(Elf *elf, Elf_Scn *scn, const GElf_Shdr *sh, struct 
 	for (size_t i = 0; i < count && i <= INT32_MAX; i++) {
 		GElf_Rela rel;
 		GElf_Sym sym;
+
 		if (!gelf_getrela(data, (int)i, &rel))
 			break;
 		unsigned type = (unsigned)GELF_R_TYPE(rel.r_info);
@@ -52,9 +49,9 @@ static int read_relocations(Elf *elf, Elf_Scn *scn, const GElf_Shdr *sh, struct 
 		    !gelf_getsym(symbols, (int)GELF_R_SYM(rel.r_info), &sym))
 			continue;
 		const char *name = elf_strptr(elf, symbols_sh.sh_link, sym.st_name);
-		int err = name && *name ? add_got_name(g, rel.r_offset, name) : 0;
-		if (err < 0)
-			return err;
+		int r = name && *name ? add_got_name(g, rel.r_offset, name) : 0;
+		if (r < 0)
+			return r;
 	}
 	return 0;
 }
@@ -64,6 +61,7 @@ static bool find_jump(const uint8_t *slot, size_t size, uint64_t address, uint64
 {
 	for (size_t i = 0; i + 6 <= size; i++) {
 		int32_t displacement;
+
 		if (slot[i] != 0xff || slot[i + 1] != 0x25)
 			continue;
 		memcpy(&displacement, slot + i + 2, sizeof(displacement));
@@ -78,12 +76,14 @@ static int add_slots(struct symbol_set *set, const GElf_Shdr *sh, const Elf_Data
 {
 	const size_t slot = sh->sh_entsize == 8 ? 8 : 16;
 	char name[SYMBOL_NAME_MAX];
+
 	for (size_t at = 0; at + slot <= data->d_size; at += slot) {
 		struct elf_got_name key;
+
 		if (!find_jump((uint8_t *)data->d_buf + at, slot, sh->sh_addr + at, &key.address))
 			continue;
 		const struct elf_got_name *found =
-			bsearch(&key, g->list, g->count, sizeof(key), compare_got_names);
+			bsearch(&key, g->list, g->count, sizeof(key), num_compare_u64);
 		if (!found)
 			continue;
 		snprintf(name, sizeof(name), "%s@plt", found->name);
@@ -91,9 +91,9 @@ static int add_slots(struct symbol_set *set, const GElf_Shdr *sh, const Elf_Data
 					     .size = slot,
 					     .limit = sh->sh_addr + sh->sh_size,
 					     .rank = SYMBOL_LOCAL};
-		int err = symbol_set_add(set, &c, name);
-		if (err < 0)
-			return err;
+		int r = symbol_set_add(set, &c, name);
+		if (r < 0)
+			return r;
 	}
 	return 0;
 }
@@ -103,6 +103,7 @@ static int add_plt_section(struct symbol_set *set, const struct elf_code *code, 
 {
 	GElf_Shdr sh;
 	Elf_Scn *scn = elf_find_section(code->elf, section, &sh);
+
 	if (!scn || sh.sh_type == SHT_NOBITS || !elf_code_region(code, sh.sh_addr) ||
 	    sh.sh_size > UINT64_MAX - sh.sh_addr)
 		return 0;
@@ -110,29 +111,31 @@ static int add_plt_section(struct symbol_set *set, const struct elf_code *code, 
 				       .size = sh.sh_size,
 				       .limit = sh.sh_addr + sh.sh_size,
 				       .rank = SYMBOL_SECTION};
-	int err = symbol_set_add(set, &all, "[plt]");
+	int r = symbol_set_add(set, &all, "[plt]");
 	Elf_Data *data = elf_rawdata(scn, NULL);
-	if (!err && data && data->d_buf && g->count)
-		err = add_slots(set, &sh, data, g);
-	return err;
+	if (!r && data && data->d_buf && g->count)
+		r = add_slots(set, &sh, data, g);
+	return r;
 }
 
 int elf_read_got(Elf *elf, struct elf_got_name **ret, size_t *ret_count)
 {
 	struct got_names g = {0};
 	Elf_Scn *scn = NULL;
-	int err = 0;
-	while (!err && (scn = elf_nextscn(elf, scn))) {
+	int r = 0;
+
+	while (!r && (scn = elf_nextscn(elf, scn))) {
 		GElf_Shdr sh;
+
 		if (gelf_getshdr(scn, &sh) && sh.sh_type == SHT_RELA)
-			err = read_relocations(elf, scn, &sh, &g);
+			r = read_relocations(elf, scn, &sh, &g);
 	}
-	if (err < 0) {
+	if (r < 0) {
 		free(g.list);
-		return err;
+		return r;
 	}
 	if (g.count)
-		qsort(g.list, g.count, sizeof(*g.list), compare_got_names);
+		qsort(g.list, g.count, sizeof(*g.list), num_compare_u64);
 	*ret = g.list;
 	*ret_count = g.count;
 	return 0;
@@ -142,13 +145,14 @@ int elf_add_plt(struct symbol_set *set, const struct elf_code *code)
 {
 	static const char *const sections[] = {".plt", ".plt.sec", ".plt.got", ".iplt"};
 	struct got_names g = {0};
-	int err = 0;
+	int r = 0;
+
 	if (code->header.e_type == ET_REL)
 		return 0;
 	if (code->header.e_machine == EM_X86_64)
-		err = elf_read_got(code->elf, &g.list, &g.count);
-	for (size_t i = 0; i < sizeof(sections) / sizeof(*sections) && !err; i++)
-		err = add_plt_section(set, code, sections[i], &g);
+		r = elf_read_got(code->elf, &g.list, &g.count);
+	for (size_t i = 0; i < sizeof(sections) / sizeof(*sections) && !r; i++)
+		r = add_plt_section(set, code, sections[i], &g);
 	free(g.list);
-	return err;
+	return r;
 }

@@ -5,7 +5,7 @@
 #include <lzma.h>
 #include <stdlib.h>
 #include <string.h>
-#include "image/ehframe.h"
+#include "unwind/frame_sections.h"
 
 /* The most that mini debug info may decompress to, and the memory for doing so. */
 #define MINI_MAX_BYTES	 (256u << 20)
@@ -18,13 +18,14 @@ static bool is_mapping_symbol(const char *name)
 	       (name[2] == 0 || name[2] == '.');
 }
 
-/* The rank of a symbol that may be a function's, -1 when it is something else. */
-static int symbol_rank(const GElf_Sym *sym, const char *name)
+/* The rank of a symbol that may be a function's, or data's, -1 when it is something else. */
+static int symbol_rank(const struct elf_code *code, const GElf_Sym *sym, const char *name)
 {
 	unsigned type = GELF_ST_TYPE(sym->st_info), binding = GELF_ST_BIND(sym->st_info);
+
 	if (sym->st_shndx == SHN_UNDEF || sym->st_shndx == SHN_ABS || sym->st_shndx == SHN_COMMON)
 		return -1;
-	if (type == STT_FUNC || type == STT_GNU_IFUNC)
+	if (code->data ? type == STT_OBJECT : type == STT_FUNC || type == STT_GNU_IFUNC)
 		return binding == STB_LOCAL ? SYMBOL_LOCAL : SYMBOL_GLOBAL;
 	if (type != STT_NOTYPE || is_mapping_symbol(name) || strncmp(name, ".L", 2) == 0)
 		return -1;
@@ -35,6 +36,7 @@ static int symbol_rank(const GElf_Sym *sym, const char *name)
 static void cut_version(char *copy, size_t room, const char *name)
 {
 	size_t size = strcspn(name, "@");
+
 	if (size >= room)
 		size = room - 1;
 	memcpy(copy, name, size);
@@ -45,8 +47,9 @@ static int add_symbol(struct symbol_set *set, const struct elf_code *code, const
 		      const char *name)
 {
 	char unversioned[1024];
-	int rank = symbol_rank(sym, name);
+	int rank = symbol_rank(code, sym, name);
 	const struct elf_region *region = elf_code_region(code, sym->st_value);
+
 	if (rank < 0 || !region || !name[0])
 		return 0;
 	if (strnlen(name, sizeof(unversioned)) < sizeof(unversioned) && strchr(name + 1, '@')) {
@@ -67,8 +70,10 @@ int elf_add_table(struct symbol_set *set, const struct elf_code *code, Elf *from
 	GElf_Shdr sh, text;
 	Elf_Scn *scn = NULL;
 	size_t text_index = SIZE_MAX;
+
 	if (code->header.e_type == ET_REL) {
 		Elf_Scn *text_scn = elf_find_section(from, ".text", &text);
+
 		text_index = text_scn ? elf_ndxscn(text_scn) : SHN_UNDEF;
 	}
 	while ((scn = elf_nextscn(from, scn))) {
@@ -78,14 +83,15 @@ int elf_add_table(struct symbol_set *set, const struct elf_code *code, Elf *from
 		size_t count = data ? data->d_size / sh.sh_entsize : 0;
 		for (size_t i = 1; i < count && i <= INT32_MAX; i++) {
 			GElf_Sym sym;
+
 			if (!gelf_getsym(data, (int)i, &sym))
 				break;
 			if (text_index != SIZE_MAX && sym.st_shndx != text_index)
 				continue;
 			const char *name = elf_strptr(from, sh.sh_link, sym.st_name);
-			int err = name ? add_symbol(set, code, &sym, name) : 0;
-			if (err < 0)
-				return err;
+			int r = name ? add_symbol(set, code, &sym, name) : 0;
+			if (r < 0)
+				return r;
 		}
 	}
 	return 0;
@@ -100,6 +106,7 @@ static int add_start(void *arg, const struct ehframe_entry *e)
 {
 	struct start_sink *sink = arg;
 	const struct elf_region *region = elf_code_region(sink->code, e->start);
+
 	if (!region)
 		return 0;
 	struct symbol_candidate c = {
@@ -107,50 +114,16 @@ static int add_start(void *arg, const struct ehframe_entry *e)
 	return symbol_set_add(sink->set, &c, NULL);
 }
 
-Elf_Data *elf_find_eh_frame(const struct elf_code *code, unsigned pointer_bytes, uint64_t *ret)
-{
-	GElf_Shdr sh;
-	Elf_Scn *scn = elf_find_section(code->elf, ".eh_frame", &sh);
-	if (scn && sh.sh_type != SHT_NOBITS) {
-		*ret = sh.sh_addr;
-		return elf_rawdata(scn, NULL);
-	}
-	GElf_Phdr ph;
-	for (size_t i = 0; elf_next_segment(code->elf, &i, &ph);) {
-		if (ph.p_type != PT_GNU_EH_FRAME)
-			continue;
-		Elf_Data *d = elf_data_at(code->elf, ph.p_vaddr);
-		if (d && ehframe_header(d->d_buf, d->d_size, ph.p_vaddr, pointer_bytes, ret) == 0)
-			return elf_data_at(code->elf, *ret);
-	}
-	return NULL;
-}
-
-Elf_Data *elf_find_debug_frame(const struct elf_code *code)
-{
-	GElf_Shdr sh;
-	Elf_Scn *scn = elf_find_section(code->elf, ".debug_frame", &sh);
-
-	if (!scn || sh.sh_type == SHT_NOBITS)
-		return NULL;
-	if (sh.sh_flags & SHF_COMPRESSED && elf_compress(scn, 0, 0) < 0)
-		return NULL;
-	return elf_rawdata(scn, NULL);
-}
-
 int elf_add_starts(struct symbol_set *set, const struct elf_code *code)
 {
 	struct start_sink sink = {set, code};
 	unsigned pointer_bytes = code->header.e_ident[EI_CLASS] == ELFCLASS64 ? 8 : 4;
-	uint64_t address = 0;
+
 	/* A relocatable file's starts are not yet filled in. */
 	if (code->header.e_type == ET_REL || code->header.e_ident[EI_DATA] != ELFDATA2LSB)
 		return 0;
-	Elf_Data *data = elf_find_eh_frame(code, pointer_bytes, &address);
-	if (!data || !data->d_buf)
-		return 0;
-	int err = ehframe_each(data->d_buf, data->d_size, address, pointer_bytes, add_start, &sink);
-	return err == -EBADMSG ? 0 : err;
+	int r = elf_each_frame(code, pointer_bytes, add_start, &sink);
+	return r == -EBADMSG ? 0 : r;
 }
 
 /* Decompresses one .xz stream; the result is malloc'ed. */
@@ -160,17 +133,18 @@ static int decompress(const uint8_t *in, size_t in_size, size_t max_bytes, uint8
 	lzma_stream stream = LZMA_STREAM_INIT;
 	uint8_t *data = NULL;
 	size_t room = 0;
-	int err = 0;
+	int r = 0;
+
 	if (lzma_stream_decoder(&stream, MINI_LZMA_MEMORY, 0) != LZMA_OK)
 		return -ENOMEM;
 	stream.next_in = in;
 	stream.avail_in = in_size;
-	for (lzma_ret status = LZMA_OK; status == LZMA_OK && !err;) {
+	for (lzma_ret status = LZMA_OK; status == LZMA_OK && !r;) {
 		if (stream.avail_out == 0) {
 			room = room ? room * 2 : 1 << 20;
 			uint8_t *more = room / 2 < max_bytes ? realloc(data, room) : NULL;
 			if (!more) {
-				err = room / 2 < max_bytes ? -ENOMEM : -EFBIG;
+				r = room / 2 < max_bytes ? -ENOMEM : -EFBIG;
 				break;
 			}
 			data = more;
@@ -179,12 +153,12 @@ static int decompress(const uint8_t *in, size_t in_size, size_t max_bytes, uint8
 		}
 		status = lzma_code(&stream, LZMA_FINISH);
 		if (status != LZMA_OK && status != LZMA_STREAM_END)
-			err = -EBADMSG;
+			r = -EBADMSG;
 	}
 	lzma_end(&stream);
-	if (err < 0) {
+	if (r < 0) {
 		free(data);
-		return err;
+		return r;
 	}
 	*ret_data = data;
 	*ret_size = stream.total_out;
@@ -197,14 +171,15 @@ int elf_open_mini(Elf *elf, size_t max_bytes, Elf **ret, uint8_t **ret_data)
 	size_t size;
 	Elf_Scn *scn = elf_find_section(elf, ".gnu_debugdata", &sh);
 	Elf_Data *packed = scn && sh.sh_type != SHT_NOBITS ? elf_rawdata(scn, NULL) : NULL;
+
 	if (!packed || !packed->d_buf)
 		return -ENOENT;
 	if (max_bytes > MINI_MAX_BYTES)
 		max_bytes = MINI_MAX_BYTES;
 	uint8_t *data = NULL;
-	int err = decompress(packed->d_buf, packed->d_size, max_bytes, &data, &size);
-	if (err < 0)
-		return err;
+	int r = decompress(packed->d_buf, packed->d_size, max_bytes, &data, &size);
+	if (r < 0)
+		return r;
 	Elf *mini = elf_memory((char *)data, size);
 	if (!mini || elf_kind(mini) != ELF_K_ELF) {
 		elf_end(mini);

@@ -16,13 +16,13 @@
 #include <sys/stat.h>
 #include <xxhash.h>
 #include "util/id_hash.h"
-#include "image/notes.h"
+#include "image/elf/notes.h"
 #include "util/io.h"
 
 #define TABLE_ENTRIES_MAX 4096 /* program or section headers looked at */
 #define NOTES_MAX	  64   /* note segments or sections looked at */
 #define NOTE_BYTES_MAX	  4096 /* read of each */
-/* Of a file without a build-id: what is hashed whole, and of a larger one the pieces that are. */
+/* Of a file without a build ID: what is hashed whole, and of a larger one the pieces that are. */
 #define CONTENT_MAX  (UINT64_C(16) << 20)
 #define PIECE_BYTES  (UINT64_C(256) << 10)
 #define PIECES_WHOLE 32 /* over all of the file */
@@ -109,6 +109,7 @@ static int elf_read_header(struct elf *e, uint16_t *ret_machine)
 static int elf_read_segment(const struct elf *e, uint32_t index, struct part *ret)
 {
 	uint64_t at = e->phoff + (uint64_t)index * e->phentsize;
+
 	if (at < e->phoff)
 		at = UINT64_MAX;
 	union {
@@ -129,6 +130,7 @@ static int elf_read_segment(const struct elf *e, uint32_t index, struct part *re
 static int elf_read_section(const struct elf *e, uint32_t index, struct part *ret)
 {
 	uint64_t at = e->shoff + (uint64_t)index * e->shentsize;
+
 	if (at < e->shoff)
 		at = UINT64_MAX;
 	union {
@@ -148,7 +150,7 @@ static int elf_read_section(const struct elf *e, uint32_t index, struct part *re
 	return 0;
 }
 
-/* 0 when the notes have a build-id, else -ENOENT: broken notes only cost the build-id. */
+/* 0 when the notes have a build ID, else -ENOENT: broken notes only cost the build ID. */
 static int elf_read_notes(const struct elf *e, const struct part *p, struct image_id *ret)
 {
 	_Alignas(8) uint8_t data[NOTE_BYTES_MAX];
@@ -182,6 +184,7 @@ static int facts_read_segments(const struct elf *e, struct image_facts *f)
 	for (uint32_t i = 0; i < e->phnum; i++) {
 		struct part p;
 		int r = elf_read_segment(e, i, &p);
+
 		if (r)
 			return r;
 		if (p.type == PT_LOAD && (p.flags & PF_X) && p.file_size)
@@ -203,6 +206,7 @@ static void facts_read_sections(const struct elf *e, struct image_facts *f)
 		return;
 	for (uint32_t i = 0; i < e->shnum && i < TABLE_ENTRIES_MAX && notes < NOTES_MAX; i++) {
 		struct part p;
+
 		if (elf_read_section(&quiet, i, &p))
 			return;
 		if (p.type == SHT_NOTE && ++notes && !elf_read_notes(&quiet, &p, &f->id))
@@ -217,6 +221,7 @@ static int hash_range(const struct elf *e, XXH3_state_t *state, uint64_t from, u
 	while (from < to) {
 		size_t size = to - from < sizeof(data) ? (size_t)(to - from) : sizeof(data);
 		int r = elf_pread(e, data, size, from, "content");
+
 		if (r)
 			return r;
 		if (XXH3_128bits_update(state, data, size) != XXH_OK)
@@ -252,7 +257,7 @@ static int hash_pieces(const struct elf *e, XXH3_state_t *state, uint64_t from, 
 
 /*
  * What a large file costs is bounded, whoever made it: its size, pieces of all of it, and as many
- * of its code, which is what is sampled. Linkers and compilers that leave out build-ids (Go's, for
+ * of its code, which is what is sampled. Linkers and compilers that leave out build IDs (Go's, for
  * one) put an identity of their own into the first piece.
  */
 static int hash_large(const struct elf *e, XXH3_state_t *state, const struct image_facts *f)

@@ -7,7 +7,7 @@
 #include "util/diag.h"
 #include "util/identity.h"
 
-/* What the collector needs of an ELF file: who it is, and how file offsets become addresses. */
+/* What the collector needs of an ELF file: its identity, and how file offsets become addresses. */
 
 #define IMAGE_SEGMENTS_MAX 32
 
@@ -16,7 +16,7 @@ struct image_segment {
 };
 
 struct image_facts {
-	struct image_id id; /* build-id, or hash of the content when there is none */
+	struct image_id id; /* build ID, or hash of the content when there is none */
 	uint16_t machine;   /* EM_X86_64, ... */
 	uint8_t bits;	    /* 32 or 64 */
 	uint32_t segment_count, segments_refused; /* refused: past IMAGE_SEGMENTS_MAX */
@@ -26,11 +26,11 @@ struct image_facts {
 /*
  * Reads the facts of the ELF file behind fd. Trusts nothing in it; reads a bounded number of bytes,
  * however large the file is. -EBADMSG: not ELF, or broken, with the reason in diag. Foreign format:
- * privileged callers go through image/worker.h.
+ * privileged callers go through image/worker/worker.h.
  */
 int image_facts_read(int fd, struct image_facts *ret, struct diag *diag);
-/* The same; but a file that is no ELF file, or a broken one, has a hash of its content, too: its id
- * is of kind IMAGE_FILE_OFFSET, and it has no segments. */
+/* The same, but a file that is broken or not ELF gets a hash of its content too: its id is of kind
+ * IMAGE_FILE_OFFSET, and it has no segments. */
 int image_facts_identify(int fd, struct image_facts *ret, struct diag *diag);
 
 #endif

@@ -5,20 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 #include "image/layout_wire.h"
 #include "util/io.h"
 #include "util/search.h"
 
-struct image_layout *image_layout_ref(struct image_layout *l)
-{
-	l->refs++;
-	return l;
-}
-
 void image_layout_free(struct image_layout *l)
 {
-	if (!l || --l->refs)
+	if (!l)
 		return;
 	for (size_t i = 0; i < l->part_count; i++)
 		free(l->parts[i].data);
@@ -31,10 +24,11 @@ void image_layout_free(struct image_layout *l)
 	free(l);
 }
 
-/* A list of the description, copied; NULL and 0 when it is empty. Rising in its first field. */
-static int take_list(struct cursor *c, uint64_t count, size_t each, void *ret_list)
+/* A list of the description, copied; NULL and 0 when it is empty. Ascending by its first field. */
+static int take_list(struct cursor *c, uint64_t count, size_t each, void **ret_list)
 {
 	void *list = NULL;
+
 	if (count > cursor_left(c) / each)
 		return -EBADMSG;
 	const uint8_t *from = cursor_bytes(c, count * each);
@@ -42,10 +36,11 @@ static int take_list(struct cursor *c, uint64_t count, size_t each, void *ret_li
 		return -ENOMEM;
 	if (count)
 		memcpy(list, from, count * each);
-	memcpy(ret_list, &list, sizeof(list));
+	*ret_list = list;
 	uint64_t before = 0;
 	for (uint64_t i = 0; i < count && each > 1; i++) {
 		uint64_t now;
+
 		memcpy(&now, from + i * each, sizeof(now));
 		if (now < before)
 			return -EBADMSG;
@@ -58,6 +53,7 @@ static int take_list(struct cursor *c, uint64_t count, size_t each, void *ret_li
 static uint64_t size_there(const struct wire_part *p, uint64_t file_bytes)
 {
 	uint64_t left = file_bytes > p->offset ? file_bytes - p->offset : 0;
+
 	return p->size < left ? p->size : left;
 }
 
@@ -68,6 +64,7 @@ static int check_parts(const struct wire_part *parts, size_t count, uint64_t fil
 	*ret_total = 0;
 	for (size_t i = 0; i < count; i++) {
 		const struct wire_part *p = &parts[i];
+
 		if (!p->size || p->size > UINT64_MAX - p->address ||
 		    p->offset > (uint64_t)INT64_MAX || p->size > (uint64_t)INT64_MAX - p->offset)
 			return -EBADMSG;
@@ -82,18 +79,20 @@ static int load_parts(struct image_layout *l, const struct wire_part *parts, siz
 {
 	uint64_t total;
 	struct stat st;
+
 	if (fstat(fd, &st))
 		return -errno;
-	int err = check_parts(parts, count, (uint64_t)st.st_size, max_bytes, &total);
-	l->whole = !err && total <= max_bytes;
+	int r = check_parts(parts, count, (uint64_t)st.st_size, max_bytes, &total);
+	l->whole = !r && total <= max_bytes;
 	if (!l->whole)
-		return err;
+		return r;
 	if (count && !(l->parts = calloc(count, sizeof(*l->parts))))
 		return -ENOMEM;
 	l->part_room = count;
 	for (size_t i = 0; i < count; i++) {
 		const struct wire_part *p = &parts[i];
 		const uint64_t size = size_there(p, (uint64_t)st.st_size);
+
 		if (!size)
 			continue;
 		struct image_layout_part *to = &l->parts[l->part_count];
@@ -122,6 +121,7 @@ static void apply_words(struct image_layout *l, const struct wire_word *words, s
 
 		for (; low < count; low++) {
 			uint64_t at = words[low].address - part->address;
+
 			if (at >= part->size || part->size - at < sizeof(uint64_t))
 				break;
 			memcpy(part->data + at, &words[low].value, sizeof(uint64_t));
@@ -149,40 +149,29 @@ static int load_externals(struct image_layout *l, const struct wire_external *fr
 static int load_lists(struct image_layout *l, struct cursor *c, const struct wire_layout *head,
 		      int fd, uint64_t max_bytes)
 {
-	struct wire_part *parts = NULL;
-	struct wire_word *words = NULL;
-	struct wire_external *externals = NULL;
 	const uint64_t *n = head->counts;
-	_Static_assert(sizeof(struct wire_range) == sizeof(*l->code), "copied as it is");
-	_Static_assert(sizeof(struct wire_frame) == sizeof(*l->frames), "copied as it is");
-	_Static_assert(sizeof(struct wire_landing) == sizeof(*l->landings), "copied as it is");
-	int err = take_list(c, n[WIRE_PARTS], sizeof(*parts), &parts);
-	if (!err)
-		err = take_list(c, n[WIRE_RANGES], sizeof(*l->code), &l->code);
-	if (!err)
-		err = take_list(c, n[WIRE_FRAMES], sizeof(*l->frames), &l->frames);
-	if (!err)
-		err = take_list(c, n[WIRE_LANDINGS], sizeof(*l->landings), &l->landings);
-	if (!err)
-		err = take_list(c, n[WIRE_WORDS], sizeof(*words), &words);
-	if (!err)
-		err = take_list(c, n[WIRE_EXTERNALS], sizeof(*externals), &externals);
-	if (!err)
-		err = take_list(c, n[WIRE_NAMES], 1, &l->names);
-	if (!err)
-		err = load_externals(l, externals, n[WIRE_EXTERNALS], n[WIRE_NAMES]);
-	if (!err)
-		err = load_parts(l, parts, n[WIRE_PARTS], fd, max_bytes);
-	if (!err) {
-		apply_words(l, words, n[WIRE_WORDS]);
-		l->code_count = n[WIRE_RANGES];
-		l->frame_count = n[WIRE_FRAMES];
-		l->landing_count = n[WIRE_LANDINGS];
-	}
-	free(parts);
-	free(words);
-	free(externals);
-	return err;
+	void *lists[WIRE_LISTS] = {0};
+	int r = 0;
+
+	for (unsigned i = 0; i < WIRE_LISTS && !r; i++)
+		r = take_list(c, n[i], wire_sizes[i], &lists[i]);
+	l->code = lists[WIRE_RANGES];
+	l->code_count = n[WIRE_RANGES];
+	l->frames = lists[WIRE_FRAMES];
+	l->frame_count = n[WIRE_FRAMES];
+	l->landings = lists[WIRE_LANDINGS];
+	l->landing_count = n[WIRE_LANDINGS];
+	l->names = lists[WIRE_NAMES];
+	if (!r)
+		r = load_externals(l, lists[WIRE_EXTERNALS], n[WIRE_EXTERNALS], n[WIRE_NAMES]);
+	if (!r)
+		r = load_parts(l, lists[WIRE_PARTS], n[WIRE_PARTS], fd, max_bytes);
+	if (!r)
+		apply_words(l, lists[WIRE_WORDS], n[WIRE_WORDS]);
+	free(lists[WIRE_PARTS]);
+	free(lists[WIRE_WORDS]);
+	free(lists[WIRE_EXTERNALS]);
+	return r;
 }
 
 int image_layout_load(const void *description, size_t size, int fd, uint64_t max_bytes,
@@ -192,19 +181,18 @@ int image_layout_load(const void *description, size_t size, int fd, uint64_t max
 	struct wire_layout head;
 	const void *from = cursor_bytes(&c, sizeof(head));
 	struct image_layout *l = calloc(1, sizeof(*l));
-	int err = !l ? -ENOMEM : !from ? -EBADMSG : 0;
-	if (l)
-		l->refs = 1;
-	if (!err) {
+	int r = !l ? -ENOMEM : !from ? -EBADMSG : 0;
+
+	if (!r) {
 		memcpy(&head, from, sizeof(head));
 		l->machine = (uint16_t)head.machine;
 		l->bits = head.bits;
-		err = head.bits == 32 || head.bits == 64 ? load_lists(l, &c, &head, fd, max_bytes)
-							 : -EBADMSG;
+		r = head.bits == 32 || head.bits == 64 ? load_lists(l, &c, &head, fd, max_bytes)
+						       : -EBADMSG;
 	}
-	if (err < 0) {
+	if (r < 0) {
 		image_layout_free(l);
-		return diag_fail(diag, -err, "the layout of an ELF file: %s", strerror(-err));
+		return diag_fail(diag, -r, "the layout of an ELF file: %s", strerror(-r));
 	}
 	*ret = l;
 	return 0;

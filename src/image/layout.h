@@ -33,10 +33,9 @@ struct image_layout_external {
 	const char *name;
 };
 
-/* Every list in rising order of its first field. */
+/* Every list in ascending order of its first field. */
 struct image_layout {
-	unsigned refs; /* image_layout_ref() */
-	bool whole;    /* parts are all that the file has, not only pieces of its code */
+	bool whole; /* parts are all that the file has, not only pieces of its code */
 	uint16_t machine;
 	unsigned bits;
 	struct image_layout_part *parts;
@@ -52,32 +51,31 @@ struct image_layout {
 /* The most bytes of parts. */
 #define IMAGE_LAYOUT_MAX_BYTES (1u << 30)
 
-/* Drops one reference; a layout is made with one. */
 void image_layout_free(struct image_layout *l);
-struct image_layout *image_layout_ref(struct image_layout *l);
 
 /*
  * In two steps, because the first reads a foreign format and the second needs nothing but reads of
- * the file: describe (in the worker), then load in the parent, which believes nothing of it.
- * -EBADMSG; -EFBIG; -EOPNOTSUPP for relocatable files and big-endian ones.
+ * the file: describe (in the worker), then load in the parent, which trusts none of it. -EBADMSG;
+ * -EFBIG; -EOPNOTSUPP for relocatable files and big-endian ones.
  */
 int image_layout_describe(int fd, struct buf *out, struct diag *diag);
-/* Of a file with parts of more than max_bytes (at most IMAGE_LAYOUT_MAX_BYTES) none are read: all
- * but its bytes is known then, and it is not whole. */
+/* Of a file with more than max_bytes of parts (at most IMAGE_LAYOUT_MAX_BYTES) none are read: all
+ * but the bytes is known then, and the layout is not whole. */
 int image_layout_load(const void *description, size_t size, int fd, uint64_t max_bytes,
 		      struct image_layout **ret, struct diag *diag);
 
 /*
- * layout_kept.c: the form in which a database keeps it (db/blob.h, kind "code"), with the parts
- * that there are. Opening is safe on hostile bytes (-EBADMSG).
+ * layout_kept.c: the form in which a database keeps it (db/blob.h, kind "code"), with whatever
+ * parts there are. Opening is safe on hostile bytes (-EBADMSG).
  */
-#define IMAGE_LAYOUT_KEPT_MAX_BYTES (16u << 20) /* of parts, an image */
-/* Of these, that each costs memory of its own; functions beside one another are few. */
+#define IMAGE_LAYOUT_KEPT_MAX_BYTES (16u << 20) /* of parts, per image */
+/* The most parts, as each costs memory of its own; adjacent functions join into few. */
 #define IMAGE_LAYOUT_KEPT_MAX_PARTS (1u << 18)
 
 int image_layout_save(const struct image_layout *l, struct buf *out);
 int image_layout_open(const void *data, size_t size, struct image_layout **ret);
-/* Of such data the first words alone: what kind of machine code it is (ELF's EM_..., 32 or 64). */
+/* Reads only the first words of such data: what kind of machine code it is (ELF's EM_..., 32 or
+ * 64). */
 int image_layout_peek(const void *data, size_t size, uint16_t *ret_machine, unsigned *ret_bits,
 		      bool *ret_whole);
 /*
@@ -85,8 +83,7 @@ int image_layout_peek(const void *data, size_t size, uint16_t *ret_machine, unsi
  * IMAGE_LAYOUT_KEPT_MAX_BYTES, -ENOMEM; -EINVAL for an empty piece or one that wraps around.
  */
 int image_layout_add(struct image_layout *l, uint64_t address, const uint8_t *data, size_t size);
-/* The bytes at address of code that is at hand, and how many follow it without a gap; NULL: none.
- */
+/* The bytes of the code at address, and how many there are without a gap; NULL: none. */
 const uint8_t *image_layout_code(const struct image_layout *l, uint64_t address, size_t *ret_size);
 
 #endif

@@ -43,11 +43,13 @@ int image_layout_add(struct image_layout *l, uint64_t address, const uint8_t *da
 	for (uint64_t at = address, end = address + size; at < end;) {
 		size_t i = first_after(l, at);
 		uint64_t next = i < l->part_count ? l->parts[i].address : UINT64_MAX;
+
 		if (next > at) {
 			uint64_t stop = next < end ? next : end;
-			int err = insert(l, i, at, data + (at - address), stop - at);
-			if (err < 0)
-				return err;
+			int r = insert(l, i, at, data + (at - address), stop - at);
+
+			if (r < 0)
+				return r;
 			at = stop;
 		} else {
 			at = l->parts[i].address + l->parts[i].size;
@@ -60,6 +62,7 @@ const uint8_t *image_layout_code(const struct image_layout *l, uint64_t address,
 {
 	size_t i = first_after(l, address), k = 0;
 	const struct image_layout_part *p = &l->parts[i];
+
 	if (i == l->part_count || address < p->address)
 		return NULL;
 	while (k < l->code_count && (address < l->code[k].start || address >= l->code[k].end))
@@ -75,6 +78,7 @@ static void save_parts(const struct image_layout *l, struct buf *out)
 {
 	uint64_t end = 0;
 	size_t count = 0;
+
 	for (size_t i = 0; i < l->part_count; i++)
 		if (l->parts[i].address + l->parts[i].size > end) {
 			end = l->parts[i].address + l->parts[i].size;
@@ -85,6 +89,7 @@ static void save_parts(const struct image_layout *l, struct buf *out)
 	for (size_t i = 0; i < l->part_count; i++) {
 		const struct image_layout_part *p = &l->parts[i];
 		uint64_t start = p->address > end ? p->address : end;
+
 		if (p->address + p->size <= end)
 			continue;
 		buf_append_varint(out, start - end);
@@ -98,12 +103,14 @@ static void save_externals(const struct image_layout *l, struct buf *out)
 {
 	uint64_t before = 0;
 	size_t count = 0;
+
 	for (size_t i = 0; i < l->external_count; i++)
 		count += strlen(l->externals[i].name) <= NAME_MAX_SIZE;
 	buf_append_varint(out, count);
 	for (size_t i = 0; i < l->external_count; i++) {
 		const struct image_layout_external *e = &l->externals[i];
 		size_t size = strlen(e->name);
+
 		if (size > NAME_MAX_SIZE)
 			continue;
 		buf_append_varint(out, e->address - before);
@@ -115,6 +122,7 @@ static void save_externals(const struct image_layout *l, struct buf *out)
 int image_layout_save(const struct image_layout *l, struct buf *out)
 {
 	uint64_t before = 0;
+
 	buf_append_u32(out, KEPT_MAGIC);
 	buf_append_varint(out, l->machine);
 	buf_append_varint(out, l->bits);
@@ -148,6 +156,7 @@ static int open_list(struct cursor *c, size_t numbers, size_t each, void *ret_li
 		     size_t *ret_count)
 {
 	uint64_t count = cursor_varint(c);
+
 	if (c->error || count > cursor_left(c) / numbers)
 		return -EBADMSG;
 	void *list = calloc(count + 1, each);
@@ -162,6 +171,7 @@ static int open_list(struct cursor *c, size_t numbers, size_t each, void *ret_li
 static uint64_t rise(struct cursor *c, uint64_t before)
 {
 	uint64_t gap = cursor_varint(c);
+
 	if (gap > UINT64_MAX - before)
 		c->error = -EBADMSG;
 	return before + gap;
@@ -170,12 +180,14 @@ static uint64_t rise(struct cursor *c, uint64_t before)
 static int open_parts(struct image_layout *l, struct cursor *c)
 {
 	uint64_t count = cursor_varint(c), end = 0;
+
 	for (uint64_t i = 0; i < count; i++) {
 		uint64_t start = rise(c, end), size = cursor_varint(c);
 		const void *bytes = c->error ? NULL : cursor_bytes(c, size);
-		int err = bytes ? image_layout_add(l, start, bytes, size) : -EBADMSG;
-		if (err < 0)
-			return err == -ENOMEM ? err : -EBADMSG;
+		int r = bytes ? image_layout_add(l, start, bytes, size) : -EBADMSG;
+
+		if (r < 0)
+			return r == -ENOMEM ? r : -EBADMSG;
 		end = start + size;
 	}
 	return c->error;
@@ -184,42 +196,45 @@ static int open_parts(struct image_layout *l, struct cursor *c)
 static int open_numbers(struct image_layout *l, struct cursor *c)
 {
 	uint64_t before = 0;
-	int err = open_list(c, 2, sizeof(*l->code), &l->code, &l->code_count);
-	for (size_t i = 0; !err && i < l->code_count; i++) {
+	int r = open_list(c, 2, sizeof(*l->code), &l->code, &l->code_count);
+
+	for (size_t i = 0; !r && i < l->code_count; i++) {
 		l->code[i].start = before = rise(c, before);
 		l->code[i].end = rise(c, before);
 	}
 	before = 0;
-	if (!err)
-		err = open_list(c, 3, sizeof(*l->frames), &l->frames, &l->frame_count);
-	for (size_t i = 0; !err && i < l->frame_count; i++) {
+	if (!r)
+		r = open_list(c, 3, sizeof(*l->frames), &l->frames, &l->frame_count);
+	for (size_t i = 0; !r && i < l->frame_count; i++) {
 		l->frames[i].start = before = rise(c, before);
 		l->frames[i].size = cursor_varint(c);
 		l->frames[i].part = cursor_varint(c);
 	}
 	before = 0;
-	if (!err)
-		err = open_list(c, 2, sizeof(*l->landings), &l->landings, &l->landing_count);
-	for (size_t i = 0; !err && i < l->landing_count; i++) {
+	if (!r)
+		r = open_list(c, 2, sizeof(*l->landings), &l->landings, &l->landing_count);
+	for (size_t i = 0; !r && i < l->landing_count; i++) {
 		l->landings[i].function = before = rise(c, before);
 		l->landings[i].address = before + cursor_varint(c);
 	}
-	return err ? err : c->error;
+	return r ? r : c->error;
 }
 
 static int open_externals(struct image_layout *l, struct cursor *c)
 {
 	uint64_t before = 0;
 	size_t used = 0;
-	int err = open_list(c, 2, sizeof(*l->externals), &l->externals, &l->external_count);
-	if (err < 0)
-		return err;
+	int r = open_list(c, 2, sizeof(*l->externals), &l->externals, &l->external_count);
+
+	if (r < 0)
+		return r;
 	/* Each name's size is written in a byte or more: room for its terminator. */
 	l->names = malloc(cursor_left(c) + 1);
 	if (!l->names)
 		return -ENOMEM;
 	for (size_t i = 0; i < l->external_count; i++) {
 		size_t size;
+
 		l->externals[i].address = before = rise(c, before);
 		const char *name = cursor_string(c, NAME_MAX_SIZE, &size);
 		if (!name || memchr(name, 0, size))
@@ -235,6 +250,7 @@ static int open_head(struct cursor *c, uint16_t *ret_machine, unsigned *ret_bits
 {
 	uint32_t magic = cursor_u32(c);
 	uint64_t machine = cursor_varint(c), bits = cursor_varint(c), whole = cursor_varint(c);
+
 	if (c->error || magic != KEPT_MAGIC || machine > UINT16_MAX || (bits != 32 && bits != 64) ||
 	    whole > 1)
 		return -EBADMSG;
@@ -248,6 +264,7 @@ int image_layout_peek(const void *data, size_t size, uint16_t *ret_machine, unsi
 		      bool *ret_whole)
 {
 	struct cursor c = cursor_over(data, size);
+
 	return open_head(&c, ret_machine, ret_bits, ret_whole);
 }
 
@@ -255,19 +272,19 @@ int image_layout_open(const void *data, size_t size, struct image_layout **ret)
 {
 	struct cursor c = cursor_over(data, size);
 	struct image_layout *l = calloc(1, sizeof(*l));
+
 	if (!l)
 		return -ENOMEM;
-	l->refs = 1;
-	int err = open_head(&c, &l->machine, &l->bits, &l->whole);
-	if (!err)
-		err = open_parts(l, &c);
-	if (!err)
-		err = open_numbers(l, &c);
-	if (!err)
-		err = open_externals(l, &c);
-	if (err < 0) {
+	int r = open_head(&c, &l->machine, &l->bits, &l->whole);
+	if (!r)
+		r = open_parts(l, &c);
+	if (!r)
+		r = open_numbers(l, &c);
+	if (!r)
+		r = open_externals(l, &c);
+	if (r < 0) {
 		image_layout_free(l);
-		return err;
+		return r;
 	}
 	*ret = l;
 	return 0;

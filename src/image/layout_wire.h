@@ -6,7 +6,7 @@
 
 /*
  * The description that goes from the worker to its parent (same program): this head, then the
- * lists, each in rising order of its first field, then the names. For the files layout_*.c only.
+ * lists, each in ascending order of its first field, then the names. For the files layout_*.c only.
  */
 enum wire_list {
 	WIRE_PARTS,
@@ -28,18 +28,6 @@ struct wire_part {
 	uint64_t address, offset, size; /* offset: in the file */
 };
 
-struct wire_range {
-	uint64_t start, end;
-};
-
-struct wire_frame {
-	uint64_t start, size, part;
-};
-
-struct wire_landing {
-	uint64_t function, address;
-};
-
 struct wire_word { /* 8 bytes whose value is not that of the file */
 	uint64_t address, value;
 };
@@ -47,5 +35,14 @@ struct wire_word { /* 8 bytes whose value is not that of the file */
 struct wire_external {
 	uint64_t address, name; /* name: offset in the names */
 };
+
+/* The size of an entry of each list; ranges, frames and landings are as a layout has them. */
+static const size_t wire_sizes[WIRE_LISTS] = {sizeof(struct wire_part),
+					      sizeof(struct image_range),
+					      sizeof(struct image_layout_frame),
+					      sizeof(struct image_layout_landing),
+					      sizeof(struct wire_word),
+					      sizeof(struct wire_external),
+					      1};
 
 #endif

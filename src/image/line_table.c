@@ -29,6 +29,7 @@ int image_line_table_add_run(struct image_line_table *t, uint64_t start,
 			     const struct image_lines *from, size_t k)
 {
 	bool first = start == t->ranges[t->range_count - 1].start;
+
 	if (!first && image_lines_same(t->lines, t->run_count - 1, from, k))
 		return 0;
 	if (t->run_count == LINE_TABLE_MAX_RUNS ||
@@ -53,11 +54,12 @@ static size_t first_run(const struct image_line_table *t, uint64_t address)
 static int copy_range(struct image_line_table *to, const struct image_line_table *from, size_t i)
 {
 	const struct image_range *range = &from->ranges[i];
-	int err = image_line_table_add_range(to, *range);
+	int r = image_line_table_add_range(to, *range);
+
 	for (size_t k = first_run(from, range->start);
-	     !err && k < from->run_count && from->starts[k] < range->end; k++)
-		err = image_line_table_add_run(to, from->starts[k], from->lines, k);
-	return err;
+	     !r && k < from->run_count && from->starts[k] < range->end; k++)
+		r = image_line_table_add_run(to, from->starts[k], from->lines, k);
+	return r;
 }
 
 static bool overlaps(const struct image_range *a, const struct image_range *b)
@@ -70,22 +72,24 @@ int image_line_table_merge(const struct image_line_table *a, const struct image_
 {
 	struct image_line_table t = {0};
 	size_t i = 0, k = 0;
-	int err = image_lines_new(a->run_count + b->run_count, &t.lines);
-	if (!err)
+	int r = image_lines_new(a->run_count + b->run_count, &t.lines);
+
+	if (!r)
 		image_lines_set_built(t.lines, a->lines ? image_lines_built(a->lines)
 							: image_lines_built(b->lines));
-	while (!err && (i < a->range_count || k < b->range_count)) {
+	while (!r && (i < a->range_count || k < b->range_count)) {
 		bool any_a = i < a->range_count, any_b = k < b->range_count;
+
 		if (any_a && any_b && overlaps(&a->ranges[i], &b->ranges[k]))
 			k++;
 		else if (!any_b || (any_a && a->ranges[i].start < b->ranges[k].start))
-			err = copy_range(&t, a, i++);
+			r = copy_range(&t, a, i++);
 		else
-			err = copy_range(&t, b, k++);
+			r = copy_range(&t, b, k++);
 	}
-	if (err < 0) {
+	if (r < 0) {
 		image_line_table_free(&t);
-		return err;
+		return r;
 	}
 	image_line_table_finish(&t);
 	*ret = t;
@@ -95,6 +99,8 @@ int image_line_table_merge(const struct image_line_table *a, const struct image_
 int image_line_table_of(const uint64_t *addresses, size_t count, struct image_lines *lines,
 			struct image_line_table *ret)
 {
+	/* Nothing is behind the last of all addresses, where its range would end. */
+	count -= count && addresses[count - 1] == UINT64_MAX;
 	struct image_line_table t = {.ranges = calloc(count + 1, sizeof(*t.ranges)),
 				     .starts = calloc(count + 1, sizeof(*t.starts)),
 				     .range_count = count,
@@ -110,6 +116,7 @@ int image_line_table_of(const uint64_t *addresses, size_t count, struct image_li
 		return -ENOMEM;
 	}
 	t.lines = lines;
+	image_line_table_finish(&t);
 	*ret = t;
 	return 0;
 }
@@ -117,6 +124,7 @@ int image_line_table_of(const uint64_t *addresses, size_t count, struct image_li
 size_t image_line_table_find(const struct image_line_table *t, uint64_t address)
 {
 	size_t i = SEARCH_FIRST(t->range_count, n, t->ranges[n].end > address);
+
 	if (i == t->range_count || address < t->ranges[i].start)
 		return SIZE_MAX;
 	return first_run(t, address + 1) - 1;
@@ -127,11 +135,13 @@ size_t image_line_table_find(const struct image_line_table *t, uint64_t address)
 int image_line_table_save(const struct image_line_table *t, struct buf *out)
 {
 	uint64_t end = 0;
+
 	buf_append_u32(out, TABLE_MAGIC);
 	buf_append_varint(out, t->range_count);
 	for (size_t i = 0, run = 0; i < t->range_count; i++) {
 		const struct image_range *range = &t->ranges[i];
 		size_t last = first_run(t, range->end);
+
 		buf_append_varint(out, range->start - end);
 		buf_append_varint(out, range->end - range->start);
 		buf_append_varint(out, last - run);
@@ -147,10 +157,12 @@ static int load_runs(struct image_line_table *t, struct cursor *c, const struct 
 		     uint64_t count)
 {
 	uint64_t at = range->start;
+
 	if (!count || count > cursor_left(c) || count > LINE_TABLE_MAX_RUNS - t->run_count)
 		return -EBADMSG;
 	for (uint64_t i = 0; i < count; i++) {
 		uint64_t gap = i ? cursor_varint(c) : 0;
+
 		if (c->error || (i && !gap) || gap >= range->end - at)
 			return -EBADMSG;
 		if (array_grow(&t->starts, t->run_count, &t->run_room, sizeof(*t->starts), 64))
@@ -163,16 +175,18 @@ static int load_runs(struct image_line_table *t, struct cursor *c, const struct 
 static int load_ranges(struct image_line_table *t, struct cursor *c)
 {
 	uint64_t count = cursor_varint(c), end = 0;
+
 	for (uint64_t i = 0; i < count; i++) {
 		uint64_t gap = cursor_varint(c), size = cursor_varint(c), runs = cursor_varint(c);
+
 		if (c->error || !size || gap > UINT64_MAX - end || size > UINT64_MAX - end - gap)
 			return -EBADMSG;
 		struct image_range range = {end + gap, end + gap + size};
-		int err = image_line_table_add_range(t, range);
-		if (!err)
-			err = load_runs(t, c, &range, runs);
-		if (err < 0)
-			return err;
+		int r = image_line_table_add_range(t, range);
+		if (!r)
+			r = load_runs(t, c, &range, runs);
+		if (r < 0)
+			return r;
 		end = range.end;
 	}
 	return c->error;
@@ -182,14 +196,15 @@ int image_line_table_load(const void *data, size_t size, struct image_line_table
 {
 	struct cursor c = cursor_over(data, size);
 	struct image_line_table t = {0};
-	int err = cursor_u32(&c) == TABLE_MAGIC ? load_ranges(&t, &c) : -EBADMSG;
-	if (!err)
-		err = image_lines_load_unfinished(c.at, cursor_left(&c), &t.lines);
-	if (!err && image_lines_count(t.lines) != t.run_count)
-		err = -EBADMSG;
-	if (err < 0) {
+	int r = cursor_u32(&c) == TABLE_MAGIC ? load_ranges(&t, &c) : -EBADMSG;
+
+	if (!r)
+		r = image_lines_load_unfinished(c.at, cursor_left(&c), &t.lines);
+	if (!r && image_lines_count(t.lines) != t.run_count)
+		r = -EBADMSG;
+	if (r < 0) {
 		image_line_table_free(&t);
-		return err;
+		return r;
 	}
 	*ret = t;
 	return 0;

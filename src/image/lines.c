@@ -10,6 +10,10 @@
 
 #define LINES_MAGIC 0x334e4c43u /* "CLN3" */
 
+/* What a frame consists of, of which the first are strings. */
+#define FRAME_NUMBERS (sizeof(struct lines_frame) / sizeof(uint32_t))
+#define FRAME_STRINGS 3
+
 struct lines_span {
 	uint32_t at, count; /* in raw and frames */
 };
@@ -35,6 +39,7 @@ struct image_lines {
 int image_lines_new(size_t count, struct image_lines **ret)
 {
 	struct image_lines *l = calloc(1, sizeof(*l));
+
 	if (!l)
 		return -ENOMEM;
 	l->count = count;
@@ -65,6 +70,7 @@ uint32_t image_lines_string(struct image_lines *l, const char *s)
 {
 	uint32_t index;
 	size_t size = s ? strnlen(s, LINES_STRING_MAX + 1) : 0;
+
 	if (size == 0 || size > LINES_STRING_MAX || intern_add(l->strings, s, size, &index) < 0)
 		return 0;
 	return index;
@@ -88,12 +94,14 @@ uint32_t image_lines_file(struct image_lines *l, const char *path,
 			  const uint8_t md5[IMAGE_LINES_MD5_BYTES])
 {
 	uint32_t file = image_lines_string(l, path);
+
 	return !file || !md5 || add_text(l, file, md5) == 0 ? file : 0;
 }
 
 static const uint8_t *md5_of(const struct image_lines *l, uint32_t file)
 {
 	bool known = file < l->text_count && l->texts[file].known && !l->texts[file].several;
+
 	return known ? l->texts[file].md5 : NULL;
 }
 
@@ -132,6 +140,7 @@ void image_lines_cut(struct image_lines *l, size_t count)
 static const char *string_of(const struct image_lines *l, uint32_t number)
 {
 	size_t size;
+
 	return number ? intern_get(l->strings, number, &size) : NULL;
 }
 
@@ -139,8 +148,10 @@ int image_lines_copy(struct image_lines *l, size_t i, const struct image_lines *
 {
 	struct lines_frame frames[LINES_FRAMES_MAX];
 	const struct lines_span *span = &from->spans[k];
+
 	for (uint32_t n = 0; n < span->count; n++) {
 		const struct lines_frame *f = &from->raw[span->at + n];
+
 		frames[n] = *f;
 		frames[n].function = image_lines_string(l, string_of(from, f->function));
 		frames[n].linkage = image_lines_string(l, string_of(from, f->linkage));
@@ -154,6 +165,7 @@ static bool same_string(const struct image_lines *l, uint32_t a, const struct im
 			uint32_t b)
 {
 	const char *x = string_of(l, a), *y = string_of(from, b);
+
 	return x && y ? strcmp(x, y) == 0 : x == y;
 }
 
@@ -162,8 +174,10 @@ bool image_lines_same(const struct image_lines *l, size_t i, const struct image_
 {
 	const struct lines_span *a = &l->spans[i], *b = &from->spans[k];
 	bool same = a->count == b->count;
+
 	for (uint32_t n = 0; n < a->count && same; n++) {
 		const struct lines_frame *x = &l->raw[a->at + n], *y = &from->raw[b->at + n];
+
 		same = x->line == y->line && x->start_line == y->start_line &&
 		       x->discriminator == y->discriminator &&
 		       same_string(l, x->function, from, y->function) &&
@@ -179,9 +193,8 @@ int image_lines_set(struct image_lines *l, size_t i, const struct lines_frame *f
 		n = LINES_FRAMES_MAX;
 	if (l->frame_count > LINES_ALL_FRAMES_MAX)
 		return -EFBIG;
-	while (l->room < l->frame_count + n)
-		if (array_grow(&l->raw, l->room, &l->room, sizeof(*l->raw), 64))
-			return -ENOMEM;
+	if (array_reserve(&l->raw, l->frame_count + n, &l->room, sizeof(*l->raw), 64))
+		return -ENOMEM;
 	l->spans[i] = (struct lines_span){(uint32_t)l->frame_count, (uint32_t)n};
 	if (n)
 		memcpy(l->raw + l->frame_count, frames, n * sizeof(*frames));
@@ -196,6 +209,7 @@ int image_lines_finish(struct image_lines *l)
 		return -ENOMEM;
 	for (size_t i = 0; i < l->frame_count; i++) {
 		const struct lines_frame *raw = &l->raw[i];
+
 		l->frames[i] = (struct image_frame){.function = string_of(l, raw->function),
 						    .file = string_of(l, raw->file),
 						    .linkage = string_of(l, raw->linkage),
@@ -221,6 +235,7 @@ static uint32_t shared_frames(const struct image_lines *l, const struct lines_sp
 			      const struct lines_span *b)
 {
 	uint32_t n = 0;
+
 	while (n < a->count && n < b->count &&
 	       memcmp(&l->raw[a->at + a->count - n - 1], &l->raw[b->at + b->count - n - 1],
 		      sizeof(*l->raw)) == 0)
@@ -231,6 +246,7 @@ static uint32_t shared_frames(const struct image_lines *l, const struct lines_sp
 static void save_texts(const struct image_lines *l, struct buf *out)
 {
 	size_t count = 0;
+
 	for (uint32_t i = 0; i < l->text_count; i++)
 		count += md5_of(l, i) != NULL;
 	buf_append_varint(out, count);
@@ -247,6 +263,7 @@ static void save_texts(const struct image_lines *l, struct buf *out)
 int image_lines_save(const struct image_lines *l, struct buf *out)
 {
 	const struct lines_span none = {0}, *before = &none;
+
 	buf_append_u32(out, LINES_MAGIC);
 	buf_append_varint(out, l->count);
 	buf_append_varint(out, l->built_ns);
@@ -255,23 +272,23 @@ int image_lines_save(const struct image_lines *l, struct buf *out)
 	for (uint32_t i = 1; i < strings && !out->error; i++) {
 		size_t size;
 		const void *s = intern_get(l->strings, i, &size);
+
 		buf_append_string(out, s, size);
 	}
 	save_texts(l, out);
 	for (size_t i = 0; i < l->count && !out->error; i++) {
 		const struct lines_span *span = &l->spans[i];
 		uint32_t shared = shared_frames(l, before, span);
+
 		before = span;
 		buf_append_varint(out, span->count);
 		buf_append_varint(out, shared);
 		for (uint32_t k = span->at; k < span->at + span->count - shared; k++) {
-			const struct lines_frame *f = &l->raw[k];
-			buf_append_varint(out, f->function);
-			buf_append_varint(out, f->file);
-			buf_append_varint(out, f->linkage);
-			buf_append_varint(out, f->line);
-			buf_append_varint(out, f->start_line);
-			buf_append_varint(out, f->discriminator);
+			uint32_t numbers[FRAME_NUMBERS];
+
+			memcpy(numbers, &l->raw[k], sizeof(numbers));
+			for (size_t n = 0; n < FRAME_NUMBERS; n++)
+				buf_append_varint(out, numbers[n]);
 		}
 	}
 	return out->error;
@@ -283,11 +300,12 @@ static int load_strings(struct image_lines *l, struct cursor *c, uint32_t *map, 
 	for (size_t i = 1; i <= count; i++) {
 		size_t size;
 		const char *s = cursor_string(c, LINES_STRING_MAX, &size);
+
 		if (!s || size == 0 || memchr(s, 0, size))
 			return -EBADMSG;
-		int err = intern_add(l->strings, s, size, &map[i]);
-		if (err < 0)
-			return err;
+		int r = intern_add(l->strings, s, size, &map[i]);
+		if (r < 0)
+			return r;
 	}
 	return 0;
 }
@@ -295,14 +313,16 @@ static int load_strings(struct image_lines *l, struct cursor *c, uint32_t *map, 
 static int load_texts(struct image_lines *l, struct cursor *c, const uint32_t *map, size_t strings)
 {
 	uint64_t count = cursor_varint(c);
+
 	for (uint64_t i = 0; i < count; i++) {
 		uint64_t file = cursor_varint(c);
 		const uint8_t *md5 = cursor_bytes(c, IMAGE_LINES_MD5_BYTES);
+
 		if (!md5 || file == 0 || file > strings)
 			return -EBADMSG;
-		int err = add_text(l, map[file], md5);
-		if (err < 0)
-			return err;
+		int r = add_text(l, map[file], md5);
+		if (r < 0)
+			return r;
 	}
 	return c->error;
 }
@@ -310,18 +330,16 @@ static int load_texts(struct image_lines *l, struct cursor *c, const uint32_t *m
 static int load_frame(struct cursor *c, const uint32_t *map, size_t strings,
 		      struct lines_frame *ret)
 {
-	uint64_t v[6];
-	for (size_t i = 0; i < 6; i++) {
-		v[i] = cursor_varint(c);
-		if (c->error || v[i] > (i < 3 ? strings : UINT32_MAX))
+	uint32_t numbers[FRAME_NUMBERS];
+
+	for (size_t i = 0; i < FRAME_NUMBERS; i++) {
+		uint64_t v = cursor_varint(c);
+
+		if (c->error || v > (i < FRAME_STRINGS ? strings : UINT32_MAX))
 			return -EBADMSG;
+		numbers[i] = i < FRAME_STRINGS ? map[v] : (uint32_t)v;
 	}
-	*ret = (struct lines_frame){.function = map[v[0]],
-				    .file = map[v[1]],
-				    .linkage = map[v[2]],
-				    .line = (uint32_t)v[3],
-				    .start_line = (uint32_t)v[4],
-				    .discriminator = (uint32_t)v[5]};
+	memcpy(ret, numbers, sizeof(numbers));
 	return 0;
 }
 
@@ -329,25 +347,27 @@ static int load_frames(struct image_lines *l, struct cursor *c, const uint32_t *
 {
 	struct lines_frame rooms[2][LINES_FRAMES_MAX];
 	uint64_t before = 0;
-	int err = 0;
-	for (size_t i = 0; i < l->count && !err; i++) {
+	int r = 0;
+
+	for (size_t i = 0; i < l->count && !r; i++) {
 		struct lines_frame *frames = rooms[i % 2], *last = rooms[1 - i % 2];
 		uint64_t n = cursor_varint(c), shared = cursor_varint(c);
+
 		if (c->error || n > LINES_FRAMES_MAX || shared > n || shared > before)
 			return -EBADMSG;
-		for (uint64_t k = 0; k < n - shared && !err; k++)
-			err = load_frame(c, map, strings, &frames[k]);
-		if (err)
-			return err;
+		for (uint64_t k = 0; k < n - shared && !r; k++)
+			r = load_frame(c, map, strings, &frames[k]);
+		if (r)
+			return r;
 		if (shared)
 			memcpy(frames + n - shared, last + before - shared,
 			       shared * sizeof(*frames));
 		before = n;
-		err = image_lines_set(l, i, frames, n);
+		r = image_lines_set(l, i, frames, n);
 	}
-	if (!err && cursor_left(c))
+	if (!r && cursor_left(c))
 		return -EBADMSG;
-	return err;
+	return r;
 }
 
 int image_lines_load_unfinished(const void *data, size_t size, struct image_lines **ret)
@@ -355,45 +375,47 @@ int image_lines_load_unfinished(const void *data, size_t size, struct image_line
 	struct cursor c = cursor_over(data, size);
 	struct image_lines *l = NULL;
 	uint32_t *map = NULL;
-	int err = -EBADMSG;
+	int r = -EBADMSG;
 	uint32_t magic = cursor_u32(&c);
 	uint64_t count = cursor_varint(&c), built_ns = cursor_varint(&c);
 	uint64_t strings = cursor_varint(&c);
+
 	if (c.error || magic != LINES_MAGIC || count > cursor_left(&c) / 2 ||
 	    strings > cursor_left(&c) / 2 || strings >= LINES_STRINGS_MAX)
 		goto out;
 	map = calloc(strings + 1, sizeof(*map));
-	err = map ? image_lines_new(count, &l) : -ENOMEM;
-	if (!err)
-		err = load_strings(l, &c, map, strings);
-	if (!err)
-		err = load_texts(l, &c, map, strings);
-	if (!err)
-		err = load_frames(l, &c, map, strings);
-	if (!err)
+	r = map ? image_lines_new(count, &l) : -ENOMEM;
+	if (!r)
+		r = load_strings(l, &c, map, strings);
+	if (!r)
+		r = load_texts(l, &c, map, strings);
+	if (!r)
+		r = load_frames(l, &c, map, strings);
+	if (!r)
 		l->built_ns = built_ns;
 out:
 	free(map);
-	if (!err) {
+	if (!r) {
 		*ret = l;
 		return 0;
 	}
 	image_lines_free(l);
-	return err == -ENOMEM ? err : -EBADMSG;
+	return r == -ENOMEM ? r : -EBADMSG;
 }
 
 int image_lines_load(const void *data, size_t size, struct image_lines **ret, struct diag *diag)
 {
 	struct image_lines *l = NULL;
-	int err = image_lines_load_unfinished(data, size, &l);
-	if (!err)
-		err = image_lines_finish(l);
-	if (!err) {
+	int r = image_lines_load_unfinished(data, size, &l);
+
+	if (!r)
+		r = image_lines_finish(l);
+	if (!r) {
 		*ret = l;
 		return 0;
 	}
 	image_lines_free(l);
-	if (err == -ENOMEM)
+	if (r == -ENOMEM)
 		return diag_fail(diag, ENOMEM, "out of memory while loading line numbers");
 	return diag_fail(diag, EBADMSG, "damaged line numbers");
 }

@@ -9,7 +9,8 @@
 
 /*
  * Source positions of addresses from DWARF, with the chain of inlined functions: frame 0 is the
- * innermost (where the instruction's code was written), the last is the function that has the code.
+ * innermost (where the instruction's code was written), the last is the function that contains the
+ * code.
  */
 struct image_frame {
 	const char *function; /* demangled, NULL when not known */
@@ -20,8 +21,8 @@ struct image_frame {
 	uint64_t built_ns; /* when the image's file was last written, since 1970; 0: not known */
 	/* For exchange with compilers. */
 	const char *linkage;	/* the function's name as it is in object files; NULL: not known */
-	uint32_t start_line;	/* that the function is declared at; 0: not known */
-	uint32_t discriminator; /* of several blocks of one line */
+	uint32_t start_line;	/* of the function's declaration; 0: not known */
+	uint32_t discriminator; /* tells blocks of one line apart */
 };
 
 #define IMAGE_LINES_MD5_BYTES 16
@@ -34,7 +35,8 @@ size_t image_lines_frames(const struct image_lines *l, size_t i, const struct im
 
 /*
  * fd is the image, debug_fd its separate debug file or -1. Foreign format: privileged callers go
- * through image/worker.h. Addresses in any order. -ENOENT: neither file has DWARF (why, in diag).
+ * through image/worker/worker.h. Addresses in any order. -ENOENT: neither file has DWARF (why, in
+ * diag).
  */
 int image_lines_read(int fd, int debug_fd, const uint64_t *addresses, size_t count,
 		     struct image_lines **ret, struct diag *diag);

@@ -10,6 +10,7 @@
 #include "image/lines_new.h"
 #include "image/lines_reader.h"
 #include "util/array.h"
+#include "util/num.h"
 
 #define DW_AT_GNU_discriminator 0x2136 /* elfutils has no name for it */
 
@@ -34,6 +35,7 @@ static int read_units(struct lines_reader *r)
 	Dwarf_Die die;
 	uint8_t type;
 	int err = 0;
+
 	while (!err && dwarf_get_units(r->dwarf, cu, &cu, NULL, &type, &die, NULL) == 0)
 		if (type == DW_UT_compile || type == DW_UT_skeleton)
 			err = add_unit(r, &die);
@@ -44,11 +46,9 @@ static int read_units(struct lines_reader *r)
 static int compare_requests(const void *pa, const void *pb)
 {
 	const struct lines_request *a = pa, *b = pb;
-	if (a->unit != b->unit)
-		return a->unit < b->unit ? -1 : 1;
-	if (a->address != b->address)
-		return a->address < b->address ? -1 : 1;
-	return a->index < b->index ? -1 : a->index > b->index;
+	int order = NUM_ORDER(a->unit, b->unit) ?: NUM_ORDER(a->address, b->address);
+
+	return order ?: NUM_ORDER(a->index, b->index);
 }
 
 static void name_node(struct lines_reader *r, struct dwarf_node *n)
@@ -56,9 +56,11 @@ static void name_node(struct lines_reader *r, struct dwarf_node *n)
 	static const unsigned linkage[] = {DW_AT_linkage_name, DW_AT_MIPS_linkage_name};
 	char plain[DEMANGLE_MAX_RESULT];
 	Dwarf_Attribute attribute;
+
 	for (size_t i = 0; i < 2 && !n->linkage; i++) {
 		const char *mangled =
 			dwarf_formstring(dwarf_attr_integrate(&n->die, linkage[i], &attribute));
+
 		if (!mangled)
 			continue;
 		n->linkage = image_lines_string(r->lines, mangled);
@@ -76,6 +78,7 @@ static uint32_t number_of(struct dwarf_node *n, unsigned name)
 {
 	Dwarf_Attribute attribute;
 	Dwarf_Word value = 0;
+
 	if (dwarf_formudata(dwarf_attr_integrate(&n->die, name, &attribute), &value) != 0 ||
 	    value > UINT32_MAX)
 		return 0;
@@ -93,6 +96,7 @@ static void describe(struct lines_reader *r, struct dwarf_node *n)
 {
 	Dwarf_Attribute attribute;
 	Dwarf_Word file = 0;
+
 	if (n->described)
 		return;
 	n->described = 1;
@@ -110,6 +114,7 @@ static void describe(struct lines_reader *r, struct dwarf_node *n)
 int lines_enter_unit(struct lines_reader *r, uint32_t unit)
 {
 	size_t count;
+
 	if (r->unit == unit)
 		return 0;
 	r->unit = unit;
@@ -126,6 +131,7 @@ int lines_enter_unit(struct lines_reader *r, uint32_t unit)
 static int find_scope(struct lines_reader *r, uint64_t address, uint32_t *ret)
 {
 	uint32_t function = dwarf_tree_find_function(&r->functions, address);
+
 	*ret = UINT32_MAX;
 	if (function == UINT32_MAX)
 		return 0;
@@ -143,6 +149,7 @@ static uint32_t line_file(struct lines_reader *r, Dwarf_Line *line)
 {
 	Dwarf_Files *files;
 	size_t file;
+
 	if (dwarf_line_file(line, &files, &file) == 0 && files == r->files)
 		return file_string(r, file);
 	return image_lines_string(r->lines, dwarf_linesrc(line, NULL, NULL));
@@ -155,6 +162,7 @@ static int serve(struct lines_reader *r, const struct lines_request *q)
 	size_t n = 0;
 	int line_number = 0;
 	int err = lines_enter_unit(r, q->unit);
+
 	if (!err)
 		err = find_scope(r, q->address, &node);
 	if (err < 0)
@@ -168,6 +176,7 @@ static int serve(struct lines_reader *r, const struct lines_request *q)
 		dwarf_linediscriminator(line, &here.discriminator);
 	while (node != UINT32_MAX && n < LINES_FRAMES_MAX) {
 		struct dwarf_node *at = &r->inlines.nodes[node];
+
 		describe(r, at);
 		here.function = at->name;
 		here.linkage = at->linkage;
@@ -187,6 +196,7 @@ int lines_serve(struct lines_reader *r, const uint64_t *addresses, size_t count)
 {
 	struct lines_request *list = calloc(count + 1, sizeof(*list));
 	int err = list ? 0 : -ENOMEM;
+
 	for (size_t i = 0; i < count && !err; i++)
 		list[i] = (struct lines_request){
 			addresses[i], i, dwarf_tree_find_function(&r->unit_ranges, addresses[i])};
@@ -236,6 +246,7 @@ int image_lines_read(int fd, int debug_fd, const uint64_t *addresses, size_t cou
 {
 	struct lines_reader r = {.unit = UINT32_MAX};
 	int err = lines_reader_open(&r, (const int[]){debug_fd, fd}, diag);
+
 	if (err < 0)
 		goto out;
 	err = image_lines_new(count, &r.lines);
@@ -244,7 +255,7 @@ int image_lines_read(int fd, int debug_fd, const uint64_t *addresses, size_t cou
 	if (!err)
 		err = image_lines_finish(r.lines);
 	if (err < 0) {
-		diag_fail(diag, -err, "cannot keep the line numbers of %zu addresses", count);
+		diag_fail(diag, -err, "cannot keep the line numbers");
 		goto out;
 	}
 	*ret = r.lines;

@@ -6,7 +6,7 @@
 #include "image/dwarf_inline.h"
 #include "image/lines.h"
 
-/* What is behind the reading of lines; for the files lines_read.c and line_table_read.c only. */
+/* The internals of reading lines; for the files lines_read.c and line_table_read.c only. */
 
 /*
  * Which unit has an address is taken from the units' own ranges, not from .debug_aranges, which
@@ -19,19 +19,18 @@ struct lines_reader {
 	size_t unit_count, unit_room;
 	struct dwarf_tree unit_ranges; /* node: the number of the unit */
 	struct image_lines *lines;
-	/* Of the unit at hand. */
+	/* Of the current unit. */
 	uint32_t unit;
 	struct dwarf_tree functions;
 	Dwarf_Files *files;
 	uint8_t (*md5s)[IMAGE_LINES_MD5_BYTES]; /* of the texts of files */
 	size_t md5_count;
-	/* Of the function at hand. */
+	/* Of the current function. */
 	uint32_t function;
 	struct dwarf_tree inlines;
 };
 
-/* The first of the two files (a debug file, the image; -1: none) that has DWARF with code in it.
- * -ENOENT: neither has. */
+/* The first file (a debug file, the image; -1: none) with DWARF that has code. -ENOENT: neither. */
 int lines_reader_open(struct lines_reader *r, const int fds[2], struct diag *diag);
 void lines_reader_close(struct lines_reader *r);
 int lines_enter_unit(struct lines_reader *r, uint32_t unit);

@@ -3,7 +3,7 @@
 
 #include <errno.h>
 #include <string.h>
-#include "image/elf_symbols.h"
+#include "image/elf/elf_code.h"
 
 /* What is looked for. Functions say by being there which version it is. */
 enum {
@@ -53,70 +53,23 @@ static void look_up(Elf *elf, Elf_Scn *section, const GElf_Shdr *header, struct 
 	}
 }
 
-/* _Py_DebugOffsets of 3.13, as far as it is used: words, of which these are the numbers. */
-enum {
-	DEBUG_COOKIE,
-	DEBUG_VERSION,
-	DEBUG_FREE_THREADED,
-	DEBUG_THREAD_FRAME = 23,
-	DEBUG_THREAD_ID,
-	DEBUG_FRAME_PREVIOUS = 29,
-	DEBUG_FRAME_CODE,
-	DEBUG_FRAME_INSTRUCTION,
-	DEBUG_FRAME_OWNER = 33,
-	DEBUG_CODE_FILE = 35,
-	DEBUG_CODE_NAME,
-	DEBUG_CODE_FULL_NAME,
-	DEBUG_CODE_LINES,
-	DEBUG_CODE_LINE,
-	DEBUG_CODE_BYTECODE = 43,
-	DEBUG_BYTES_SIZE = 65,
-	DEBUG_BYTES_DATA,
-	DEBUG_TEXT_STATE = 68,
-	DEBUG_TEXT_LENGTH,
-	DEBUG_TEXT_ASCII,
-	DEBUG_WORDS,
-};
+/* The first words of _Py_DebugOffsets, and how many are looked at. */
+enum { DEBUG_VERSION = 1, DEBUG_FREE_THREADED = 2, DEBUG_WORDS = 71 };
 
 #define COOKIE	     "xdebugpy"
 #define OFFSET_MAX   4096 /* no structure of these is as large up to there */
 #define WITH_OFFSETS 0x030d
 
-static bool take_offset(const uint64_t *words, unsigned number, uint16_t *ret)
-{
-	*ret = (uint16_t)words[number];
-	return words[number] < OFFSET_MAX;
-}
-
 static bool take_offsets(const uint64_t *words, struct image_python_offsets *ret)
 {
-	const struct {
-		unsigned number;
-		uint16_t *to;
-	} fields[] = {
-		{DEBUG_THREAD_FRAME, &ret->thread_frame},
-		{DEBUG_THREAD_ID, &ret->thread_id},
-		{DEBUG_FRAME_PREVIOUS, &ret->frame_previous},
-		{DEBUG_FRAME_CODE, &ret->frame_code},
-		{DEBUG_FRAME_INSTRUCTION, &ret->frame_instruction},
-		{DEBUG_FRAME_OWNER, &ret->frame_owner},
-		{DEBUG_CODE_FILE, &ret->code_file},
-		{DEBUG_CODE_NAME, &ret->code_name},
-		{DEBUG_CODE_FULL_NAME, &ret->code_full_name},
-		{DEBUG_CODE_LINES, &ret->code_lines},
-		{DEBUG_CODE_LINE, &ret->code_line},
-		{DEBUG_CODE_BYTECODE, &ret->code_bytecode},
-		{DEBUG_BYTES_SIZE, &ret->bytes_size},
-		{DEBUG_BYTES_DATA, &ret->bytes_data},
-		{DEBUG_TEXT_STATE, &ret->text_state},
-		{DEBUG_TEXT_LENGTH, &ret->text_length},
-		{DEBUG_TEXT_ASCII, &ret->text_ascii},
-	};
+	bool make_sense = true;
 
-	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++)
-		if (!take_offset(words, fields[i].number, fields[i].to))
-			return false;
-	return true;
+#define OFFSET(name, number)                 \
+	ret->name = (uint16_t)words[number]; \
+	make_sense &= words[number] < OFFSET_MAX;
+	IMAGE_PYTHON_OFFSETS(OFFSET)
+#undef OFFSET
+	return make_sense;
 }
 
 /* What the interpreter itself says, if it is of the version that says so in this form. */
@@ -162,7 +115,6 @@ static int read_elf(Elf *elf, struct image_python *ret)
 	struct found found[WANTED] = {0};
 	struct image_python p = {0};
 	GElf_Shdr header;
-	int err;
 
 	for (Elf_Scn *s = NULL; (s = elf_nextscn(elf, s));)
 		if (gelf_getshdr(s, &header) &&
@@ -176,9 +128,9 @@ static int read_elf(Elf *elf, struct image_python *ret)
 		p.evaluator[i].begin = found[EVALUATOR + i].address;
 		p.evaluator[i].end = found[EVALUATOR + i].address + found[EVALUATOR + i].size;
 	}
-	err = read_version(elf, found, &p.version);
-	if (err)
-		return err;
+	int r = read_version(elf, found, &p.version);
+	if (r)
+		return r;
 	read_offsets(elf, &p);
 	*ret = p;
 	return 0;
@@ -187,11 +139,10 @@ static int read_elf(Elf *elf, struct image_python *ret)
 int image_python_read(int fd, struct image_python *ret, struct diag *diag)
 {
 	Elf *elf;
-	int r;
 
 	elf_version(EV_CURRENT);
 	elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
-	r = elf && elf_kind(elf) == ELF_K_ELF ? read_elf(elf, ret) : -EBADMSG;
+	int r = elf && elf_kind(elf) == ELF_K_ELF ? read_elf(elf, ret) : -EBADMSG;
 	elf_end(elf);
 	if (r == -ENOENT)
 		return diag_fail(diag, ENOENT, "there is no CPython from 3.7 on in it");

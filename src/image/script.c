@@ -46,7 +46,6 @@ int image_script_merge(const struct image_symbols *a, const struct image_symbols
 	const struct image_symbols *from[] = {a, b};
 	size_t count = 0, room = image_symbols_count(a) + image_symbols_count(b);
 	struct image_symbol *list = calloc(room + 1, sizeof(*list));
-	int r;
 
 	if (!list)
 		return -ENOMEM;
@@ -56,7 +55,7 @@ int image_script_merge(const struct image_symbols *a, const struct image_symbols
 
 			list[count++] = (struct image_symbol){f->start, f->size, f->name};
 		}
-	r = image_symbols_build(list, count, "script", ret);
+	int r = image_symbols_build(list, count, "script", ret);
 	free(list);
 	return r;
 }

@@ -12,7 +12,7 @@
  * Images of kind IMAGE_SCRIPT: source files that an interpreter runs. The image is named by the
  * file's path as the interpreter knows it, and an offset in it by what lasts from run to run: the
  * line where the function begins, its name, and the line in it. So functions stand in the order of
- * the file, nested ones in ranges of their own, and an offset says its line by itself:
+ * the file, nested ones in ranges of their own, and an offset alone tells its line:
  *
  *	first line (23 bits), hash of the name (20), line - first line (20)
  */
@@ -21,13 +21,13 @@
 
 /* The image of a path. */
 void image_script_id(const char *path, size_t path_size, struct image_id *ret);
-/* The offset of a function, and of a line in it (what is past the ends is at the end). */
+/* The offset of a function, and of a line in it (clamped to the limits). */
 uint64_t image_script_function(uint32_t first_line, const char *name, size_t name_size);
 uint64_t image_script_offset(uint64_t function, uint32_t line);
 /* The line that an offset stands for. */
 uint32_t image_script_line(uint64_t offset);
 
-/* Functions of both, into one. 0, -ENOMEM. */
+/* Merges the functions of both. 0, -ENOMEM. */
 int image_script_merge(const struct image_symbols *a, const struct image_symbols *b,
 		       struct image_symbols **ret);
 /* The lines of offsets; symbols may be NULL. 0, -ENOMEM, -EFBIG. */

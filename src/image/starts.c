@@ -4,30 +4,18 @@
 #include <errno.h>
 #include <stdlib.h>
 #include "image/elf_symbols.h"
-
-static int compare(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return (x > y) - (x < y);
-}
+#include "util/num.h"
 
 static int take_starts(const struct symbol_set *set, uint64_t **ret, size_t *ret_count)
 {
 	uint64_t *starts = set->count ? malloc(set->count * sizeof(*starts)) : NULL;
-	size_t count = 0;
 
 	if (set->count && !starts)
 		return -ENOMEM;
 	for (size_t i = 0; i < set->count; i++)
 		starts[i] = set->list[i].start;
-	if (set->count)
-		qsort(starts, set->count, sizeof(*starts), compare);
-	for (size_t i = 0; i < set->count; i++)
-		if (!count || starts[count - 1] != starts[i])
-			starts[count++] = starts[i];
 	*ret = starts;
-	*ret_count = count;
+	*ret_count = num_sort_unique(starts, set->count);
 	return 0;
 }
 
@@ -36,13 +24,12 @@ int image_starts_read(int fd, size_t max_bytes, uint64_t **ret, size_t *ret_coun
 {
 	struct elf_code code;
 	struct symbol_set set;
-	int r;
 
 	elf_version(EV_CURRENT);
 	Elf *elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
 	if (!elf)
 		return diag_fail(diag, EBADMSG, "not an ELF file: %s", elf_errmsg(-1));
-	r = elf_code_init(&code, elf);
+	int r = elf_code_init(&code, elf);
 	if (r < 0) {
 		elf_end(elf);
 		return diag_fail(diag, -r, "not an ELF file");

@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 #include "micro/translate.h"
 #include "util/io.h"
 
@@ -24,12 +23,11 @@ int image_strip_describe(int fd, const struct image_strip_wanted *wanted, struct
 	struct micro_decoder *micro = NULL;
 	struct decoded *d = NULL;
 	ssize_t size;
-	int r;
 
 	if (wanted->size > IMAGE_STRIP_BYTES_MAX)
 		return diag_fail(diag, EINVAL, "%u bytes of code at once: at most %u", wanted->size,
 				 IMAGE_STRIP_BYTES_MAX);
-	r = micro_decoder_new(EM_X86_64, &micro, diag);
+	int r = micro_decoder_new(EM_X86_64, &micro, diag);
 	if (r)
 		return r;
 	d = malloc(sizeof(*d));

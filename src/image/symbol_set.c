@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "util/array.h"
+#include "util/num.h"
 
 #define NAMES_MAX (UINT32_MAX / 2)
 
@@ -24,32 +26,17 @@ void symbol_set_free(struct symbol_set *s)
 	s->count = s->room = 0;
 }
 
-static int set_grow(struct symbol_set *s)
-{
-	size_t room = s->room ? s->room * 2 : 256;
-	size_t most = s->max_bytes / sizeof(*s->list);
-	if (room > most)
-		room = most;
-	if (room <= s->room)
-		return -EFBIG;
-	struct symbol_candidate *list = reallocarray(s->list, room, sizeof(*list));
-	if (!list)
-		return -ENOMEM;
-	s->list = list;
-	s->room = room;
-	return 0;
-}
-
 /* The offset of the copied name, 0 when it was refused. */
 static uint32_t set_name(struct symbol_set *s, const char *name)
 {
 	size_t size = strnlen(name, SYMBOL_NAME_MAX + 1);
+
 	if (size == 0)
 		return 0;
 	size_t at = s->names.size;
 	if (size > SYMBOL_NAME_MAX || size + 1 > s->names.max - at ||
 	    buf_append(&s->names, name, size) < 0 || buf_append_u8(&s->names, 0) < 0) {
-		s->names_cut = true;
+		s->names_refused++;
 		return 0;
 	}
 	return (uint32_t)at;
@@ -57,12 +44,13 @@ static uint32_t set_name(struct symbol_set *s, const char *name)
 
 int symbol_set_add(struct symbol_set *s, const struct symbol_candidate *c, const char *name)
 {
-	if (s->count == s->room) {
-		int err = set_grow(s);
-		if (err < 0)
-			return err;
-	}
-	struct symbol_candidate *to = &s->list[s->count++];
+	struct symbol_candidate *to;
+
+	if (s->count >= s->max_bytes / sizeof(*s->list))
+		return -EFBIG;
+	if (array_grow(&s->list, s->count, &s->room, sizeof(*s->list), 256))
+		return -ENOMEM;
+	to = &s->list[s->count++];
 	*to = *c;
 	to->name = name ? set_name(s, name) : 0;
 	return 0;
@@ -77,17 +65,17 @@ static unsigned leading_underscores(const char *name)
 static int compare_names(const char *a, const char *b)
 {
 	unsigned underscores_a = leading_underscores(a), underscores_b = leading_underscores(b);
+
 	if (underscores_a != underscores_b)
 		return underscores_a < underscores_b ? -1 : 1;
 	size_t size_a = strlen(a), size_b = strlen(b);
-	if (size_a != size_b)
-		return size_a < size_b ? -1 : 1;
-	return strcmp(a, b);
+	return NUM_ORDER(size_a, size_b) ?: strcmp(a, b);
 }
 
 static int compare_candidates(const void *pa, const void *pb, void *names)
 {
 	const struct symbol_candidate *a = pa, *b = pb;
+
 	if (a->start != b->start)
 		return a->start < b->start ? -1 : 1;
 	if (!a->name != !b->name) /* a name, however obscure, beats none */
@@ -97,7 +85,7 @@ static int compare_candidates(const void *pa, const void *pb, void *names)
 	if (a->order != b->order)
 		return a->order < b->order ? -1 : 1;
 	if (a->name == b->name)
-		return a->size < b->size ? -1 : a->size > b->size;
+		return NUM_ORDER(a->size, b->size);
 	return compare_names((const char *)names + a->name, (const char *)names + b->name);
 }
 
@@ -113,6 +101,7 @@ struct sweep {
 static uint64_t candidate_end(const struct symbol_candidate *c)
 {
 	uint64_t end = c->start + c->size;
+
 	if (c->size == 0)
 		return UINT64_MAX;
 	if (end < c->start)
@@ -153,6 +142,7 @@ static void sweep_close(struct sweep *w, uint64_t next)
 static void sweep_take(struct sweep *w, const struct symbol_candidate *c)
 {
 	uint64_t end = candidate_end(c);
+
 	if (w->any && w->end != UINT64_MAX && c->start < w->end) {
 		if (w->last.name && (!c->name || c->size == 0))
 			return;
@@ -168,8 +158,10 @@ static void sweep_take(struct sweep *w, const struct symbol_candidate *c)
 static size_t sweep_all(struct symbol_set *s, struct symbol_row *rows)
 {
 	struct sweep w = {.rows = rows};
+
 	for (size_t i = 0; i < s->count;) {
 		struct symbol_candidate best = s->list[i];
+
 		for (i++; i < s->count && s->list[i].start == best.start; i++) {
 			if (best.size == 0)
 				best.size = s->list[i].size;
@@ -184,26 +176,29 @@ static size_t sweep_all(struct symbol_set *s, struct symbol_row *rows)
 
 int symbol_set_finish(struct symbol_set *s, const char *source, struct image_symbols **ret)
 {
-	struct symbol_row *rows = calloc(s->count + 1, sizeof(*rows));
+	struct symbol_rows rows = {.list = calloc(s->count + 1, sizeof(*rows.list)),
+				   .names_size = s->names.size,
+				   .names_refused = s->names_refused};
 	char *names = (char *)s->names.data;
-	if (!rows)
+
+	if (!rows.list)
 		return -ENOMEM;
 	if (s->count)
 		qsort_r(s->list, s->count, sizeof(*s->list), compare_candidates, names);
-	size_t count = sweep_all(s, rows);
-	struct symbol_row *shrunk = realloc(rows, (count + 1) * sizeof(*rows));
+	rows.count = sweep_all(s, rows.list);
+	struct symbol_row *shrunk = realloc(rows.list, (rows.count + 1) * sizeof(*rows.list));
 	if (shrunk)
-		rows = shrunk;
-	char *block = malloc(s->names.size);
-	int err = block ? 0 : -ENOMEM;
-	if (!err) {
-		memcpy(block, names, s->names.size);
-		err = image_symbols_new(rows, count, block, s->names.size, source, ret);
+		rows.list = shrunk;
+	rows.names = malloc(s->names.size);
+	int r = rows.names ? 0 : -ENOMEM;
+	if (!r) {
+		memcpy(rows.names, names, s->names.size);
+		r = image_symbols_new(&rows, source, ret);
 	}
-	if (err < 0) {
-		free(block);
-		free(rows);
-		return err;
+	if (r < 0) {
+		free(rows.names);
+		free(rows.list);
+		return r;
 	}
 	symbol_set_free(s);
 	return 0;
@@ -213,19 +208,21 @@ int image_symbols_build(const struct image_symbol *list, size_t count, const cha
 			struct image_symbols **ret)
 {
 	struct symbol_set set;
-	int err = symbol_set_init(&set, SIZE_MAX);
-	for (size_t i = 0; i < count && !err; i++) {
+	int r = symbol_set_init(&set, SIZE_MAX);
+
+	for (size_t i = 0; i < count && !r; i++) {
 		struct symbol_candidate c = {.start = list[i].start, .size = list[i].size};
+
 		if (c.size)
 			c.order = (uint32_t)(count - i);
 		else
 			c.rank = SYMBOL_LOCAL;
-		err = symbol_set_add(&set, &c, list[i].name);
+		r = symbol_set_add(&set, &c, list[i].name);
 	}
-	if (!err && set.names_cut)
-		err = -EFBIG;
-	if (!err)
-		err = symbol_set_finish(&set, source, ret);
+	if (!r && set.names_refused)
+		r = -EFBIG;
+	if (!r)
+		r = symbol_set_finish(&set, source, ret);
 	symbol_set_free(&set);
-	return err;
+	return r;
 }

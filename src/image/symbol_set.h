@@ -18,13 +18,13 @@
 
 struct symbol_candidate {
 	uint64_t start, size; /* size 0: not known, up to the next start */
-	uint64_t limit;	      /* the end of its section: it cannot reach further; 0 not known */
+	uint64_t limit;	      /* the end of its section: it cannot reach further; 0: not known */
 	uint32_t name;	      /* offset in names; 0: none */
 	uint32_t order;	      /* of several at one start, the lowest rank, then order, wins */
 	uint8_t rank;
 };
 
-/* Ranks. Which name of one address is shown: the one that a user of the image would call it by. */
+/* Ranks: which name of an address is shown, namely the one a user of the image would call it by. */
 enum symbol_rank {
 	SYMBOL_GLOBAL,	/* global and weak functions */
 	SYMBOL_LOCAL,	/* static functions */
@@ -37,14 +37,14 @@ struct symbol_set {
 	struct symbol_candidate *list;
 	size_t count, room, max_bytes;
 	struct buf names;
-	bool names_cut; /* some name was refused */
+	uint64_t names_refused;
 };
 
 int symbol_set_init(struct symbol_set *s, size_t max_bytes);
 void symbol_set_free(struct symbol_set *s);
 /*
  * Adds c under name (NULL or "": none); its field name is filled in here. A name past the limits is
- * refused and the function kept. 0, -ENOMEM, or -EFBIG when the table is full.
+ * refused, and counted, and the function kept. 0, -ENOMEM, or -EFBIG when the table is full.
  */
 int symbol_set_add(struct symbol_set *s, const struct symbol_candidate *c, const char *name);
 /* Sorts, resolves aliases and overlaps, and makes the result. The set is left empty. */
@@ -57,8 +57,15 @@ struct symbol_row {
 	uint32_t name : 31; /* offset in the names, 0: none, FUN_... is made up when asked for */
 	uint32_t local : 1; /* the symbol's binding */
 };
-/* Takes over rows and names (malloc'ed) when it succeeds. names begins with a zero byte. */
-int image_symbols_new(struct symbol_row *rows, size_t count, char *names, size_t names_size,
-		      const char *source, struct image_symbols **ret);
+struct symbol_rows {
+	struct symbol_row *list;
+	size_t count;
+	char *names; /* begins with a zero byte */
+	size_t names_size;
+	uint64_t names_refused;
+};
+/* Takes over what is in them (malloc'ed) when it succeeds. */
+int image_symbols_new(const struct symbol_rows *rows, const char *source,
+		      struct image_symbols **ret);
 
 #endif

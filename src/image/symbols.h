@@ -11,7 +11,7 @@
  * The functions of an image, sorted by address, not overlapping. Sources, best first: .symtab of
  * the image or of its separate debug file, .gnu_debugdata, .dynsym, then function starts from
  * .eh_frame, and from the code itself where that has none, for what none of them names
- * ("FUN_401230": a row a function, never a row an address).
+ * ("FUN_401230": one row per function, never one per address).
  */
 struct image_symbols;
 
@@ -20,32 +20,37 @@ struct image_function {
 	const char *name;      /* as in the file */
 	const char *demangled; /* C++ and Rust; the same as name for other functions */
 	uint8_t named;	       /* 0: the start is from .eh_frame or the code, the name is made up */
-	uint8_t local;	       /* 1: known to be no global symbol: others may have the same name */
+	uint8_t local;	       /* 1: known not to be global: others may have the same name */
 };
 
 void image_symbols_free(struct image_symbols *s);
 /* The function that has address, NULL when none does. Owned by s. Names are demangled on first use,
  * so one set is for one thread. */
 const struct image_function *image_symbols_find(const struct image_symbols *s, uint64_t address);
-/* The function by index, in rising order of address. */
+/* The function by index, in ascending order of address. */
 size_t image_symbols_count(const struct image_symbols *s);
 const struct image_function *image_symbols_at(const struct image_symbols *s, size_t index);
 /* Where they came from, for the reader: "symtab", "debug file", "mini debug info", ... */
 const char *image_symbols_source(const struct image_symbols *s);
+/* How many symbols are there without their names, which were past the limits. */
+uint64_t image_symbols_names_refused(const struct image_symbols *s);
 
-/* The compact form that is kept in the database (db/blob.h, kind "symbols") and sent by the worker.
- */
+/* The compact form, kept in the database (db/blob.h, kind "symbols") and sent by the worker. */
 int image_symbols_save(const struct image_symbols *s, struct buf *out);
 /* -EBADMSG when the bytes are not such a form. Safe on hostile bytes. */
 int image_symbols_load(const void *data, size_t size, struct image_symbols **ret,
 		       struct diag *diag);
 
 /*
- * Reads them from ELF: fd the image, debug_fd its separate debug file or -1. Foreign format:
- * privileged callers go through image/worker.h. At most max_bytes of names and tables.
+ * Reads them from ELF: fd is the image, debug_fd its separate debug file or -1. Foreign format:
+ * privileged callers go through image/worker/worker.h. At most max_bytes of names and tables.
  */
 int image_symbols_read(int fd, int debug_fd, size_t max_bytes, struct image_symbols **ret,
 		       struct diag *diag);
+
+/* The same for data: what symbol tables say of variables and constants. */
+int image_data_symbols_read(int fd, int debug_fd, size_t max_bytes, struct image_symbols **ret,
+			    struct diag *diag);
 
 struct image_symbol {
 	uint64_t start, size;

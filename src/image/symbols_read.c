@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
 #include "image/elf_symbols.h"
-#include "image/go_table.h"
+#include "unwind/go_table.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -28,14 +28,14 @@ static int add_go(struct symbol_set *set, const struct elf_code *code)
 	Elf_Data *data = section ? elf_rawdata(section, NULL) : NULL;
 	struct go_table t;
 	struct go_function f;
-	int err = 0;
+	int r = 0;
 
 	if (!data || !data->d_buf || go_table_open(data->d_buf, data->d_size, &t))
 		return 0;
-	for (uint64_t i = 0; i < t.count && !err; i++)
+	for (uint64_t i = 0; i < t.count && !r; i++)
 		if (go_table_function(&t, i, &f))
-			err = add_function(set, code, &t, &f);
-	return err;
+			r = add_function(set, code, &t, &f);
+	return r;
 }
 
 /* Adds a file's symbol table; *source becomes name if that gave anything and none is set yet. */
@@ -43,10 +43,11 @@ static int add_source(struct symbol_set *set, const struct elf_code *code, Elf *
 		      const char *name, const char **source)
 {
 	size_t before = set->count;
-	int err = from ? elf_add_table(set, code, from, type) : 0;
+	int r = from ? elf_add_table(set, code, from, type) : 0;
+
 	if (set->count > before && !*source)
 		*source = name;
-	return err;
+	return r;
 }
 
 static int add_all(struct symbol_set *set, const struct elf_code *code, Elf *debug,
@@ -54,69 +55,83 @@ static int add_all(struct symbol_set *set, const struct elf_code *code, Elf *deb
 {
 	Elf *mini = NULL;
 	uint8_t *mini_data = NULL;
-	int err = add_source(set, code, debug, SHT_SYMTAB, "debug file", source);
-	if (!err)
-		err = add_source(set, code, code->elf, SHT_SYMTAB, "symtab", source);
-	if (!err && !*source && elf_open_mini(code->elf, set->max_bytes, &mini, &mini_data) == 0) {
-		err = add_source(set, code, mini, SHT_SYMTAB, "mini debug info", source);
+	int r = add_source(set, code, debug, SHT_SYMTAB, "debug file", source);
+
+	if (!r)
+		r = add_source(set, code, code->elf, SHT_SYMTAB, "symtab", source);
+	if (!r && !*source && elf_open_mini(code->elf, set->max_bytes, &mini, &mini_data) == 0) {
+		r = add_source(set, code, mini, SHT_SYMTAB, "mini debug info", source);
 		elf_end(mini);
 		free(mini_data);
 	}
-	if (!err && !*source) {
+	if (!r && !*source) {
 		size_t before = set->count;
-		err = add_go(set, code);
+
+		r = add_go(set, code);
 		if (set->count > before)
 			*source = "gopclntab";
 	}
-	if (!err)
-		err = add_source(set, code, code->elf, SHT_DYNSYM, "dynsym", source);
-	if (!err)
-		err = elf_add_plt(set, code);
-	if (!err)
-		err = elf_add_starts(set, code);
+	if (!r)
+		r = add_source(set, code, code->elf, SHT_DYNSYM, "dynsym", source);
+	if (!r)
+		r = elf_add_plt(set, code);
+	if (!r)
+		r = elf_add_starts(set, code);
 	if (!*source && set->count)
 		*source = "function starts";
-	if (!err)
-		err = elf_add_gaps(set, code);
+	if (!r)
+		r = elf_add_gaps(set, code);
 	if (!*source)
 		*source = set->count ? "code" : "none";
-	return err;
+	return r;
 }
 
-static int read_open(Elf *elf, Elf *debug, size_t max_bytes, struct image_symbols **ret,
+/* Of data symbol tables alone tell. */
+static int add_data(struct symbol_set *set, const struct elf_code *data, Elf *debug,
+		    const char **source)
+{
+	int r = add_source(set, data, debug, SHT_SYMTAB, "debug file", source);
+
+	if (!r)
+		r = add_source(set, data, data->elf, SHT_SYMTAB, "symtab", source);
+	return r ? r : add_source(set, data, data->elf, SHT_DYNSYM, "dynsym", source);
+}
+
+static int read_open(Elf *elf, Elf *debug, bool data, size_t max_bytes, struct image_symbols **ret,
 		     struct diag *diag)
 {
 	struct elf_code code;
 	struct symbol_set set;
 	const char *source = NULL;
-	int err = elf_code_init(&code, elf);
-	if (err == -EBADMSG)
+	int r = data ? elf_data_init(&code, elf) : elf_code_init(&code, elf);
+
+	if (r == -EBADMSG)
 		return diag_fail(diag, EBADMSG, "not an ELF file");
-	if (err < 0)
-		return diag_fail(diag, -err, "out of memory while reading an ELF file");
-	err = symbol_set_init(&set, max_bytes);
-	if (!err)
-		err = add_all(&set, &code, debug, &source);
-	if (!err && set.count == 0)
-		err = -ENOENT;
-	if (!err)
-		err = symbol_set_finish(&set, source, ret);
+	if (r < 0)
+		return diag_fail(diag, -r, "out of memory while reading an ELF file");
+	r = symbol_set_init(&set, max_bytes);
+	if (!r)
+		r = (data ? add_data : add_all)(&set, &code, debug, &source);
+	if (!r && set.count == 0)
+		r = -ENOENT;
+	if (!r)
+		r = symbol_set_finish(&set, source, ret);
 	symbol_set_free(&set);
 	elf_code_free(&code);
-	if (err == -ENOENT)
+	if (r == -ENOENT)
 		return diag_fail(diag, ENOENT,
-				 "the file has neither symbols nor .eh_frame, nor code in "
-				 "which functions are seen to start");
-	if (err == -EFBIG)
+				 "the file has neither symbols nor .eh_frame, nor code that shows "
+				 "where functions start");
+	if (r == -EFBIG)
 		return diag_fail(diag, EFBIG, "the file has more than %zu MB of symbols",
 				 max_bytes >> 20);
-	if (err < 0)
-		return diag_fail(diag, -err, "out of memory while reading symbols");
+	if (r < 0)
+		return diag_fail(diag, -r, "out of memory while reading symbols");
 	return 0;
 }
 
-int image_symbols_read(int fd, int debug_fd, size_t max_bytes, struct image_symbols **ret,
-		       struct diag *diag)
+static int read_files(int fd, int debug_fd, bool data, size_t max_bytes, struct image_symbols **ret,
+		      struct diag *diag)
 {
 	elf_version(EV_CURRENT);
 	Elf *elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
@@ -124,8 +139,20 @@ int image_symbols_read(int fd, int debug_fd, size_t max_bytes, struct image_symb
 		return diag_fail(diag, EBADMSG, "not an ELF file: %s", elf_errmsg(-1));
 	/* A debug file that is broken costs only itself. */
 	Elf *debug = debug_fd >= 0 ? elf_begin(debug_fd, ELF_C_READ_MMAP, NULL) : NULL;
-	int err = read_open(elf, debug, max_bytes, ret, diag);
+	int r = read_open(elf, debug, data, max_bytes, ret, diag);
 	elf_end(debug);
 	elf_end(elf);
-	return err;
+	return r;
+}
+
+int image_symbols_read(int fd, int debug_fd, size_t max_bytes, struct image_symbols **ret,
+		       struct diag *diag)
+{
+	return read_files(fd, debug_fd, false, max_bytes, ret, diag);
+}
+
+int image_data_symbols_read(int fd, int debug_fd, size_t max_bytes, struct image_symbols **ret,
+			    struct diag *diag)
+{
+	return read_files(fd, debug_fd, true, max_bytes, ret, diag);
 }

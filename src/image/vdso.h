@@ -2,8 +2,7 @@
 #ifndef CULPRIT_IMAGE_VDSO_H
 #define CULPRIT_IMAGE_VDSO_H
 
-/* A copy of the running kernel's vDSO, as a file that the worker can read: a descriptor, or -1 when
- * there is none. */
+/* A copy of the running kernel's vDSO as a file for the worker: a descriptor, -1: there is none. */
 int image_vdso_copy(void);
 
 #endif

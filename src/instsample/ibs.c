@@ -31,59 +31,59 @@ static const struct ibs_field op_fields[] = {
 	{IBS_OP_CTL, 32, 27, 0, "opcurcnt"},
 	{IBS_OP_CTL, 59, 4, CAPS_OPLDLAT, "ldlat_thrsh"},
 	{IBS_OP_CTL, 63, 1, CAPS_OPLDLAT, "ldlat_en"},
-	{IBS_OP_DATA, 0, 16, 0, "comp_to_ret_ctr", INST_COMPLETE_CYCLES},
-	{IBS_OP_DATA, 16, 16, 0, "tag_to_ret_ctr", INST_TOTAL_CYCLES},
-	{IBS_OP_DATA, 34, 1, 0, "op_return", INST_RETURN},
-	{IBS_OP_DATA, 35, 1, 0, "op_brn_taken", INST_TAKEN},
-	{IBS_OP_DATA, 36, 1, 0, "op_brn_misp", INST_MISPREDICTED},
-	{IBS_OP_DATA, 37, 1, 0, "op_brn_ret", INST_BRANCH},
+	{IBS_OP_DATA, 0, 16, 0, "comp_to_ret_ctr"},
+	{IBS_OP_DATA, 16, 16, 0, "tag_to_ret_ctr"},
+	{IBS_OP_DATA, 34, 1, 0, "op_return"},
+	{IBS_OP_DATA, 35, 1, 0, "op_brn_taken"},
+	{IBS_OP_DATA, 36, 1, 0, "op_brn_misp"},
+	{IBS_OP_DATA, 37, 1, 0, "op_brn_ret"},
 	{IBS_OP_DATA, 38, 1, CAPS_RIPINVALIDCHK, "op_rip_invalid"},
 	{IBS_OP_DATA, 39, 1, CAPS_OPBRNFUSE, "op_brn_fuse"},
-	{IBS_OP_DATA, 40, 1, 0, "op_microcode", INST_MICROCODE},
+	{IBS_OP_DATA, 40, 1, 0, "op_microcode"},
 	{IBS_OP_DATA2, 0, 3, 0, "data_src_lo"},
 	{IBS_OP_DATA2, 4, 1, 0, "rmt_node"},
 	{IBS_OP_DATA2, 5, 1, 0, "cache_hit_st"},
 	{IBS_OP_DATA2, 6, 2, CAPS_ZEN4, "data_src_hi"},
 	{IBS_OP_DATA2, 8, 1, CAPS_STRMST_RMTSOCKET, "strm_st"},
 	{IBS_OP_DATA2, 9, 1, CAPS_STRMST_RMTSOCKET, "rmt_socket"},
-	{IBS_OP_DATA3, 0, 1, 0, "ld_op", INST_LOAD},
-	{IBS_OP_DATA3, 1, 1, 0, "st_op", INST_STORE},
-	{IBS_OP_DATA3, 2, 1, 0, "dc_l1tlb_miss", INST_TLB1_MISS},
-	{IBS_OP_DATA3, 3, 1, 0, "dc_l2tlb_miss", INST_TLB2_MISS},
+	{IBS_OP_DATA3, 0, 1, 0, "ld_op"},
+	{IBS_OP_DATA3, 1, 1, 0, "st_op"},
+	{IBS_OP_DATA3, 2, 1, 0, "dc_l1tlb_miss"},
+	{IBS_OP_DATA3, 3, 1, 0, "dc_l2tlb_miss"},
 	{IBS_OP_DATA3, 4, 1, 0, "dc_l1tlb_hit_2m"},
 	{IBS_OP_DATA3, 5, 1, 0, "dc_l1tlb_hit_1g"},
 	{IBS_OP_DATA3, 6, 1, 0, "dc_l2tlb_hit_2m"},
-	{IBS_OP_DATA3, 7, 1, 0, "dc_miss", INST_L1_MISS},
-	{IBS_OP_DATA3, 8, 1, 0, "dc_mis_acc", INST_MISALIGNED},
+	{IBS_OP_DATA3, 7, 1, 0, "dc_miss"},
+	{IBS_OP_DATA3, 8, 1, 0, "dc_mis_acc"},
 	{IBS_OP_DATA3, 13, 1, 0, "dc_wc_mem_acc"},
 	{IBS_OP_DATA3, 14, 1, 0, "dc_uc_mem_acc"},
-	{IBS_OP_DATA3, 15, 1, 0, "dc_locked_op", INST_LOCKED},
+	{IBS_OP_DATA3, 15, 1, 0, "dc_locked_op"},
 	{IBS_OP_DATA3, 16, 1, 0, "dc_miss_no_mab_alloc"},
 	{IBS_OP_DATA3, 17, 1, 0, "dc_lin_addr_valid"},
 	{IBS_OP_DATA3, 18, 1, 0, "dc_phy_addr_valid"},
 	{IBS_OP_DATA3, 19, 1, 0, "dc_l2_tlb_hit_1g"},
-	{IBS_OP_DATA3, 20, 1, 0, "l2_miss", INST_L2_MISS},
-	{IBS_OP_DATA3, 21, 1, 0, "sw_pf", INST_PREFETCH},
+	{IBS_OP_DATA3, 20, 1, 0, "l2_miss"},
+	{IBS_OP_DATA3, 21, 1, 0, "sw_pf"},
 	{IBS_OP_DATA3, 22, 4, 0, "op_mem_width"},
 	{IBS_OP_DATA3, 26, 6, 0, "op_dc_miss_open_mem_reqs"},
-	{IBS_OP_DATA3, 32, 16, 0, "dc_miss_lat", INST_MISS_CYCLES},
-	{IBS_OP_DATA3, 48, 16, 0, "tlb_refill_lat", INST_TLB_CYCLES},
+	{IBS_OP_DATA3, 32, 16, 0, "dc_miss_lat"},
+	{IBS_OP_DATA3, 48, 16, 0, "tlb_refill_lat"},
 };
 
 static const struct ibs_field fetch_fields[] = {
 	{IBS_FETCH_CTL, 0, 16, 0, "fetch_maxcnt"},
 	{IBS_FETCH_CTL, 16, 16, 0, "fetch_cnt"},
-	{IBS_FETCH_CTL, 32, 16, 0, "fetch_lat", INST_FETCH_CYCLES},
+	{IBS_FETCH_CTL, 32, 16, 0, "fetch_lat"},
 	{IBS_FETCH_CTL, 48, 1, 0, "fetch_en"},
 	{IBS_FETCH_CTL, 49, 1, 0, "fetch_val"},
-	{IBS_FETCH_CTL, 50, 1, 0, "fetch_comp", INST_FETCHED},
-	{IBS_FETCH_CTL, 51, 1, 0, "ic_miss", INST_FETCH_L1_MISS},
+	{IBS_FETCH_CTL, 50, 1, 0, "fetch_comp"},
+	{IBS_FETCH_CTL, 51, 1, 0, "ic_miss"},
 	{IBS_FETCH_CTL, 52, 1, 0, "phy_addr_valid"},
 	{IBS_FETCH_CTL, 53, 2, 0, "l1tlb_pgsz"},
-	{IBS_FETCH_CTL, 55, 1, 0, "l1tlb_miss", INST_FETCH_TLB1_MISS},
-	{IBS_FETCH_CTL, 56, 1, 0, "l2tlb_miss", INST_FETCH_TLB2_MISS},
+	{IBS_FETCH_CTL, 55, 1, 0, "l1tlb_miss"},
+	{IBS_FETCH_CTL, 56, 1, 0, "l2tlb_miss"},
 	{IBS_FETCH_CTL, 57, 1, 0, "rand_en"},
-	{IBS_FETCH_CTL, 58, 1, 0, "fetch_l2_miss", INST_FETCH_L2_MISS},
+	{IBS_FETCH_CTL, 58, 1, 0, "fetch_l2_miss"},
 	{IBS_FETCH_CTL, 59, 1, CAPS_ZEN4, "l3_miss_only"},
 	{IBS_FETCH_CTL, 60, 1, CAPS_ZEN4, "fetch_oc_miss"},
 	{IBS_FETCH_CTL, 61, 1, CAPS_ZEN4, "fetch_l3_miss"},
@@ -140,8 +140,7 @@ static bool has_bit(uint64_t value, unsigned bit)
 	return value >> bit & 1;
 }
 
-/* Where each of count registers stands; -1: the record does not have it. False: they cannot be
- * told. */
+/* Where each of count registers stands; -1: the record lacks it. False: they cannot be told. */
 static bool place_op(uint32_t caps, size_t count, int at[REGISTERS_MAX])
 {
 	bool target = caps & CAPS_BRNTRGT, data4 = caps & CAPS_OPDATA4;
@@ -233,64 +232,4 @@ int ibs_take(enum ibs_kind kind, const void *raw, size_t size, struct ibs_record
 		take_fetch(c.at, at, &r);
 	*ret = r;
 	return 0;
-}
-
-/* Of IbsOpData2; processors from Zen 4 on tell more. 0: it does not say. */
-static enum inst_source source_of(uint64_t data2, uint32_t caps)
-{
-	static const uint8_t old[] = {
-		[2] = INST_FROM_CACHE,
-		[3] = INST_FROM_MEMORY,
-		[4] = INST_FROM_FAR_CACHE,
-		[7] = INST_FROM_DEVICE,
-	};
-	static const uint8_t zen4[] = {
-		[1] = INST_FROM_CACHE,	    [2] = INST_FROM_CACHE,   [3] = INST_FROM_MEMORY,
-		[5] = INST_FROM_FAR_CACHE,  [6] = INST_FROM_MEMORY,  [7] = INST_FROM_DEVICE,
-		[8] = INST_FROM_FAR_MEMORY, [12] = INST_FROM_DEVICE,
-	};
-	unsigned number = data2 & 7;
-	enum inst_source source;
-
-	if (caps & CAPS_ZEN4) {
-		number |= data2 >> 3 & 0x18;
-		source = number < COUNT(zen4) ? zen4[number] : 0;
-	} else {
-		source = old[number];
-	}
-	return source == INST_FROM_MEMORY && has_bit(data2, 4) ? INST_FROM_FAR_MEMORY : source;
-}
-
-/* Those registers of an operation that are more than bits. */
-static void decode_data(const struct ibs_form *form, const uint64_t *by_number,
-			struct inst_sample *s)
-{
-	uint64_t data3 = by_number[IBS_OP_DATA3];
-	enum inst_source source = source_of(by_number[IBS_OP_DATA2], form->caps);
-	bool loads = has_bit(data3, 0) && !has_bit(data3, 21);
-
-	if (has_bit(data3, 17) && form->mask >> IBS_OP_LINEAR & 1)
-		inst_sample_set(s, INST_ADDRESS, by_number[IBS_OP_LINEAR]);
-	/* Of stores and prefetches neither latency nor source is told. */
-	if (!loads)
-		s->known &= ~(1ull << INST_MISS_CYCLES);
-	else if (has_bit(data3, 20) && source)
-		inst_sample_set(s, INST_SOURCE, source);
-}
-
-void ibs_decode(const struct ibs_form *form, const uint64_t *values, struct inst_sample *ret)
-{
-	uint64_t by_number[REGISTERS_MAX] = {0}, value;
-	size_t count, at = 0;
-	const struct ibs_field *fields = ibs_fields(form->kind, &count);
-
-	*ret = (struct inst_sample){0};
-	for (size_t i = 0; i < count; i++)
-		if (fields[i].means && ibs_field_get(&fields[i], form, values, &value))
-			inst_sample_set(ret, fields[i].means, value);
-	for (unsigned number = 0; number < REGISTERS_MAX; number++)
-		if (form->mask >> number & 1)
-			by_number[number] = values[at++];
-	if (form->kind == IBS_OP)
-		decode_data(form, by_number, ret);
 }

@@ -5,12 +5,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include "instsample/sample.h"
 
 /*
  * AMD's instruction based sampling as Linux hands it out: PERF_SAMPLE_RAW is 32 bits of
  * capabilities (CPUID Fn8000_001B EAX, bit 0 set) and then the registers (MSRs) of one sample, 64
- * bits each. What they say is in AMD's Processor Programming References (55898 for family 19h) and
+ * bits each. What they mean is in AMD's Processor Programming References (55898 for family 19h) and
  * in the kernel's arch/x86/include/asm/amd/ibs.h, whose names are used here. The numbers of
  * registers are those of the database's records (struct db_raw of db/batch.h).
  */
@@ -18,10 +17,10 @@ enum ibs_kind { IBS_OP = 1, IBS_FETCH };
 
 #define IBS_VALUES_MAX 8
 
-/* What the processor can, and some registers of a sample. */
+/* What the processor can do, and some registers of a sample. */
 struct ibs_form {
 	uint32_t kind, caps;
-	uint32_t mask; /* registers there are, by number: at most IBS_VALUES_MAX */
+	uint32_t mask; /* registers present, by number: at most IBS_VALUES_MAX */
 };
 
 enum ibs_op {
@@ -45,7 +44,7 @@ enum ibs_fetch {
 
 struct ibs_record {
 	struct ibs_form form;
-	uint64_t values[IBS_VALUES_MAX]; /* of the registers in mask, by rising number */
+	uint64_t values[IBS_VALUES_MAX]; /* of the registers in mask, by ascending number */
 	uint64_t target;		 /* of a branch that retired; 0: there is none */
 	uint64_t place; /* what the record itself says was sampled; 0: it does not know */
 	bool had_physical;
@@ -55,23 +54,20 @@ struct ibs_record {
  * registers. */
 int ibs_take(enum ibs_kind kind, const void *raw, size_t size, struct ibs_record *ret);
 
-/* Names; NULL: nothing is known by that number. */
+/* Names; NULL: that number is not known. */
 const char *ibs_kind_name(uint32_t kind);
 const char *ibs_register_name(uint32_t kind, unsigned number);
 
 /* A part of a register. */
 struct ibs_field {
 	uint8_t number, low, bits;
-	uint32_t caps; /* that it takes to mean this */
+	uint32_t caps; /* needed for it to mean this */
 	const char *name;
-	enum inst_field means; /* 0: nothing that other processors have too */
 };
-/* All of a kind; none of one that is not known. */
+/* All of a kind; none if it is not known. */
 const struct ibs_field *ibs_fields(uint32_t kind, size_t *ret_count);
 /* The value of a field. False: the record does not have it. */
 bool ibs_field_get(const struct ibs_field *field, const struct ibs_form *form,
 		   const uint64_t *values, uint64_t *ret);
-/* What a record says of its instruction; nothing, if the kind is not known. */
-void ibs_decode(const struct ibs_form *form, const uint64_t *values, struct inst_sample *ret);
 
 #endif

@@ -11,16 +11,17 @@ int isa_decoder_new(uint16_t elf_machine, unsigned bits, enum isa_syntax syntax,
 		    struct isa_decoder **ret, struct diag *diag)
 {
 	struct isa_decoder *d = calloc(1, sizeof(*d));
-	int err = -EOPNOTSUPP;
+	int r = -EOPNOTSUPP;
+
 	if (!d)
 		return diag_fail(diag, ENOMEM, "out of memory for a decoder");
 	d->syntax = syntax;
 	d->bits = bits;
 	if (elf_machine == EM_X86_64 || elf_machine == EM_386)
-		err = isa_x86_init(d);
-	if (err < 0) {
+		r = isa_x86_init(d);
+	if (r < 0) {
 		isa_decoder_free(d);
-		return diag_fail(diag, -err,
+		return diag_fail(diag, -r,
 				 "instructions of ELF machine %u (%u bits) cannot be decoded yet",
 				 elf_machine, bits);
 	}
@@ -59,6 +60,7 @@ void isa_format(const struct isa_decoder *d, const uint8_t *code, const struct i
 		char out[ISA_TEXT_MAX])
 {
 	const struct isa_writer *w = &d->writer;
+
 	if (in->valid && d->syntax == ISA_SYNTAX_ATT && w->write &&
 	    w->write(w->state, code, in->size, in->address, out))
 		return;

@@ -31,9 +31,11 @@ enum isa_branch {
 struct isa_instruction {
 	uint64_t address;
 	uint8_t size;
-	bool valid;	 /* false: these bytes are no instruction; size is what to pass over */
-	uint8_t unmasks; /* an interrupt that had to wait is taken so many instructions later: 1
-			    after popf, 2 after sti; 0: it lets none in */
+	bool valid;	  /* false: these bytes are not an instruction; size is what to pass over */
+	uint8_t unmasks;  /* an interrupt that had to wait is taken so many instructions later: 1
+			     after popf, 2 after sti; 0: it lets none in */
+	uint8_t relative; /* where in it the 32 bits are that are an operand's address relative to
+			     the next instruction; 0: none. Of branches, target tells */
 	enum isa_branch branch;
 	uint64_t target; /* of a direct jump or call; else ISA_NO_ADDRESS */
 	uint64_t data;	 /* a memory operand's address that the code fixes, else the same */
@@ -64,8 +66,8 @@ void isa_decoder_set_writer(struct isa_decoder *d, const struct isa_writer *w);
 
 /*
  * Decodes the instruction at the start of code, which runs at address. Always makes progress:
- * bytes that are no instruction, or the start of one that ends past size, give valid == false and a
- * size of at least 1 and at most size. size must not be 0.
+ * bytes that are not an instruction, or the start of one that ends past size, give valid == false
+ * and a size of at least 1 and at most size. size must not be 0.
  */
 void isa_decode(const struct isa_decoder *d, const uint8_t *code, size_t size, uint64_t address,
 		struct isa_instruction *ret);

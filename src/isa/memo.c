@@ -32,6 +32,7 @@ struct decoded {
 struct isa_memo *isa_memo_new(size_t places, size_t value_size)
 {
 	struct isa_memo *m = calloc(1, sizeof(*m));
+
 	if (!m)
 		return NULL;
 	m->places = places;
@@ -56,6 +57,7 @@ void isa_memo_free(struct isa_memo *m)
 static void make_key(const uint8_t *code, size_t size, uint64_t key[2])
 {
 	uint32_t low = 0, high = 0;
+
 	if (size >= 8) {
 		memcpy(&key[0], code, 8);
 		memcpy(&key[1], code + size - 8, 8);
@@ -75,6 +77,7 @@ void *isa_memo_find(struct isa_memo *m, const uint8_t *code, size_t size, uint64
 		    bool *ret_known)
 {
 	uint64_t key[2];
+
 	*ret_known = false;
 	if (!m || size == 0 || size > ISA_MEMO_BYTES_MAX)
 		return NULL;
@@ -94,6 +97,7 @@ void *isa_memo_find(struct isa_memo *m, const uint8_t *code, size_t size, uint64
 void isa_memo_keep(void *value, uint64_t address)
 {
 	struct place *p = (struct place *)((uint8_t *)value - offsetof(struct place, value));
+
 	p->address = address;
 	p->size = p->next_size;
 }
@@ -118,6 +122,7 @@ bool isa_memo_operands(struct isa_memo *m, const struct isa_decoder *d, const ui
 {
 	bool known;
 	struct decoded *kept = isa_memo_find(m, code, size, address, &known);
+
 	if (known) {
 		*ret = kept->in;
 		ret->address = address;

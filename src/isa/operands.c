@@ -48,11 +48,13 @@ const char *isa_register_name(unsigned reg)
 		"mm6",	 "mm7",	   "es",    "cs",    "ss",    "ds",    "fs",	"gs",	 "x87",
 		"mxcsr", "system",
 	};
+
 	return reg < ISA_REG_COUNT && names[reg] ? names[reg] : "?";
 }
 
 const char *isa_mnemonic_name(const struct isa_decoder *d, unsigned mnemonic)
 {
 	const char *name = d->table->mnemonic(mnemonic);
+
 	return name ? name : "?";
 }

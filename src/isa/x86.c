@@ -78,8 +78,12 @@ static void find_addresses(const ZydisDecodedInstruction *z, struct isa_instruct
 	const uint64_t next = ret->address + z->length;
 	const uint64_t mask = wide ? UINT64_MAX : UINT32_MAX;
 	const uint64_t displacement = (uint64_t)z->raw.disp.value;
+
 	if (z->raw.imm[0].is_relative)
 		ret->target = (next + (uint64_t)z->raw.imm[0].value.s) & mask;
+	if (wide && (z->attributes & ZYDIS_ATTRIB_HAS_MODRM) && z->raw.modrm.mod == 0 &&
+	    z->raw.modrm.rm == 5 && z->raw.disp.size == 32)
+		ret->relative = z->raw.disp.offset;
 	if (z->attributes & (ZYDIS_ATTRIB_HAS_SEGMENT_FS | ZYDIS_ATTRIB_HAS_SEGMENT_GS) ||
 	    z->raw.disp.size < 32)
 		return;
@@ -110,6 +114,7 @@ static bool x86_decode(const struct isa_decoder *d, const uint8_t *code, size_t 
 	const struct x86 *x = d->state;
 	ZydisDecodedInstruction z;
 	ZydisDecoderContext context;
+
 	if (!ZYAN_SUCCESS(ZydisDecoderDecodeInstruction(&x->decoder, &context, code, size, &z)))
 		return false;
 	isa_x86_describe(&z, ret);
@@ -129,6 +134,7 @@ static void add_suffix(char out[ISA_TEXT_MAX], unsigned bits)
 {
 	char *operand = strpbrk(out, "%(-0");
 	const char suffix = bits == 8 ? 'b' : bits == 16 ? 'w' : bits == 32 ? 'l' : 'q';
+
 	if (!operand || operand == out || operand[-1] != ' ' || strlen(out) + 1 >= ISA_TEXT_MAX)
 		return;
 	memmove(operand, operand - 1, strlen(operand - 1) + 1);
@@ -140,6 +146,7 @@ static void add_star(char out[ISA_TEXT_MAX])
 {
 	char *operand = strpbrk(out, "%(-0");
 	size_t size = strlen(out);
+
 	if (!operand || size + 1 >= ISA_TEXT_MAX)
 		return;
 	memmove(operand + 1, operand, strlen(operand) + 1);
@@ -152,6 +159,7 @@ static bool x86_format(const struct isa_decoder *d, const uint8_t *code,
 	const struct x86 *x = d->state;
 	ZydisDecodedInstruction z;
 	ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
+
 	if (!ZYAN_SUCCESS(ZydisDecoderDecodeFull(&x->decoder, code, in->size, &z, operands)) ||
 	    !ZYAN_SUCCESS(ZydisFormatterFormatInstruction(&x->formatter, &z, operands,
 							  z.operand_count_visible, out,
@@ -182,6 +190,7 @@ static void set_style(ZydisFormatter *f)
 		{ZYDIS_FORMATTER_PROP_DISP_PADDING, ZYDIS_PADDING_DISABLED},
 		{ZYDIS_FORMATTER_PROP_IMM_PADDING, ZYDIS_PADDING_DISABLED},
 	};
+
 	for (size_t i = 0; i < sizeof(style) / sizeof(*style); i++)
 		ZydisFormatterSetProperty(f, style[i].property, style[i].value);
 }
@@ -189,6 +198,7 @@ static void set_style(ZydisFormatter *f)
 int isa_x86_init(struct isa_decoder *d)
 {
 	struct x86 *x = calloc(1, sizeof(*x));
+
 	if (!x)
 		return -ENOMEM;
 	d->state = x;

@@ -74,6 +74,7 @@ static uint8_t access_of(const ZydisDecodedOperand *o)
 		{ZYDIS_OPERAND_ACTION_CONDWRITE, ISA_ACCESS_MAYBE_WRITE},
 	};
 	uint8_t access = 0;
+
 	for (size_t i = 0; i < sizeof(map) / sizeof(*map); i++)
 		if (o->actions & map[i].action)
 			access |= map[i].access;
@@ -98,6 +99,7 @@ static void read_memory(const ZydisDecodedInstruction *z, const ZydisDecodedOper
 			uint64_t address, struct isa_operand *ret)
 {
 	ZyanU64 absolute;
+
 	ret->kind = ISA_OPERAND_MEMORY;
 	ret->base = register_number(o->mem.base);
 	ret->index = register_number(o->mem.index);
@@ -157,6 +159,7 @@ static bool read_operand(const ZydisDecodedInstruction *z, const ZydisDecodedOpe
 static uint8_t condition_of(const ZydisDecodedInstruction *z)
 {
 	const uint8_t group = z->opcode & 0xf0;
+
 	if (z->encoding != ZYDIS_INSTRUCTION_ENCODING_LEGACY)
 		return ISA_NO_CONDITION;
 	if (z->opcode_map == ZYDIS_OPCODE_MAP_DEFAULT ? group == 0x70
@@ -286,6 +289,7 @@ static bool keeps_upper(const ZydisDecodedInstruction *z, const ZydisDecodedOper
 {
 	const bool from_memory =
 		z->operand_count_visible > 1 && o[1].type == ZYDIS_OPERAND_TYPE_MEMORY;
+
 	switch (z->mnemonic) {
 	case ZYDIS_MNEMONIC_MOVSS:
 	case ZYDIS_MNEMONIC_MOVSD:
@@ -322,6 +326,7 @@ static unsigned attributes_of(const ZydisDecodedInstruction *z, const ZydisDecod
 		z->operand_count_visible &&
 		(o[0].type == ZYDIS_OPERAND_TYPE_MEMORY || o[1].type == ZYDIS_OPERAND_TYPE_MEMORY);
 	unsigned a = mnemonic_attributes(z);
+
 	if ((z->attributes & ZYDIS_ATTRIB_HAS_LOCK) ||
 	    (z->mnemonic == ZYDIS_MNEMONIC_XCHG && first_memory))
 		a |= ISA_LOCKED;
@@ -356,6 +361,7 @@ bool isa_x86_operands(const struct isa_decoder *d, const uint8_t *code, size_t s
 	ZydisDecodedInstruction z;
 	ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
 	struct isa_operands *const r = ret_operands;
+
 	if (!ZYAN_SUCCESS(ZydisDecoderDecodeFull(&x->decoder, code, size, &z, operands)))
 		return false;
 	isa_x86_describe(&z, ret);
@@ -371,6 +377,7 @@ bool isa_x86_operands(const struct isa_decoder *d, const uint8_t *code, size_t s
 	r->attributes = (uint16_t)attributes_of(&z, operands);
 	if (z.cpu_flags) {
 		const ZydisAccessedFlags *f = z.cpu_flags;
+
 		r->flags_read = (uint16_t)f->tested;
 		r->flags_written = (uint16_t)(f->modified | f->set_0 | f->set_1 | f->undefined);
 	}

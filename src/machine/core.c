@@ -57,6 +57,50 @@ static const struct known_cpu known[] = {
 
 #define COUNT_OF(a) (sizeof(a) / sizeof(*(a)))
 
+/* What no core before this one has; the newest first. Maker's manuals. */
+static const struct evidence {
+	const struct machine_core *core;
+	uint32_t features[3];
+	unsigned data_kbytes;
+	const char *what;
+} evidence[] = {
+	{&machine_core_sapphirerapids, {0, 0, 1u << 23}, 0, "AVX512-FP16"},
+	{&machine_core_sapphirerapids, {0, 0, 1u << 24}, 0, "AMX"},
+	{&machine_core_alderlake_p, {0, 0, 1u << 14}, 0, "SERIALIZE"},
+	{&machine_core_icelake, {0, 1u << 6, 0}, 0, "AVX512-VBMI2"},
+	{&machine_core_icelake, {0, 0, 0}, 48, "48 KB of data in its first cache"},
+	{&machine_core_zen5, {0, 1u << 27, 0}, 0, "MOVDIRI"},
+	{&machine_core_zen5, {0, 0, 0}, 48, "48 KB of data in its first cache"},
+	{&machine_core_zen4, {1u << 16, 0, 0}, 0, "AVX-512"},
+	{&machine_core_zen3, {0, 1u << 9, 0}, 0, "VAES"},
+};
+
+static bool has(const struct machine_cpu *cpu, const struct evidence *e)
+{
+	for (size_t i = 0; i < COUNT_OF(e->features); i++)
+		if (e->features[i] & ~cpu->features[i])
+			return false;
+	return cpu->data_kbytes >= e->data_kbytes && !strcmp(cpu->vendor, e->core->vendor);
+}
+
+static const struct evidence *find_evidence(const struct machine_cpu *cpu)
+{
+	for (size_t i = 0; i < COUNT_OF(evidence); i++)
+		if (has(cpu, &evidence[i]))
+			return &evidence[i];
+	return NULL;
+}
+
+/* By its place in the table, where a maker's stand by age. */
+static bool is_newer(const struct machine_core *a, const struct machine_core *b)
+{
+	size_t i = 0;
+
+	while (cores[i] != a && cores[i] != b)
+		i++;
+	return a != b && cores[i] == b;
+}
+
 /* For a processor of no row above: the newest that its maker's numbering points to. Families of AMD
  * count up; Intel numbers models about in time, small cores among them. */
 static const struct machine_core *find_nearest(const struct machine_cpu *cpu,
@@ -75,11 +119,12 @@ static const struct machine_core *find_nearest(const struct machine_cpu *cpu,
 	return &machine_core_icelake;
 }
 
-const struct machine_core *machine_core_find(const struct machine_cpu *cpu,
-					     enum machine_match *ret_match)
+static const struct machine_core *find_by_number(const struct machine_cpu *cpu,
+						 enum machine_match *ret_match)
 {
 	for (size_t i = 0; i < COUNT_OF(known); i++) {
 		const struct known_cpu *k = &known[i];
+
 		if (strcmp(k->vendor, cpu->vendor) != 0 || k->family != cpu->family ||
 		    cpu->model < k->first || cpu->model > k->last)
 			continue;
@@ -89,11 +134,52 @@ const struct machine_core *machine_core_find(const struct machine_cpu *cpu,
 	return find_nearest(cpu, ret_match);
 }
 
+const struct machine_core *machine_core_find(const struct machine_cpu *cpu,
+					     enum machine_match *ret_match)
+{
+	const struct machine_core *core = find_by_number(cpu, ret_match);
+	const struct evidence *e = find_evidence(cpu);
+
+	if (!e || !is_newer(e->core, core))
+		return core;
+	*ret_match = MACHINE_MATCH_FEATURES;
+	return e->core;
+}
+
+bool machine_core_may_be(const struct machine_cpu *cpu, const struct machine_core *core)
+{
+	enum machine_match match;
+	const struct machine_core *found = machine_core_find(cpu, &match);
+	const struct evidence *e = find_evidence(cpu);
+
+	if (match == MACHINE_MATCH_NONE)
+		return true;
+	return !strcmp(core->vendor, found->vendor) && !(e && is_newer(e->core, core));
+}
+
+#if defined(__x86_64__) || defined(__i386__)
+/* Leaf 4 of Intel and 8000001DH of AMD say it in the same form. */
+static void read_caches(struct machine_cpu *cpu)
+{
+	unsigned leaf = !strcmp(cpu->vendor, "GenuineIntel") ? 4 : 0x8000001d, a, b, c, d;
+
+	for (unsigned i = 0; i < 8 && __get_cpuid_count(leaf, i, &a, &b, &c, &d) && a & 31; i++) {
+		unsigned kind = a & 31, level = a >> 5 & 7;
+		unsigned bytes =
+			((b >> 22) + 1) * ((b >> 12 & 1023) + 1) * ((b & 4095) + 1) * (c + 1);
+
+		if (level == 1)
+			*(kind == 2 ? &cpu->code_kbytes : &cpu->data_kbytes) = bytes / 1024;
+	}
+}
+#endif
+
 bool machine_cpu_here(struct machine_cpu *ret)
 {
 #if defined(__x86_64__) || defined(__i386__)
 	struct machine_cpu cpu = {0};
 	unsigned a, b, c, d;
+
 	if (!__get_cpuid(0, &a, &b, &c, &d))
 		return false;
 	memcpy(cpu.vendor, &b, 4);
@@ -108,6 +194,8 @@ bool machine_cpu_here(struct machine_cpu *ret)
 		cpu.model += (a >> 16 & 15) << 4;
 	if (cpu.family == 15)
 		cpu.family += a >> 20 & 255;
+	__get_cpuid_count(7, 0, &a, &cpu.features[0], &cpu.features[1], &cpu.features[2]);
+	read_caches(&cpu);
 	*ret = cpu;
 	return true;
 #else
@@ -118,15 +206,24 @@ bool machine_cpu_here(struct machine_cpu *ret)
 
 void machine_cpu_format(const struct machine_cpu *cpu, char out[MACHINE_CPU_TEXT])
 {
-	snprintf(out, MACHINE_CPU_TEXT, "%.15s %u %u %u", cpu->vendor, cpu->family, cpu->model,
-		 cpu->stepping);
+	int n = snprintf(out, MACHINE_CPU_TEXT, "%.15s %u %u %u", cpu->vendor, cpu->family,
+			 cpu->model, cpu->stepping);
+
+	if (cpu->features[0] || cpu->data_kbytes)
+		snprintf(out + n, (size_t)(MACHINE_CPU_TEXT - n), " %x %x %x %u %u",
+			 cpu->features[0], cpu->features[1], cpu->features[2], cpu->code_kbytes,
+			 cpu->data_kbytes);
 }
 
 int machine_cpu_parse(const char *text, struct machine_cpu *ret)
 {
 	struct machine_cpu cpu = {0};
-	if (sscanf(text, "%15s %9u %9u %9u", cpu.vendor, &cpu.family, &cpu.model, &cpu.stepping) !=
-	    4)
+
+	int n = sscanf(text, "%15s %9u %9u %9u %8x %8x %8x %9u %9u", cpu.vendor, &cpu.family,
+		       &cpu.model, &cpu.stepping, &cpu.features[0], &cpu.features[1],
+		       &cpu.features[2], &cpu.code_kbytes, &cpu.data_kbytes);
+
+	if (n != 4 && n != 9)
 		return -EINVAL;
 	*ret = cpu;
 	return 0;
@@ -135,6 +232,7 @@ int machine_cpu_parse(const char *text, struct machine_cpu *ret)
 const struct machine_core *machine_core_detect(enum machine_match *ret_match)
 {
 	struct machine_cpu cpu = {0};
+
 	machine_cpu_here(&cpu);
 	return machine_core_find(&cpu, ret_match);
 }
@@ -158,12 +256,16 @@ const char *machine_core_describe(const struct machine_core *core, const struct 
 	if (match == MACHINE_MATCH_EXACT)
 		snprintf(out, room, "%s", core->title);
 	else if (!cpu || !cpu->vendor[0])
-		snprintf(out, room, "%s (for want of better: the processor is not known)",
-			 core->title);
+		snprintf(out, room, "%s (a default: the processor is not known)", core->title);
+	else if (match == MACHINE_MATCH_MEASURED)
+		snprintf(out, room, "%s (by measured loops; family %u model %u is %s)", core->title,
+			 cpu->family, cpu->model, machine_core_find(cpu, &match)->title);
+	else if (match == MACHINE_MATCH_FEATURES)
+		snprintf(out, room, "%s or later (by its %s, which family %u model %u lacks)",
+			 core->title, find_evidence(cpu)->what, cpu->family, cpu->model);
 	else
 		snprintf(out, room, "%s (%s; this processor, %s family %u model %u, is not known)",
-			 core->title,
-			 match == MACHINE_MATCH_NEAREST ? "the nearest" : "for want of better",
+			 core->title, match == MACHINE_MATCH_NEAREST ? "the nearest" : "a default",
 			 cpu->vendor, cpu->family, cpu->model);
 	return out;
 }

@@ -12,11 +12,10 @@
 /*
  * What an instruction costs on a core: operations, ports, latencies, and which registers tie it to
  * others. From LLVM's scheduling models, whose known flaws are corrected here (doc/machine.md), or,
- * where LLVM is not installed, from tables of our own that know kinds of work only.
+ * where LLVM is not installed, from our own tables, which know only kinds of work.
  *
  * A model is a core with a source of costs. It remembers the cost of every form of instruction that
- * it has seen, so preparing an instruction costs LLVM's time once a form. Not for two threads at
- * once.
+ * it has seen, so LLVM's time is spent once per form. Not for two threads at once.
  */
 struct machine_model;
 
@@ -26,7 +25,7 @@ enum machine_source {
 	MACHINE_SOURCE_BUILTIN,
 };
 
-/* For a core, 64-bit code. -ENOENT: LLVM was asked for and cannot be had (with what to install). */
+/* For a core, 64-bit code. -ENOENT: LLVM was asked for and is missing (with what to install). */
 int machine_model_new(const struct machine_core *core, enum machine_source source,
 		      struct machine_model **ret, struct diag *diag);
 void machine_model_free(struct machine_model *m);
@@ -35,9 +34,6 @@ const struct machine_core *machine_model_core(const struct machine_model *m);
 /* Where costs come from: "LLVM 19.1.7 (znver4)", or "built-in tables (LLVM 19 is not installed)".
  * Owned by m. */
 const char *machine_model_source(const struct machine_model *m);
-/* A port's name; ports are numbers below machine_model_ports. Owned by m. */
-unsigned machine_model_ports(const struct machine_model *m);
-const char *machine_model_port(const struct machine_model *m, unsigned port);
 
 #define MACHINE_PORTS_MAX 64
 #define MACHINE_USES_MAX                                                        \
@@ -52,8 +48,7 @@ struct machine_use {
 	uint16_t count, cycles;
 };
 
-/* What an instruction costs. Loads come first, then the work, which needs what they loaded, then
- * stores. */
+/* What an instruction costs. Loads come first, then the work that needs them, then stores. */
 struct machine_cost {
 	struct machine_use uses[MACHINE_USES_MAX];
 	uint8_t load_uses, work_uses, store_uses; /* in this order in uses[] */
@@ -61,7 +56,11 @@ struct machine_cost {
 	uint8_t loads, stores;			  /* entries of the load and the store buffer */
 	uint16_t latency; /* from its inputs (loaded ones too) to its results */
 	uint64_t divider; /* the port that is a divider and busy for long; 0: none */
-	bool known;	  /* false: the source lacks it; a cost of its kind of work */
+	uint8_t chained;  /* cycles that its result is there earlier for others of which this is not
+			     0 */
+	uint8_t sum_wait; /* extra cycles for a register to which renaming added a constant */
+	uint8_t second_late; /* cycles that its second input may come later than the first */
+	bool known;	     /* false: the source lacks it, this is the cost of its kind of work */
 	bool microcoded;
 };
 
@@ -87,7 +86,7 @@ enum machine_trait {
 	MACHINE_LOADS = 1 << 12,
 	MACHINE_STORES = 1 << 13,
 	MACHINE_PREFETCH = 1 << 14, /* a load that nothing waits for */
-	MACHINE_INVALID = 1 << 15,  /* bytes that are no instruction */
+	MACHINE_INVALID = 1 << 15,  /* bytes that are not an instruction */
 };
 
 /* One instruction made ready for the simulator. Plain data. */
@@ -99,6 +98,7 @@ struct machine_instruction {
 	uint16_t traits;
 	uint16_t mnemonic; /* as in isa_operands */
 	uint8_t size, memory_bytes;
+	uint8_t constants;		     /* of 32 bits in its code; 64 bits: two */
 	uint8_t base, index, scale, segment; /* of the memory operand, ISA_REG_NONE: none */
 	uint8_t adds_to, adds_from;	     /* the register of adds, or ISA_REG_NONE */
 	uint8_t condition;		     /* as in isa_operands */
@@ -109,13 +109,14 @@ struct machine_instruction {
 };
 
 /*
- * Makes the instruction at the start of code ready. Bytes that are no instruction give one of size
- * 1 that costs one slot. Returns false then. size must not be 0.
+ * Makes the instruction at the start of code ready. Bytes that are not an instruction give one of
+ * size 1 that costs one slot. Returns false then. size must not be 0.
  */
 bool machine_prepare(struct machine_model *m, const uint8_t *code, size_t size, uint64_t address,
 		     struct machine_instruction *ret);
 
-/* Marks the pairs of a straight list that this core fuses. Call it once a list, after preparing. */
+/* Marks the pairs of a straight list that this core fuses. Call it once per list, after preparing.
+ */
 void machine_fuse(const struct machine_model *m, struct machine_instruction *list, size_t count);
 
 /* The cost of an instruction; valid until the next machine_prepare. */

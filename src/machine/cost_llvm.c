@@ -28,9 +28,11 @@ static bool names_match(const struct machine_core *core, const char *port, const
 		{"fp0", "FP0"},	     {"fp1", "FP1"},   {"fp2", "FP2"},	 {"fp3", "FP3"},
 		{"fpstore", "FPSt"},
 	};
+
 	if (!is_amd(core)) { /* SKXPort1, SPRPort01, SPRPort11 */
 		const char *digits = strstr(unit, "Port");
 		char *end;
+
 		return digits && strtoul(digits + 4, &end, 10) == strtoul(port + 1, NULL, 10) &&
 		       end != digits + 4 && !*end;
 	}
@@ -40,39 +42,29 @@ static bool names_match(const struct machine_core *core, const char *port, const
 	return false;
 }
 
-/* Takes LLVM's units as ports, under the core's own names where it has them, and adds the ports
- * that LLVM's model of an older core lacks. */
-static int take_units(struct machine_model *m)
+/* Takes LLVM's units as ports, and adds the ports that LLVM's model of an older core lacks. */
+static void take_units(struct machine_model *m)
 {
 	const struct llvm_costs_table *t = m->module->table;
+	unsigned count = 0;
 	const char *unit;
-	while (m->port_count < MACHINE_PORTS_MAX && (unit = t->unit(m->llvm, m->port_count))) {
-		const char *name = unit;
+
+	for (; count < MACHINE_PORTS_MAX && (unit = t->unit(m->llvm, count)); count++) {
 		for (unsigned i = 0; i < MACHINE_CORE_PORTS_MAX && m->core->ports[i]; i++)
-			if (names_match(m->core, m->core->ports[i], unit)) {
-				m->port_of[i] = UINT64_C(1) << m->port_count;
-				name = m->core->ports[i];
-			}
+			if (names_match(m->core, m->core->ports[i], unit))
+				m->port_of[i] = UINT64_C(1) << count;
 		if (strstr(unit, "LSU") || strstr(unit, "ZnLoad") || strstr(unit, "Load"))
-			m->idle_units |= UINT64_C(1) << m->port_count;
-		m->ports[m->port_count] = strdup(name);
-		if (!m->ports[m->port_count++])
-			return -ENOMEM;
+			m->idle_units |= UINT64_C(1) << count;
 	}
-	for (unsigned i = 0; i < MACHINE_CORE_PORTS_MAX && m->core->ports[i]; i++) {
-		if (m->port_of[i] || m->port_count == MACHINE_PORTS_MAX)
-			continue;
-		m->port_of[i] = UINT64_C(1) << m->port_count;
-		m->ports[m->port_count] = strdup(m->core->ports[i]);
-		if (!m->ports[m->port_count++])
-			return -ENOMEM;
-	}
-	return 0;
+	for (unsigned i = 0; i < MACHINE_CORE_PORTS_MAX && m->core->ports[i]; i++)
+		if (!m->port_of[i] && count < MACHINE_PORTS_MAX)
+			m->port_of[i] = UINT64_C(1) << count++;
 }
 
 static uint64_t units_of(const struct llvm_costs_form *form)
 {
 	uint64_t units = 0;
+
 	for (unsigned i = 0; i < form->use_count; i++)
 		units |= form->uses[i].units;
 	return units;
@@ -82,8 +74,8 @@ int machine_llvm_learn(struct machine_model *m, struct diag *diag)
 {
 	const struct llvm_costs_table *t = m->module->table;
 	struct llvm_costs_form load, store, vector;
-	if (take_units(m))
-		return diag_fail(diag, ENOMEM, "no memory for a machine model");
+
+	take_units(m);
 	if (!t->form(m->llvm, plain_load, sizeof(plain_load), &load) ||
 	    !t->form(m->llvm, plain_store, sizeof(plain_store), &store) ||
 	    !t->form(m->llvm, plain_vector_load, sizeof(plain_vector_load), &vector))
@@ -103,6 +95,7 @@ static bool is_simple(const char *name)
 					     "test",  "inc",   "dec",	 "neg", "not",	"mov",
 					     "movzx", "movsx", "movsxd", "lea", "push", "pop",
 					     "cdqe",  "cqo",   "cdq",	 "cwde"};
+
 	for (size_t i = 0; i < sizeof(simple) / sizeof(*simple); i++)
 		if (!strcmp(name, simple[i]))
 			return true;
@@ -111,12 +104,7 @@ static bool is_simple(const char *name)
 
 static bool is_vector_form(const struct machine_form *f)
 {
-	for (unsigned i = 0; i < f->operands->shown; i++)
-		if (f->operands->list[i].kind == ISA_OPERAND_REGISTER &&
-		    f->operands->list[i].reg >= ISA_REG_VECTOR &&
-		    f->operands->list[i].reg < ISA_REG_SEGMENT)
-			return true;
-	return false;
+	return machine_has_vector(f->operands, f->operands->shown);
 }
 
 /* The forms that are costed by the core's own tables. */
@@ -125,24 +113,34 @@ static bool prefers_builtin(const struct machine_model *m, const struct machine_
 	const char *name = isa_mnemonic_name(m->decoder, f->operands->mnemonic);
 	const unsigned own = MACHINE_ZERO | MACHINE_ELIMINATED | MACHINE_BRANCH | MACHINE_LOCKED |
 			     MACHINE_FENCE | MACHINE_SERIAL | MACHINE_PREFETCH;
+
 	if ((f->traits & own) || (f->operands->attributes & (ISA_NOP | ISA_REPEATED)))
 		return true;
 	return is_simple(name) || !strcmp(name, "div") || !strcmp(name, "idiv");
 }
 
-/* A newer core than LLVM's model: the same kinds of work have more ports. */
-static uint64_t widen(const struct machine_model *m, uint64_t units)
+/* A newer core than LLVM's model, or one that was measured to have more or fewer ports: the same
+ * kinds of work have others. */
+static uint64_t replace_ports(const struct machine_model *m, const struct machine_core *old,
+			      const struct machine_core *core, uint64_t units)
 {
 	static const uint8_t kinds[] = {MACHINE_WORK_ALU, MACHINE_WORK_SHIFT, MACHINE_WORK_MUL,
-					MACHINE_WORK_LOAD};
-	const struct machine_core *old =
-		m->core->llvm_older ? machine_core_by_name(m->core->llvm_older) : NULL;
-	if (!old)
-		return units;
+					MACHINE_WORK_LOAD, MACHINE_WORK_STORE_DATA};
+
 	for (size_t i = 0; i < sizeof(kinds); i++)
-		if (units == machine_translate_ports(m, old->work[kinds[i]].ports))
-			return machine_translate_ports(m, m->core->work[kinds[i]].ports);
+		if (units && units == machine_translate_ports(m, old->work[kinds[i]].ports))
+			return machine_translate_ports(m, core->work[kinds[i]].ports);
 	return units;
+}
+
+static uint64_t widen(const struct machine_model *m, uint64_t units)
+{
+	const struct machine_core *old =
+		m->base->llvm_older ? machine_core_by_name(m->base->llvm_older) : NULL;
+
+	if (old)
+		units = replace_ports(m, old, m->base, units);
+	return m->core == m->base ? units : replace_ports(m, m->base, m->core, units);
 }
 
 enum phase { PHASE_LOAD, PHASE_WORK, PHASE_STORE };
@@ -152,6 +150,7 @@ static enum phase phase_of(const struct machine_model *m, const struct machine_f
 {
 	if ((f->traits & MACHINE_LOADS) && !(units & ~m->load_units)) {
 		bool again = false;
+
 		for (unsigned i = 0; i < c->load_uses; i++)
 			again |= c->uses[i].ports == widen(m, units);
 		if (!again || !(f->traits & MACHINE_STORES))
@@ -168,10 +167,12 @@ static void add_phase(struct machine_model *m, const struct machine_form *f,
 {
 	const struct machine_core *core = m->core;
 	uint64_t alus = machine_translate_ports(m, core->work[MACHINE_WORK_ALU].ports);
+
 	for (unsigned i = 0; i < form->use_count; i++) {
 		uint64_t units = form->uses[i].units;
 		unsigned at = c->load_uses + c->work_uses + c->store_uses;
 		struct machine_use u = {widen(m, units), 1, form->uses[i].cycles};
+
 		if (!(units & ~m->idle_units) || phase_of(m, f, c, units) != phase)
 			continue;
 		if (at == MACHINE_USES_MAX) {
@@ -197,6 +198,7 @@ static uint16_t work_latency(const struct machine_model *m, const struct machine
 			     const struct llvm_costs_form *form, const struct machine_cost *c)
 {
 	bool stores = f->traits & MACHINE_STORES;
+
 	if (!(f->traits & MACHINE_LOADS))
 		return stores && !c->work_uses			  ? 0
 		       : stores && form->latency > STORE_WORK_MAX ? STORE_WORK_MAX
@@ -214,6 +216,7 @@ static uint16_t work_latency(const struct machine_model *m, const struct machine
 static bool is_unlaminated(const struct machine_core *core, const struct machine_form *f)
 {
 	const struct isa_operand *mem = machine_find_memory(f->operands);
+
 	return !core->keeps_indexed_fused && mem && mem->index != ISA_REG_NONE &&
 	       ((f->operands->attributes & ISA_VECTOR_ENCODED) || f->operands->shown > 2 ||
 		!(f->operands->list[0].access & ISA_ACCESS_READS));
@@ -223,8 +226,10 @@ static uint8_t count_slots(const struct machine_core *core, const struct machine
 			   const struct llvm_costs_form *form, const struct machine_cost *c)
 {
 	unsigned slots = form->operations;
+
 	if (!is_amd(core)) {
 		bool apart = is_unlaminated(core, f);
+
 		if (c->stores && c->store_uses > 1 && slots > 1)
 			slots--;
 		if (c->loads && c->work_uses && slots > 1 && !apart)
@@ -237,6 +242,7 @@ static uint64_t find_divider(const struct machine_cost *c)
 {
 	uint64_t port = 0;
 	uint16_t longest = 1;
+
 	for (unsigned i = 0; i < c->work_uses; i++)
 		if (c->uses[c->load_uses + i].cycles > longest) {
 			longest = c->uses[c->load_uses + i].cycles;
@@ -250,6 +256,7 @@ static void correct_gather(const struct machine_model *m, const struct machine_f
 			   struct machine_cost *c)
 {
 	const char *name = isa_mnemonic_name(m->decoder, f->operands->mnemonic);
+
 	if (!strstr(name, "gather") || !is_amd(m->core) || !c->load_uses)
 		return;
 	unsigned element_bits = name[strlen(name) - 1] == 'd' && !strstr(name, "pd") ? 32 : 64;
@@ -290,6 +297,7 @@ bool machine_cost_llvm(struct machine_model *m, const struct machine_form *f,
 {
 	struct llvm_costs_form form;
 	struct machine_cost c = {.known = true};
+
 	if (!f->instruction->valid || !m->module->table->form(m->llvm, f->code, f->size, &form) ||
 	    form.size != f->instruction->size)
 		return false;

@@ -27,7 +27,15 @@ enum {
 	COND_G
 };
 
-enum family { FAMILY_NONE, FAMILY_TEST, FAMILY_COMPARE, FAMILY_LOGIC, FAMILY_SUM, FAMILY_STEP };
+enum family {
+	FAMILY_NONE,
+	FAMILY_TEST,
+	FAMILY_COMPARE,
+	FAMILY_LOGIC,
+	FAMILY_SUM,
+	FAMILY_STEP,
+	FAMILY_AMD
+};
 
 static enum family family_of(const char *name)
 {
@@ -37,17 +45,13 @@ static enum family family_of(const char *name)
 	} families[] = {
 		{"test", FAMILY_TEST}, {"cmp", FAMILY_COMPARE}, {"and", FAMILY_LOGIC},
 		{"add", FAMILY_SUM},   {"sub", FAMILY_SUM},	{"inc", FAMILY_STEP},
-		{"dec", FAMILY_STEP},  {"or", FAMILY_NONE},	{"xor", FAMILY_NONE},
+		{"dec", FAMILY_STEP},  {"or", FAMILY_AMD},	{"xor", FAMILY_AMD},
 	};
+
 	for (size_t i = 0; i < sizeof(families) / sizeof(*families); i++)
 		if (!strcmp(name, families[i].name))
 			return families[i].family;
 	return FAMILY_NONE;
-}
-
-static bool is_amd_only(const char *name)
-{
-	return !strcmp(name, "or") || !strcmp(name, "xor");
 }
 
 /* Which conditions an instruction's flags fuse with on Intel. */
@@ -57,6 +61,7 @@ static bool intel_condition(enum family family, unsigned condition)
 		     condition != COND_NE;
 	bool sign = condition == COND_S || condition == COND_NS || condition == COND_P ||
 		    condition == COND_NP || condition == COND_O || condition == COND_NO;
+
 	switch (family) {
 	case FAMILY_TEST:
 	case FAMILY_LOGIC:
@@ -74,14 +79,14 @@ static bool intel_condition(enum family family, unsigned condition)
 static bool fuses(const struct machine_model *m, const struct machine_instruction *a,
 		  const struct machine_instruction *b)
 {
-	const char *name = isa_mnemonic_name(m->decoder, a->mnemonic);
-	enum family family = family_of(name);
+	enum family family = family_of(isa_mnemonic_name(m->decoder, a->mnemonic));
 	bool amd = !strcmp(m->core->vendor, "AuthenticAMD");
 	bool compares = family == FAMILY_TEST || family == FAMILY_COMPARE;
+
 	if (!(b->traits & MACHINE_CONDITIONAL) || a->address + a->size != b->address ||
 	    b->condition == ISA_NO_CONDITION || (a->traits & (MACHINE_STORES | MACHINE_LOCKED)))
 		return false;
-	if (family == FAMILY_NONE && !(amd && is_amd_only(name)))
+	if (family == FAMILY_NONE || (family == FAMILY_AMD && !amd))
 		return false;
 	if (compares ? !m->core->fuses_compare : !m->core->fuses_arithmetic)
 		return false;
@@ -94,9 +99,19 @@ static bool fuses(const struct machine_model *m, const struct machine_instructio
 	return amd || intel_condition(family, b->condition);
 }
 
+static bool is_nop(const struct machine_model *m, const struct machine_instruction *in)
+{
+	return !strcmp(isa_mnemonic_name(m->decoder, in->mnemonic), "nop");
+}
+
 void machine_fuse(const struct machine_model *m, struct machine_instruction *list, size_t count)
 {
 	for (size_t i = 1; i < count; i++) {
+		if (m->core->fuses_nops && !(list[i - 1].traits & MACHINE_FUSED) &&
+		    is_nop(m, &list[i])) {
+			list[i].traits |= MACHINE_FUSED;
+			continue;
+		}
 		if ((list[i - 1].traits & MACHINE_FUSED) || !fuses(m, &list[i - 1], &list[i]))
 			continue;
 		list[i - 1].traits |= MACHINE_FUSES;

@@ -13,8 +13,7 @@
 #define CHUNK_ROUNDS	   12  /* divisible by the usual periods 1, 2, 3, 4, 6 */
 #define CHUNK_INSTRUCTIONS 192 /* at least */
 #define WARM_INSTRUCTIONS  600 /* fills a reorder buffer */
-/* Rounds of a path depend on each other by the core's buffers and ports alone: they settle sooner.
- */
+/* Rounds of a path depend on each other by the core's buffers and ports only: they settle soon. */
 #define PATH_ROUNDS	 2
 #define PATH_WARM	 300
 #define CHUNKS_MAX	 24
@@ -51,6 +50,7 @@ static uint64_t place(uint64_t version, uint64_t salt)
 static uint64_t address_of(const struct symbolic *s, const struct machine_instruction *in)
 {
 	uint64_t address = (uint64_t)in->memory_value;
+
 	if (in->base < 16)
 		address += place(s->registers[in->base].version, 0) +
 			   (uint64_t)s->registers[in->base].offset;
@@ -67,6 +67,7 @@ static void symbolic_step(struct symbolic *s, const struct machine_instruction *
 			  struct machine_execution *ret)
 {
 	uint64_t address = address_of(s, in);
+
 	ret->load_address = in->traits & MACHINE_LOADS ? address : UINT64_MAX;
 	ret->store_address = in->traits & MACHINE_STORES ? address : UINT64_MAX;
 	if (in->adds_to < 16 && in->adds_from < 16) {
@@ -104,6 +105,7 @@ static void count_head(struct run *r, size_t i, const struct machine_timing *t)
 {
 	struct tally *a = &r->tallies[i];
 	uint64_t head = t->retire - r->retired;
+
 	if (!head)
 		return;
 	a->cycles += head;
@@ -121,12 +123,14 @@ static void run_round(struct run *r)
 {
 	struct machine_execution x;
 	struct machine_timing t;
+
 	if (r->repeat == MACHINE_PATH) {
 		machine_simulator_cut(r->simulator);
 		symbolic_reset(&r->symbols);
 	}
 	for (size_t i = 0; i < r->count; i++) {
 		const struct machine_instruction *in = &r->list[i];
+
 		symbolic_step(&r->symbols, in, &x);
 		x.next = r->list[i + 1 < r->count ? i + 1 : 0].address;
 		machine_simulator_step(r->simulator, in, &x, &t);
@@ -153,6 +157,7 @@ static uint32_t run_until_steady(struct run *r, bool *ret_settled)
 	uint32_t chunk = (uint32_t)((CHUNK_INSTRUCTIONS + r->count - 1) / r->count);
 	uint64_t before = 0;
 	unsigned period = r->repeat == MACHINE_LOOP ? CHUNK_ROUNDS : PATH_ROUNDS;
+
 	chunk = (chunk + period - 1) / period * period;
 	/* Long lists show what they have in fewer rounds. */
 	if (r->count > WARM_INSTRUCTIONS)
@@ -164,6 +169,7 @@ static uint32_t run_until_steady(struct run *r, bool *ret_settled)
 	*ret_settled = true;
 	for (unsigned i = 0;; i++) {
 		uint64_t start = r->retired;
+
 		clear_tallies(r);
 		for (uint32_t k = 0; k < chunk; k++)
 			run_round(r);
@@ -181,6 +187,7 @@ static uint32_t run_until_steady(struct run *r, bool *ret_settled)
 static unsigned most_frequent(const uint32_t by_bound[MACHINE_BOUNDS])
 {
 	unsigned best = MACHINE_BOUND_RETIRE;
+
 	for (unsigned i = 0; i < MACHINE_BOUNDS; i++)
 		if (by_bound[i] > by_bound[best])
 			best = i;
@@ -197,6 +204,7 @@ static bool is_shared(unsigned bound)
 static void finish_head(const struct run *r, size_t i, uint32_t rounds, struct machine_head *h)
 {
 	const struct tally *a = &r->tallies[i];
+
 	*h = (struct machine_head){
 		.head_cycles = (double)a->cycles / rounds,
 		.slots = machine_simulator_slots(r->simulator, &r->list[i]),
@@ -216,6 +224,7 @@ static void finish(const struct run *r, uint32_t rounds, struct machine_head *he
 {
 	uint32_t by_bound[MACHINE_BOUNDS] = {0};
 	double stalled = 0;
+
 	for (size_t i = 0; i < r->count; i++) {
 		finish_head(r, i, rounds, &heads[i]);
 		ret->cycles += heads[i].head_cycles;
@@ -238,6 +247,7 @@ int machine_head_times(struct machine_simulator *s, const struct machine_instruc
 {
 	struct machine_steady steady = {0};
 	struct run r = {.simulator = s, .list = list, .count = count, .repeat = repeat};
+
 	if (!count || count > MACHINE_LIST_MAX)
 		return -EINVAL;
 	r.tallies = malloc(count * sizeof(*r.tallies));

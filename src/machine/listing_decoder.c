@@ -15,12 +15,14 @@ static bool write_text(void *state, const uint8_t *code, size_t size, uint64_t a
 		       char out[ISA_TEXT_MAX])
 {
 	struct llvm_writer *w = state;
+
 	return w->table->write(w->text, code, size, address, out, ISA_TEXT_MAX);
 }
 
 static void free_writer(void *state)
 {
 	struct llvm_writer *w = state;
+
 	w->table->close(w->text);
 	free(w);
 }
@@ -29,6 +31,7 @@ static void free_writer(void *state)
 static int add_llvm(struct isa_decoder *d, unsigned bits)
 {
 	struct llvm_module *module;
+
 	if (llvm_module_load(&module, NULL))
 		return 0;
 	struct llvm_writer *w = calloc(1, sizeof(*w));
@@ -47,14 +50,15 @@ int machine_listing_decoder_new(uint16_t elf_machine, unsigned bits, enum isa_sy
 				struct isa_decoder **ret, struct diag *diag)
 {
 	struct isa_decoder *d;
-	int err = isa_decoder_new(elf_machine, bits, syntax, &d, diag);
-	if (err)
-		return err;
+	int r = isa_decoder_new(elf_machine, bits, syntax, &d, diag);
+
+	if (r)
+		return r;
 	if (syntax == ISA_SYNTAX_ATT && (elf_machine == EM_X86_64 || elf_machine == EM_386))
-		err = add_llvm(d, bits);
-	if (err) {
+		r = add_llvm(d, bits);
+	if (r) {
 		isa_decoder_free(d);
-		return diag_fail(diag, -err, "out of memory for a decoder");
+		return diag_fail(diag, -r, "out of memory for a decoder");
 	}
 	*ret = d;
 	return 0;

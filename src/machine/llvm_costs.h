@@ -20,8 +20,8 @@ struct llvm_costs;
 #define LLVM_COSTS_USES_MAX  24
 #define LLVM_COSTS_UNITS_MAX 64
 
-/* What LLVM says of one instruction, with the uses of groups freed of what their members' uses
- * count in them already. */
+/* What LLVM says of one instruction, with the uses of groups less what the uses of their members
+ * already count in them. */
 struct llvm_costs_form {
 	uint16_t operations; /* micro-operations, not fused */
 	uint16_t latency;    /* the longest of its results, a load included */
@@ -46,8 +46,7 @@ struct llvm_costs_table {
 	void (*close)(struct llvm_costs *c);
 	/* Units by number; NULL after the last. */
 	const char *(*unit)(const struct llvm_costs *c, unsigned number);
-	/* Of the instruction at the start of code. False when LLVM cannot decode it, or its model
-	 * lacks it. */
+	/* Of the instruction at the start of code. False: LLVM or its model does not know it. */
 	bool (*form)(struct llvm_costs *c, const uint8_t *code, size_t size,
 		     struct llvm_costs_form *ret);
 };

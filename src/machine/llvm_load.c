@@ -18,6 +18,7 @@ static const char *const beside[] = {"/src/machine", "/../src/machine", "/../../
 static bool program_directory(char out[PATH_MAX])
 {
 	ssize_t n = readlink("/proc/self/exe", out, PATH_MAX - 1);
+
 	if (n <= 0)
 		return false;
 	out[n] = '\0';
@@ -37,6 +38,9 @@ struct refusal {
 static void *open_path(const char *path, struct refusal *no)
 {
 	void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+
+	if (!handle)
+		*no = (struct refusal){.err = ENOENT};
 	if (!handle)
 		snprintf(no->why, sizeof(no->why), "%s", dlerror() ?: "dlopen failed");
 	return handle;
@@ -48,6 +52,7 @@ static void *try_open(const char *directory, const char *below, struct refusal *
 {
 	struct diag diag;
 	char path[2 * PATH_MAX];
+
 	snprintf(path, sizeof(path), "%s%s/" MODULE_NAME, directory, below);
 	int fd = trusted_open(path, &diag);
 	if (fd < 0) {
@@ -67,6 +72,7 @@ static void *open_module(struct refusal *no)
 {
 	const char *named = secure_getenv("CULPRIT_LLVM_MODULE");
 	char directory[PATH_MAX];
+
 	if (named)
 		return open_path(named, no);
 	void *handle = try_open(CULPRIT_MODULE_DIR, "", no);
@@ -84,14 +90,15 @@ static int fail_load(const struct refusal *no, struct diag *diag)
 				 "have put them: %s",
 				 no->why);
 	return diag_fail(diag, no->err,
-			 "instruction costs of LLVM 19 cannot be had: %s; install libllvm19 and "
-			 "culprit's module for it",
+			 "instruction costs of LLVM 19 are not available: %s; install libllvm19 "
+			 "and culprit's module for it",
 			 no->why);
 }
 
 int llvm_module_load(struct llvm_module **ret, struct diag *diag)
 {
 	static struct llvm_module module;
+
 	if (!module.table) {
 		struct refusal no = {ENOENT, "the module " MODULE_NAME " is not installed"};
 		void *handle = open_module(&no);
@@ -99,6 +106,9 @@ int llvm_module_load(struct llvm_module **ret, struct diag *diag)
 			handle ? dlsym(handle, "culprit_llvm_costs") : NULL;
 		const struct llvm_text_table *text =
 			handle ? dlsym(handle, "culprit_llvm_text") : NULL;
+
+		if (handle && (!table || !text))
+			no = (struct refusal){ENOENT, MODULE_NAME " is not culprit's"};
 		if (!table || !text)
 			return fail_load(&no, diag);
 		if (table->abi != LLVM_COSTS_ABI || text->abi != LLVM_TEXT_ABI)

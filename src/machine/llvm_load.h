@@ -13,10 +13,10 @@ struct llvm_module {
 };
 
 /*
- * -ENOENT: the module or LLVM is not installed; -EPERM: it is where others than root and the caller
- * may write (util/trusted.h); -EPROTO: it is of another version of culprit. It is looked for where
- * $CULPRIT_LLVM_MODULE says (not for programs with more rights than their caller), where it is
- * installed, and beside the program as built. The result is static.
+ * -ENOENT: the module or LLVM is not installed; -EPERM: users other than root and the caller can
+ * write to it (util/trusted.h); -EPROTO: it is of another version of culprit. It is looked for
+ * where $CULPRIT_LLVM_MODULE says (not for programs with more rights than their caller), where it
+ * is installed, and beside the program as built. The result is static.
  */
 int llvm_module_load(struct llvm_module **ret, struct diag *diag);
 

@@ -14,7 +14,7 @@
 #include <llvm/MC/TargetRegistry.h>
 #include <llvm/Support/TargetSelect.h>
 
-/* What the shims over LLVM begin with: x86 up to its disassembler. C++, for them alone. */
+/* What the shims over LLVM begin with: x86 up to its disassembler. C++, only for them. */
 struct llvm_target {
 	llvm::Triple triple;
 	llvm::MCTargetOptions options;
@@ -26,8 +26,8 @@ struct llvm_target {
 	std::unique_ptr<llvm::MCContext> context;
 	std::unique_ptr<llvm::MCDisassembler> disassembler;
 
-	/* False: LLVM was built without it. Leaves null what it has not. cpu "": none in
-	 * particular. */
+	/* False: LLVM was built without it. Leaves null what it lacks. cpu "": none in particular.
+	 */
 	bool create(const char *name, const char *cpu)
 	{
 		std::string error;

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* LLVM's writer of instructions behind C, of the module that has the costs (llvm_costs.h). */
+/* LLVM's writer of instructions behind C, in the module that has the costs (llvm_costs.h). */
 #ifdef __cplusplus
 extern "C" {
 #endif

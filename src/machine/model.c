@@ -10,21 +10,11 @@
 #define FORMS_MAX	65536
 #define PREPARED_PLACES 4096
 
-static int name_ports_builtin(struct machine_model *m)
-{
-	while (m->port_count < MACHINE_CORE_PORTS_MAX && m->core->ports[m->port_count]) {
-		m->port_of[m->port_count] = UINT64_C(1) << m->port_count;
-		m->ports[m->port_count] = strdup(m->core->ports[m->port_count]);
-		if (!m->ports[m->port_count++])
-			return -ENOMEM;
-	}
-	return 0;
-}
-
 static int open_llvm(struct machine_model *m, struct diag *diag)
 {
 	char error[200];
 	int r = llvm_module_load(&m->module, diag);
+
 	if (r)
 		return r;
 	m->llvm = m->module->table->open(m->core->llvm_cpu, error, sizeof(error));
@@ -38,16 +28,24 @@ static int open_llvm(struct machine_model *m, struct diag *diag)
 	return machine_llvm_learn(m, diag);
 }
 
+static void take_own_ports(struct machine_model *m)
+{
+	for (unsigned i = 0; i < MACHINE_CORE_PORTS_MAX && m->core->ports[i]; i++)
+		m->port_of[i] = UINT64_C(1) << i;
+}
+
 static int open_source(struct machine_model *m, enum machine_source source, struct diag *diag)
 {
 	struct diag why = {.text = "they were asked for"};
 	int r = -ENOENT;
+
 	if (source != MACHINE_SOURCE_BUILTIN)
 		r = open_llvm(m, source == MACHINE_SOURCE_LLVM ? diag : &why);
 	if (r == 0 || source == MACHINE_SOURCE_LLVM || r == -ENOMEM)
 		return r;
 	snprintf(m->source, sizeof(m->source), "built-in tables (%.200s)", why.text);
-	return name_ports_builtin(m);
+	take_own_ports(m);
+	return 0;
 }
 
 int machine_model_new(const struct machine_core *core, enum machine_source source,
@@ -55,9 +53,10 @@ int machine_model_new(const struct machine_core *core, enum machine_source sourc
 {
 	struct machine_model *m = calloc(1, sizeof(*m));
 	int r = -ENOMEM;
+
 	if (!m)
 		return diag_fail(diag, ENOMEM, "no memory for a machine model");
-	m->core = core;
+	m->core = m->base = core;
 	m->forms = map64_new(FORMS_MAX);
 	m->prepared = isa_memo_new(PREPARED_PLACES, sizeof(struct machine_instruction));
 	/* The first is for forms that find no room: one slot and nothing else. */
@@ -77,14 +76,32 @@ int machine_model_new(const struct machine_core *core, enum machine_source sourc
 	return 0;
 }
 
+int machine_model_adopt(struct machine_model *m, const struct machine_core *core, struct diag *diag)
+{
+	struct isa_memo *prepared =
+		isa_memo_new(PREPARED_PLACES, sizeof(struct machine_instruction));
+
+	if (!prepared)
+		return diag_fail(diag, ENOMEM, "no memory for a machine model");
+	isa_memo_free(m->prepared);
+	m->prepared = prepared;
+	map64_clear(m->forms);
+	m->cost_count = 1;
+	m->own = *core;
+	m->core = &m->own;
+	memset(m->port_of, 0, sizeof(m->port_of));
+	if (m->llvm)
+		return machine_llvm_learn(m, diag);
+	take_own_ports(m);
+	return 0;
+}
+
 void machine_model_free(struct machine_model *m)
 {
 	if (!m)
 		return;
 	if (m->llvm)
 		m->module->table->close(m->llvm);
-	for (unsigned i = 0; i < m->port_count; i++)
-		free(m->ports[i]);
 	isa_decoder_free(m->decoder);
 	map64_free(m->forms);
 	isa_memo_free(m->prepared);
@@ -102,16 +119,6 @@ const char *machine_model_source(const struct machine_model *m)
 	return m->source;
 }
 
-unsigned machine_model_ports(const struct machine_model *m)
-{
-	return m->port_count;
-}
-
-const char *machine_model_port(const struct machine_model *m, unsigned port)
-{
-	return port < m->port_count ? m->ports[port] : "?";
-}
-
 const struct machine_cost *machine_cost_of(const struct machine_model *m,
 					   const struct machine_instruction *in)
 {
@@ -127,6 +134,7 @@ void machine_read_counters(const struct machine_model *m, struct machine_counter
 uint64_t machine_translate_ports(const struct machine_model *m, uint32_t core_ports)
 {
 	uint64_t ports = 0;
+
 	for (unsigned i = 0; i < MACHINE_CORE_PORTS_MAX; i++)
 		if (core_ports >> i & 1)
 			ports |= m->port_of[i];

@@ -7,12 +7,14 @@
 #define MASK	   (PORTS_CYCLES - 1)
 #define LOAD_HALVE 4096 /* operations after which old use of the ports counts half */
 
-void ports_advance(struct ports *p, uint64_t cycle)
+/* Forgets the cycles before this one. */
+static void advance(struct ports *p, uint64_t cycle)
 {
 	if (cycle <= p->base)
 		return;
 	if (cycle - p->base >= PORTS_CYCLES) {
 		memset(p->busy, 0, sizeof(p->busy));
+		memset(p->queues, 0, sizeof(p->queues));
 		memset(p->leaving, 0, sizeof(p->leaving));
 		p->waiting = 0;
 		p->base = cycle;
@@ -21,15 +23,17 @@ void ports_advance(struct ports *p, uint64_t cycle)
 	for (; p->base < cycle; p->base++) {
 		p->waiting -= p->leaving[p->base & MASK];
 		p->leaving[p->base & MASK] = 0;
+		for (uint64_t left = p->busy[p->base & MASK]; left; left &= left - 1)
+			p->queues[__builtin_ctzll(left)]--;
 		p->busy[p->base & MASK] = 0;
 	}
 }
 
 uint64_t ports_wait_scheduler(struct ports *p, uint64_t cycle, unsigned size)
 {
-	ports_advance(p, cycle);
+	advance(p, cycle);
 	while (p->waiting >= size)
-		ports_advance(p, p->base + 1);
+		advance(p, p->base + 1);
 	return p->base;
 }
 
@@ -44,13 +48,17 @@ void ports_enter_scheduler(struct ports *p, unsigned count, uint64_t leaves)
 	p->waiting += count;
 }
 
-/* The least used of some ports. */
+/* The port with the shortest queue where operations are bound, else the least used. */
 static unsigned choose(const struct ports *p, uint64_t free)
 {
 	unsigned best = (unsigned)__builtin_ctzll(free);
+
 	for (uint64_t rest = free & (free - 1); rest; rest &= rest - 1) {
 		unsigned port = (unsigned)__builtin_ctzll(rest);
-		if (p->load[port] < p->load[best])
+
+		if (p->bound && p->queues[port] != p->queues[best]
+			    ? p->queues[port] < p->queues[best]
+			    : p->load[port] < p->load[best])
 			best = port;
 	}
 	return best;
@@ -76,10 +84,13 @@ static uint64_t free_for(const struct ports *p, uint64_t ports, uint64_t cycle, 
 
 static uint64_t take_one(struct ports *p, uint64_t ports, unsigned cycles, uint64_t ready)
 {
+	if (p->bound)
+		ports = UINT64_C(1) << choose(p, ports);
 	unsigned hint = (unsigned)(hash_u64(ports) % PORTS_HINTS);
 	uint64_t c = ready, free = 0, end = p->base + PORTS_CYCLES - cycles;
 	uint64_t *from = &p->hints[hint].from, *to = &p->hints[hint].to;
 	bool known = p->hints[hint].ports == ports;
+
 	if (known && c >= *from && c < *to)
 		c = *to;
 	while (c < end && !(free = free_for(p, ports, c, cycles)))
@@ -100,6 +111,7 @@ static uint64_t take_one(struct ports *p, uint64_t ports, unsigned cycles, uint6
 	unsigned port = choose(p, free);
 	for (unsigned i = 0; i < cycles; i++)
 		p->busy[(c + i) & MASK] |= UINT64_C(1) << port;
+	p->queues[port] += cycles;
 	count_load(p, port, cycles);
 	return c;
 }
@@ -109,10 +121,12 @@ uint64_t ports_take(struct ports *p, const struct machine_use *use, uint64_t rea
 {
 	uint64_t last = ready;
 	unsigned cycles = use->cycles < PORTS_CYCLES / 2 ? use->cycles : PORTS_CYCLES / 2;
+
 	if (!use->ports || ready >= p->base + PORTS_CYCLES - cycles)
 		return ready;
 	for (unsigned i = 0; i < use->count; i++) {
 		uint64_t c = take_one(p, use->ports, cycles ? cycles : 1, ready);
+
 		last = c > last ? c : last;
 	}
 	if (last > ready)

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
 /* Makes instructions ready: registers that tie them together, and the cost of their form. */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include "machine/model.h"
@@ -55,6 +54,7 @@ static uint64_t hash_form(const struct machine_form *f)
 {
 	const struct isa_operands *o = f->operands;
 	struct form_key k;
+
 	memset(&k, 0, sizeof(k));
 	k.mnemonic = o->mnemonic;
 	k.attributes = o->attributes;
@@ -75,6 +75,7 @@ static uint64_t hash_form(const struct machine_form *f)
 const struct isa_operand *machine_find_memory(const struct isa_operands *o)
 {
 	const struct isa_operand *addressed = NULL;
+
 	for (unsigned i = 0; i < o->count; i++) {
 		if (o->list[i].kind != ISA_OPERAND_MEMORY)
 			continue;
@@ -85,7 +86,8 @@ const struct isa_operand *machine_find_memory(const struct isa_operands *o)
 	return addressed;
 }
 
-bool machine_name_divides(const char *name)
+/* Whether an instruction divides or takes a root. */
+static bool name_divides(const char *name)
 {
 	name += *name == 'v';
 	return !strcmp(name, "div") || !strcmp(name, "idiv") || !strncmp(name, "divp", 4) ||
@@ -110,6 +112,8 @@ enum {
 	WORD_INC = 1 << 7,
 	WORD_DEC = 1 << 8,
 	WORD_LEA = 1 << 9,
+	WORD_EXTEND = 1 << 10,
+	WORD_COMPARE = 1 << 11,
 };
 
 static unsigned word_of_name(const char *name)
@@ -118,10 +122,13 @@ static unsigned word_of_name(const char *name)
 		const char *name;
 		unsigned word;
 	} words[] = {
-		{"lfence", WORD_LFENCE}, {"push", WORD_PUSH}, {"pop", WORD_POP}, {"add", WORD_ADD},
-		{"sub", WORD_SUB},	 {"inc", WORD_INC},   {"dec", WORD_DEC}, {"lea", WORD_LEA},
+		{"lfence", WORD_LFENCE}, {"push", WORD_PUSH}, {"pop", WORD_POP},
+		{"add", WORD_ADD},	 {"sub", WORD_SUB},   {"inc", WORD_INC},
+		{"dec", WORD_DEC},	 {"lea", WORD_LEA},   {"movzx", WORD_EXTEND},
+		{"cmp", WORD_COMPARE},
 	};
-	unsigned word = machine_name_divides(name) ? WORD_DIVIDES : 0;
+	unsigned word = name_divides(name) ? WORD_DIVIDES : 0;
+
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
 		if (!strcmp(name, words[i].name))
 			word |= words[i].word;
@@ -144,8 +151,10 @@ static unsigned memory_traits(const struct isa_operands *o)
 {
 	unsigned traits = 0;
 	bool vector = false;
+
 	for (unsigned i = 0; i < o->count; i++) {
 		const struct isa_operand *op = &o->list[i];
+
 		vector |= i < o->shown && is_vector(op);
 		if (op->kind != ISA_OPERAND_MEMORY)
 			continue;
@@ -168,9 +177,15 @@ static bool moves_stack(const struct isa_instruction *in, unsigned word)
 	       (word & (WORD_PUSH | WORD_POP));
 }
 
-static bool eliminates(const struct machine_core *core, const struct isa_operands *o)
+static bool eliminates(const struct machine_core *core, const struct isa_operands *o, unsigned word)
 {
-	if (!(o->attributes & ISA_MOVE) || o->count < 2)
+	const struct isa_operand *from = &o->list[1];
+
+	if (core->eliminates_extensions && (word & WORD_EXTEND))
+		return from->kind == ISA_OPERAND_REGISTER && from->size_bits == 8 &&
+		       !from->first_bit && from->reg != o->list[0].reg;
+	if (!(o->attributes & ISA_MOVE) || o->count < 2 ||
+	    (from->reg == o->list[0].reg && !core->eliminates_own_moves))
 		return false;
 	return is_vector(&o->list[0]) ? core->eliminates_vector_moves : core->eliminates_moves;
 }
@@ -179,22 +194,39 @@ static bool eliminates(const struct machine_core *core, const struct isa_operand
 static bool adds_small(const struct machine_core *core, const struct isa_operands *o, unsigned word)
 {
 	const struct isa_operand *a = &o->list[0], *b = &o->list[1];
+
 	if (!core->eliminates_add_immediate || !o->shown || a->kind != ISA_OPERAND_REGISTER ||
 	    a->size_bits < 64)
 		return false;
 	if (word & (WORD_INC | WORD_DEC))
 		return true;
-	return o->shown == 2 && (word & (WORD_ADD | WORD_SUB)) &&
-	       b->kind == ISA_OPERAND_IMMEDIATE && b->value >= -1024 && b->value <= 1023;
+	bool plain_lea = (word & WORD_LEA) && b->kind == ISA_OPERAND_MEMORY &&
+			 b->base < ISA_REG_PC && b->index == ISA_REG_NONE;
+	return o->shown == 2 &&
+	       (plain_lea ||
+		((word & (WORD_ADD | WORD_SUB)) && b->kind == ISA_OPERAND_IMMEDIATE)) &&
+	       b->value >= -1024 && b->value <= 1023;
+}
+
+/* What depends on nothing, although it names a register. */
+static bool is_idiom(const struct machine_core *core, const struct isa_operands *o, unsigned word)
+{
+	const struct isa_operand *a = &o->list[0], *b = &o->list[1];
+
+	return ((o->attributes & ISA_ZERO_IDIOM) && core->zero_idioms) ||
+	       ((word & WORD_COMPARE) && core->compares_are_idioms && o->shown == 2 &&
+		a->kind == ISA_OPERAND_REGISTER && b->kind == ISA_OPERAND_REGISTER &&
+		a->reg == b->reg && a->first_bit == b->first_bit);
 }
 
 static uint16_t find_traits(const struct machine_model *m, const struct isa_instruction *in,
 			    const struct isa_operands *o, unsigned word)
 {
 	unsigned traits = memory_traits(o);
-	if ((o->attributes & ISA_ZERO_IDIOM) && m->core->zero_idioms)
+
+	if (is_idiom(m->core, o, word))
 		traits |= MACHINE_ZERO;
-	if (eliminates(m->core, o) || adds_small(m->core, o, word))
+	if (eliminates(m->core, o, word) || adds_small(m->core, o, word))
 		traits |= MACHINE_ELIMINATED;
 	if (in->branch != ISA_BRANCH_NONE && in->branch != ISA_BRANCH_SYSTEM)
 		traits |= MACHINE_BRANCH;
@@ -218,6 +250,7 @@ static uint16_t find_traits(const struct machine_model *m, const struct isa_inst
 static uint32_t find_cost(struct machine_model *m, const struct machine_form *f)
 {
 	uint64_t key = hash_form(f), number;
+
 	if (map64_get(m->forms, key, &number) == 0)
 		return (uint32_t)number;
 	if (array_grow(&m->costs, m->cost_count, &m->cost_room, sizeof(*m->costs), 256) ||
@@ -231,6 +264,7 @@ static uint32_t find_cost(struct machine_model *m, const struct machine_form *f)
 		c->known = !m->llvm && f->instruction->valid;
 		m->counters.forms_unknown += m->llvm != NULL;
 	}
+	machine_cost_correct(m, f, c);
 	return m->cost_count++;
 }
 
@@ -242,6 +276,7 @@ struct links {
 static void add_read(struct links *l, unsigned reg)
 {
 	struct machine_instruction *in = l->in;
+
 	if (reg == ISA_REG_NONE || reg == ISA_REG_PC ||
 	    (reg == ISA_REG_STACK && (in->traits & MACHINE_STACK)))
 		return;
@@ -259,6 +294,7 @@ static void add_read(struct links *l, unsigned reg)
 static void add_write(struct links *l, unsigned reg)
 {
 	struct machine_instruction *in = l->in;
+
 	if (reg == ISA_REG_PC || reg == ISA_REG_VECTOR_STATE ||
 	    (reg == ISA_REG_STACK && (in->traits & MACHINE_STACK)))
 		return;
@@ -272,8 +308,10 @@ static void add_write(struct links *l, unsigned reg)
 static void link_addresses(struct links *l, const struct isa_operands *o)
 {
 	bool accesses = l->in->traits & (MACHINE_LOADS | MACHINE_STORES);
+
 	for (unsigned i = 0; accesses && i < o->count; i++) {
 		const struct isa_operand *op = &o->list[i];
+
 		if (op->kind != ISA_OPERAND_MEMORY)
 			continue;
 		add_read(l, op->base);
@@ -285,8 +323,10 @@ static void link_addresses(struct links *l, const struct isa_operands *o)
 static void link_operands(struct links *l, const struct isa_operands *o)
 {
 	bool accesses = l->in->traits & (MACHINE_LOADS | MACHINE_STORES);
+
 	for (unsigned i = 0; i < o->count; i++) {
 		const struct isa_operand *op = &o->list[i];
+
 		if (op->kind == ISA_OPERAND_MEMORY && !accesses) { /* lea */
 			add_read(l, op->base);
 			add_read(l, op->index);
@@ -307,6 +347,7 @@ static void link_flags(struct links *l, const struct isa_operands *o)
 {
 	const unsigned status = ISA_FLAG_PARITY | ISA_FLAG_ADJUST | ISA_FLAG_ZERO | ISA_FLAG_SIGN |
 				ISA_FLAG_OVERFLOW;
+
 	if (o->flags_read & ISA_FLAG_CARRY)
 		add_read(l, ISA_REG_FLAGS);
 	if (o->flags_read & status)
@@ -320,6 +361,7 @@ static void link_flags(struct links *l, const struct isa_operands *o)
 static void take_memory(struct machine_instruction *in, const struct isa_operands *o)
 {
 	const struct isa_operand *mem = machine_find_memory(o);
+
 	in->base = in->index = in->segment = ISA_REG_NONE;
 	if (!mem || !(in->traits & (MACHINE_LOADS | MACHINE_STORES)))
 		return;
@@ -335,10 +377,12 @@ static void take_memory(struct machine_instruction *in, const struct isa_operand
 static void take_sum(struct machine_instruction *in, const struct isa_operands *o, unsigned word)
 {
 	const struct isa_operand *a = &o->list[0], *b = &o->list[1];
+
 	in->adds_to = in->adds_from = ISA_REG_NONE;
 	if (in->traits & MACHINE_STACK) {
 		bool down = in->traits & MACHINE_BRANCH ? (in->traits & MACHINE_STORES) != 0
 							: (word & WORD_PUSH) != 0;
+
 		in->adds_to = in->adds_from = ISA_REG_STACK;
 		in->adds = down ? -8 : 8;
 		return;
@@ -360,6 +404,23 @@ static void take_sum(struct machine_instruction *in, const struct isa_operands *
 									 : a->reg;
 }
 
+/* By their values: who writes code takes the short form where there is one. */
+static uint8_t count_constants(const struct isa_instruction *in, const struct isa_operands *o)
+{
+	unsigned count = in->branch != ISA_BRANCH_NONE && in->size > 4;
+
+	for (unsigned i = 0; i < o->shown; i++) {
+		const struct isa_operand *op = &o->list[i];
+		bool is_byte = op->value >= INT8_MIN && op->value <= INT8_MAX;
+
+		if (op->kind == ISA_OPERAND_MEMORY)
+			count += !is_byte || op->base == ISA_REG_NONE || op->base == ISA_REG_PC;
+		else if (op->kind == ISA_OPERAND_IMMEDIATE && in->branch == ISA_BRANCH_NONE)
+			count += in->size > 8 ? 2 : 1;
+	}
+	return (uint8_t)count;
+}
+
 static bool prepare(struct machine_model *m, const uint8_t *code, size_t size, uint64_t address,
 		    struct machine_instruction *ret)
 {
@@ -368,8 +429,10 @@ static bool prepare(struct machine_model *m, const uint8_t *code, size_t size, u
 	bool valid = isa_decode_operands(m->decoder, code, size, address, &in, &o);
 	unsigned word = word_of(m, o.mnemonic);
 	struct machine_instruction out = {.address = address, .size = in.size};
+
 	out.mnemonic = o.mnemonic;
 	out.condition = o.condition;
+	out.constants = valid ? count_constants(&in, &o) : 0;
 	out.traits = valid ? find_traits(m, &in, &o, word) : (uint16_t)MACHINE_INVALID;
 	struct machine_form form = {code, size, &in, &o, out.traits};
 	struct links links = {m, &out};
@@ -389,6 +452,7 @@ bool machine_prepare(struct machine_model *m, const uint8_t *code, size_t size, 
 	const struct machine_counters before = m->counters;
 	bool known;
 	struct machine_instruction *kept = isa_memo_find(m->prepared, code, size, address, &known);
+
 	if (known) {
 		*ret = *kept;
 		ret->address = address;

@@ -25,6 +25,8 @@
 #define BUFFER_MAX   256
 #define STORES_KNOWN 1024 /* addresses of stores remembered for forwarding */
 #define WINDOWS	     2048 /* of the cache of decoded operations, 64 bytes each */
+#define LINE_BYTES   64
+#define UPDATES_TURN 4 /* every so manieth update of the same bytes takes a cycle more */
 #define UNKNOWN	     UINT64_MAX
 
 struct blame {
@@ -34,12 +36,17 @@ struct blame {
 
 struct result {
 	uint64_t ready, sequence;
+	uint8_t chained; /* of the cost of what made it */
+	bool summed;	 /* renaming added a constant */
 };
 
 struct store {
 	uint64_t address, sequence, commit;
 	uint64_t source, data; /* what it stores was ready, and was in the store buffer */
+	uint8_t updates; /* what it stores is what it loaded and a register: for the how manieth
+			    time, from 1 to UPDATES_TURN and again; 0: it is not */
 	uint8_t bytes;
+	bool general; /* of a general register, or a constant */
 };
 
 struct machine_simulator {
@@ -52,11 +59,11 @@ struct machine_simulator {
 	struct result registers[MACHINE_REG_COUNT];
 
 	uint64_t fetch_cycle, fetch_floor, fetch_line, fetch_next;
-	int fetch_room, fetch_bytes;
+	int fetch_room, fetch_bytes, fetch_cells;
 	bool decoding;
 	struct blame fetch_blame;
 	uint64_t windows[WINDOWS];
-	uint64_t queue[QUEUE];
+	uint64_t queue[QUEUE], queued;
 
 	uint64_t issue_cycle, issue_floor, issue_cause;
 	unsigned issue_room;
@@ -68,33 +75,20 @@ struct machine_simulator {
 
 	uint64_t memory_floor, memory_cause; /* after a fence or a locked operation */
 	uint64_t commit;		     /* cycle of the last store's */
+	uint64_t commit_line;		     /* that it went to */
 	unsigned commit_room;
 	struct store known[STORES_KNOWN];
+	uint64_t renamed; /* cycle of the last load's that a store was renamed for */
 
 	uint64_t retire_cycle, last_complete;
 	unsigned retire_room;
 };
 
-static const char *const bound_names[MACHINE_BOUNDS] = {
-	[MACHINE_BOUND_RETIRE] = "retire",	   [MACHINE_BOUND_DEPENDENCY] = "dependency",
-	[MACHINE_BOUND_MEMORY] = "memory",	   [MACHINE_BOUND_FORWARD] = "store-forward",
-	[MACHINE_BOUND_LATENCY] = "latency",	   [MACHINE_BOUND_PORT] = "port",
-	[MACHINE_BOUND_DIVIDER] = "divider",	   [MACHINE_BOUND_ISSUE] = "issue",
-	[MACHINE_BOUND_FRONT_END] = "front-end",   [MACHINE_BOUND_ICACHE] = "icache",
-	[MACHINE_BOUND_MISPREDICT] = "mispredict", [MACHINE_BOUND_REORDER] = "reorder-buffer",
-	[MACHINE_BOUND_SCHEDULER] = "scheduler",   [MACHINE_BOUND_LOADS] = "load-buffer",
-	[MACHINE_BOUND_STORES] = "store-buffer",   [MACHINE_BOUND_SERIAL] = "serial",
-};
-
-const char *machine_bound_name(enum machine_bound b)
-{
-	return b < MACHINE_BOUNDS ? bound_names[b] : "?";
-}
-
 int machine_simulator_new(const struct machine_model *model, const struct machine_plugins *plugins,
 			  struct machine_simulator **ret)
 {
 	struct machine_simulator *s = malloc(sizeof(*s));
+
 	if (!s)
 		return -ENOMEM;
 	s->model = model;
@@ -115,6 +109,7 @@ void machine_simulator_free(struct machine_simulator *s)
 void machine_simulator_reset(struct machine_simulator *s)
 {
 	size_t state = offsetof(struct machine_simulator, sequence);
+
 	memset((char *)s + state, 0, sizeof(*s) - state);
 	memset(s->windows, 0xff, sizeof(s->windows));
 	for (unsigned i = 0; i < MACHINE_REG_COUNT; i++)
@@ -122,12 +117,13 @@ void machine_simulator_reset(struct machine_simulator *s)
 	for (unsigned i = 0; i < STORES_KNOWN; i++)
 		s->known[i].address = UNKNOWN;
 	s->fetch_line = UNKNOWN;
+	s->ports.bound = s->core->binds_ports;
 }
 
 void machine_simulator_cut(struct machine_simulator *s)
 {
 	for (unsigned i = 0; i < MACHINE_REG_COUNT; i++)
-		s->registers[i] = (struct result){0, MACHINE_NO_CAUSE};
+		s->registers[i] = (struct result){.sequence = MACHINE_NO_CAUSE};
 }
 
 /* Moves a stage's cycle forward; true when it did. */
@@ -149,6 +145,7 @@ static void begin_fetch_group(struct machine_simulator *s, uint64_t cycle)
 	s->fetch_cycle = cycle;
 	s->fetch_room = s->decoding ? s->core->decode_width : s->core->uop_cache_width;
 	s->fetch_bytes = s->core->fetch_bytes;
+	s->fetch_cells = s->core->uop_cache_cells;
 }
 
 static unsigned group_cycles(const struct machine_simulator *s)
@@ -162,21 +159,23 @@ static bool probe_window(struct machine_simulator *s, uint64_t address)
 	/* About eight operations a window. */
 	uint64_t *w = &s->windows[(address >> 6) % (s->core->uop_cache_size / 8 % WINDOWS ?: 1)];
 	bool hit = *w == address >> 6;
+
 	*w = address >> 6;
 	return hit;
 }
 
-/* A new line of code: its cache, and the cache of decoded operations, of which no group spans two
- * lines. */
+/* A new line of code: its cache, and that of decoded operations; no group there spans two. */
 static void enter_line(struct machine_simulator *s, uint64_t address)
 {
 	unsigned extra = 0;
 	bool jumped = s->fetch_line == UNKNOWN;
+
 	s->fetch_line = address >> 6;
 	if (s->plugins.fetch)
 		extra = s->plugins.fetch(s->plugins.arg, address, s->fetch_cycle);
 	bool decoding = !probe_window(s, address);
-	if (decoding == s->decoding && !extra && (jumped || decoding))
+	if (decoding == s->decoding && !extra &&
+	    (jumped || decoding || s->core->uop_cache_joins_lines))
 		return; /* what the group before waited for stays its blame */
 	s->decoding = decoding;
 	begin_fetch_group(s, s->fetch_cycle + 1 + extra);
@@ -187,7 +186,8 @@ static void enter_line(struct machine_simulator *s, uint64_t address)
 static uint64_t fetch(struct machine_simulator *s, const struct machine_instruction *in,
 		      unsigned slots)
 {
-	uint64_t queue = s->queue[s->sequence % QUEUE];
+	uint64_t queue = s->queue[s->queued % QUEUE];
+
 	if (queue > s->fetch_cycle)
 		begin_fetch_group(s, queue);
 	if (s->fetch_floor > s->fetch_cycle)
@@ -198,7 +198,9 @@ static uint64_t fetch(struct machine_simulator *s, const struct machine_instruct
 	if (in->address >> 6 != s->fetch_line)
 		enter_line(s, in->address);
 	int need = s->decoding ? !(in->traits & MACHINE_FUSED) : (int)slots;
-	if (s->fetch_room < need || (s->decoding && s->fetch_bytes < in->size)) {
+	int cells = s->decoding || !s->core->uop_cache_cells ? 0 : need + in->constants;
+	if (s->fetch_room < need || s->fetch_cells < cells ||
+	    (s->decoding && s->fetch_bytes < in->size)) {
 		begin_fetch_group(s, s->fetch_cycle + group_cycles(s));
 		if (s->fetch_blame.bound != MACHINE_BOUND_FRONT_END)
 			blame(&s->fetch_blame, MACHINE_BOUND_FRONT_END, MACHINE_NO_CAUSE);
@@ -210,6 +212,7 @@ static uint64_t fetch(struct machine_simulator *s, const struct machine_instruct
 	}
 	s->fetch_room -= need;
 	s->fetch_bytes -= in->size;
+	s->fetch_cells -= cells;
 	return s->fetch_cycle;
 }
 
@@ -232,6 +235,7 @@ static uint64_t issue(struct machine_simulator *s, const struct machine_instruct
 {
 	const struct machine_core *core = s->core;
 	uint64_t cycle = s->issue_cycle;
+
 	blame(b, MACHINE_BOUND_ISSUE, MACHINE_NO_CAUSE);
 	if (s->issue_room < slots || (slots && !s->issue_room))
 		cycle++;
@@ -262,11 +266,17 @@ static uint64_t issue(struct machine_simulator *s, const struct machine_instruct
 	return s->issue_cycle;
 }
 
-static void wait_register(const struct machine_simulator *s, unsigned reg, uint64_t *cycle,
-			  struct blame *b)
+/* c: of the work that needs the register, so many cycles late; NULL: for an address. */
+static void wait_register(const struct machine_simulator *s, unsigned reg, unsigned late,
+			  const struct machine_cost *c, uint64_t *cycle, struct blame *b)
 {
 	const struct result *r = &s->registers[reg];
-	if (wait_for(cycle, r->ready)) {
+
+	uint64_t ready =
+		r->ready - (c && c->chained ? r->chained : 0) + (c && r->summed ? c->sum_wait : 0);
+
+	ready -= ready < late ? ready : late;
+	if (wait_for(cycle, ready)) {
 		blame(b, MACHINE_BOUND_DEPENDENCY, r->sequence);
 		b->reg = (uint8_t)reg;
 	}
@@ -276,6 +286,7 @@ static void take_use(struct machine_simulator *s, const struct machine_use *use,
 		     uint64_t ready, uint64_t *start, struct blame *b)
 {
 	uint8_t port = MACHINE_NO_PORT;
+
 	if (!wait_for(start, ports_take(&s->ports, use, ready, &port)))
 		return;
 	blame(b, use->ports == divider ? MACHINE_BOUND_DIVIDER : MACHINE_BOUND_PORT,
@@ -287,9 +298,16 @@ static uint64_t take_uses(struct machine_simulator *s, const struct machine_cost
 			  unsigned count, uint64_t ready, struct blame *b)
 {
 	uint64_t start = ready;
+
 	for (unsigned i = first; i < first + count; i++)
 		take_use(s, &c->uses[i], c->divider, ready, &start, b);
 	return start;
+}
+
+/* What is accessed lies in two lines, or two parts of one. */
+static bool is_split(const struct machine_instruction *in, uint64_t address, unsigned line_bytes)
+{
+	return address != UNKNOWN && address % line_bytes + in->memory_bytes > line_bytes;
 }
 
 static struct store *find_store(struct machine_simulator *s, uint64_t address)
@@ -297,21 +315,45 @@ static struct store *find_store(struct machine_simulator *s, uint64_t address)
 	return &s->known[hash_u64(address >> 3) % STORES_KNOWN];
 }
 
+/* Whether a load of what a store stored waits for the store's source alone. */
+static bool is_renamed(const struct machine_core *core, const struct machine_instruction *in,
+		       const struct machine_cost *c, const struct store *from, uint64_t address)
+{
+	if (!core->renames_memory || (in->traits & MACHINE_VECTOR_LOAD) ||
+	    (in->index != ISA_REG_NONE && !core->renames_indexed) ||
+	    (core->renames_moves_only && (from->updates || in->memory_bytes < 4)))
+		return false;
+	return !core->renames_same_places ||
+	       (from->general && from->address == address && in->memory_bytes >= 4 &&
+		(c->stores || !c->work_uses));
+}
+
 /* A load that finds its bytes in a store that has not reached the cache yet. */
 static uint64_t forward(struct machine_simulator *s, const struct machine_instruction *in,
-			uint64_t address, uint64_t start, uint64_t data, struct blame *b)
+			const struct machine_cost *c, uint64_t address, uint64_t start,
+			uint64_t data, struct blame *b)
 {
 	const struct machine_core *core = s->core;
 	const struct store *from = find_store(s, address);
+
 	if (from->address >> 3 != address >> 3 || from->commit <= start)
 		return data;
 	bool whole = address >= from->address &&
 		     address + in->memory_bytes <= from->address + from->bytes;
-	bool renamed = whole && core->renames_memory && !(in->traits & MACHINE_VECTOR_LOAD) &&
-		       (in->index == ISA_REG_NONE || core->renames_indexed);
+	bool renamed = whole && is_renamed(core, in, c, from, address);
 	uint64_t ready = renamed ? from->source
 			 : whole ? from->data + core->store_forward_cycles
 				 : from->commit + core->l1_cycles + core->store_forward_cycles;
+	if (whole && (in->traits & MACHINE_VECTOR_LOAD))
+		ready += core->vector_forward_extra;
+	else if (whole && !renamed && c->work_uses)
+		ready += core->work_forward_extra;
+	if (whole && from->updates)
+		ready += 1 + (from->updates == UPDATES_TURN);
+	if (renamed && core->renames_same_places && !c->stores) {
+		ready = ready > s->renamed ? ready : s->renamed + 1;
+		s->renamed = ready;
+	}
 	uint64_t least = renamed ? start : data;
 	if (ready > least)
 		blame(b, MACHINE_BOUND_FORWARD, from->sequence);
@@ -324,11 +366,15 @@ static uint64_t load(struct machine_simulator *s, const struct machine_instructi
 {
 	const struct machine_core *core = s->core;
 	uint64_t address = x ? x->load_address : UNKNOWN;
+
 	if (wait_for(&ready, s->memory_floor))
 		blame(b, MACHINE_BOUND_SERIAL, s->memory_cause);
 	uint64_t start = take_uses(s, c, 0, c->load_uses, ready, b);
+	for (unsigned i = 1; i < core->split_load_uses && is_split(in, address, LINE_BYTES); i++)
+		start = take_uses(s, c, 0, c->load_uses, start, b);
 	unsigned cycles = core->l1_cycles;
-	if (in->index != ISA_REG_NONE)
+	if (in->index != ISA_REG_NONE &&
+	    !(core->plain_index_is_free && in->scale <= 1 && !in->memory_value))
 		cycles += core->l1_indexed_extra;
 	if (in->traits & MACHINE_VECTOR_LOAD)
 		cycles += core->l1_vector_extra;
@@ -338,7 +384,7 @@ static uint64_t load(struct machine_simulator *s, const struct machine_instructi
 	if (cycles > first)
 		blame(b, MACHINE_BOUND_MEMORY, MACHINE_NO_CAUSE);
 	if (address != UNKNOWN)
-		return forward(s, in, address, start, start + cycles, b);
+		return forward(s, in, c, address, start, start + cycles, b);
 	return start + cycles;
 }
 
@@ -347,8 +393,22 @@ static void remember_store(struct machine_simulator *s, const struct machine_ins
 {
 	if (!x || x->store_address == UNKNOWN)
 		return;
-	*find_store(s, x->store_address) = (struct store){
-		x->store_address, s->sequence, s->commit, source, data, in->memory_bytes};
+	struct store *to = find_store(s, x->store_address);
+	bool updates = s->core->renames_moves_only && (in->traits & MACHINE_LOADS) &&
+		       in->read_count > in->address_count;
+	uint8_t before = to->address == x->store_address ? to->updates : 0;
+
+	*to = (struct store){
+		.address = x->store_address,
+		.sequence = s->sequence,
+		.commit = s->commit,
+		.source = source,
+		.data = data,
+		.updates = updates ? (uint8_t)(before % UPDATES_TURN + 1) : 0,
+		.bytes = in->memory_bytes,
+		.general = in->read_count == in->address_count ||
+			   in->reads[in->read_count - 1] < ISA_REG_VECTOR,
+	};
 }
 
 /* The work proper, from when its inputs are there. A fused pair's is done by the jump's ports, also
@@ -372,19 +432,21 @@ static uint64_t execute(struct machine_simulator *s, const struct machine_instru
 			uint64_t issued, uint64_t *ret_start, uint64_t *ret_stored, struct blame *b)
 {
 	uint64_t ready = issued + 1, inputs, start;
+
 	if (in->traits & (MACHINE_LOCKED | MACHINE_FENCE)) {
 		if (wait_for(&ready, s->retire_cycle > s->commit ? s->retire_cycle : s->commit))
 			blame(b, MACHINE_BOUND_SERIAL, s->sequence);
 	}
 	for (unsigned i = 0; i < in->address_count; i++)
-		wait_register(s, in->reads[i], &ready, b);
+		wait_register(s, in->reads[i], 0, NULL, &ready, b);
 	inputs = *ret_start = ready;
 	if (c->loads)
 		inputs = load(s, in, c, x, ready, b);
 	if (in->traits & MACHINE_PREFETCH)
 		inputs = ready;
 	for (unsigned i = in->address_count; i < in->read_count; i++)
-		wait_register(s, in->reads[i], &inputs, b);
+		wait_register(s, in->reads[i], i == in->address_count + 1u ? c->second_late : 0, c,
+			      &inputs, b);
 	uint64_t done = work(s, in, c, inputs, &start, b);
 	if (!c->loads)
 		*ret_start = start;
@@ -402,6 +464,7 @@ static uint64_t retire(struct machine_simulator *s, unsigned slots, uint64_t com
 {
 	uint64_t cycle = s->retire_cycle;
 	bool full = s->retire_room < slots || (slots && !s->retire_room);
+
 	if (complete > cycle + full) {
 		cycle = complete;
 	} else if (full) {
@@ -428,6 +491,7 @@ static void redirect(struct machine_simulator *s, const struct machine_instructi
 {
 	uint64_t next = x ? x->next : 0;
 	bool taken = next ? next != in->address + in->size : !(in->traits & MACHINE_CONDITIONAL);
+
 	if (taken) {
 		begin_fetch_group(s, s->fetch_cycle + s->core->taken_cycles);
 		blame(&s->fetch_blame, MACHINE_BOUND_FRONT_END, MACHINE_NO_CAUSE);
@@ -441,16 +505,24 @@ static void redirect(struct machine_simulator *s, const struct machine_instructi
 	blame(&s->fetch_blame, MACHINE_BOUND_MISPREDICT, s->sequence);
 }
 
-static void commit_store(struct machine_simulator *s, uint64_t retired)
+static void commit_store(struct machine_simulator *s, const struct machine_instruction *in,
+			 uint64_t address, uint64_t retired)
 {
-	if (s->commit <= retired) {
-		s->commit = retired + 1;
-		s->commit_room = s->core->store_commit_width;
-	} else if (!s->commit_room) {
-		s->commit++;
+	uint64_t line = address / LINE_BYTES;
+	bool alone = s->core->commits_by_line && line != s->commit_line;
+
+	if (s->commit <= retired || !s->commit_room || alone) {
+		s->commit = s->commit <= retired ? retired + 1 : s->commit + 1;
 		s->commit_room = s->core->store_commit_width;
 	}
 	s->commit_room--;
+	s->commit_line = line;
+	if (s->core->split_store_cycles &&
+	    is_split(in, address, s->core->store_bytes ?: LINE_BYTES) &&
+	    in->memory_bytes <= (s->core->store_bytes ?: LINE_BYTES)) {
+		s->commit += s->core->split_store_cycles - 1u;
+		s->commit_room = 0;
+	}
 }
 
 /* What later instructions see of this one. */
@@ -458,15 +530,19 @@ static void publish(struct machine_simulator *s, const struct machine_instructio
 		    const struct machine_cost *c, const struct machine_execution *x,
 		    const struct machine_timing *t, uint64_t stored)
 {
+	bool summed = (in->traits & MACHINE_ELIMINATED) && in->adds;
+
 	for (unsigned i = 0; i < in->write_count; i++)
-		s->registers[in->writes[i]] = (struct result){t->complete, s->sequence};
-	s->queue[s->sequence % QUEUE] = t->issue;
+		s->registers[in->writes[i]] =
+			(struct result){t->complete, s->sequence, c->chained, summed};
+	if (!(in->traits & MACHINE_FUSED) || (in->traits & MACHINE_BRANCH))
+		s->queue[s->queued++ % QUEUE] = t->issue;
 	for (unsigned i = 0; i < c->slots && !(in->traits & MACHINE_FUSED); i++)
 		s->reorder[s->slots++ % REORDER_MAX] = t->retire;
 	for (unsigned i = 0; i < c->loads; i++)
 		s->loads[s->load_count++ % BUFFER_MAX] = t->retire;
 	if (c->stores) {
-		commit_store(s, t->retire);
+		commit_store(s, in, x ? x->store_address : UNKNOWN, t->retire);
 		s->stores[s->store_count++ % BUFFER_MAX] = s->commit;
 		remember_store(s, in, x, t->complete, stored);
 	}
@@ -495,6 +571,7 @@ void machine_simulator_step(struct machine_simulator *s, const struct machine_in
 	struct blame b;
 	struct machine_timing t;
 	uint64_t stored;
+
 	t.fetch = fetch(s, in, slots);
 	t.issue = issue(s, in, c, slots, t.fetch, &b);
 	if (fused) {

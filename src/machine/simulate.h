@@ -13,7 +13,7 @@
  * for. Memory, instruction cache and branch predictor are parts that plug in; without them they are
  * perfect.
  *
- * Older instructions take ports first, which is what schedulers do in the main; nothing here looks
+ * Older instructions take ports first, which is what schedulers mostly do; nothing here looks
  * ahead, so a trace of any length can be fed one instruction at a time.
  */
 struct machine_simulator;
@@ -38,8 +38,6 @@ enum machine_bound {
 	MACHINE_BOUND_SERIAL, /* a fence, a locked or a serialising instruction: cause */
 	MACHINE_BOUNDS,
 };
-/* "dependency"; static. */
-const char *machine_bound_name(enum machine_bound b);
 
 #define MACHINE_NO_CAUSE UINT64_MAX
 #define MACHINE_NO_PORT	 UINT8_MAX
@@ -79,8 +77,8 @@ void machine_simulator_free(struct machine_simulator *s);
 void machine_simulator_reset(struct machine_simulator *s);
 /* Lets later instructions depend on nothing before: all registers are ready. */
 void machine_simulator_cut(struct machine_simulator *s);
-/* One instruction more, in program order. execution may be NULL: taken if it always is, addresses
- * not known (then a load forwards from no store). */
+/* One instruction more, in program order. execution may be NULL: branches taken if they always are,
+ * addresses not known (then a load forwards from no store). */
 void machine_simulator_step(struct machine_simulator *s, const struct machine_instruction *in,
 			    const struct machine_execution *execution, struct machine_timing *ret);
 
@@ -88,11 +86,11 @@ void machine_simulator_step(struct machine_simulator *s, const struct machine_in
 unsigned machine_simulator_slots(const struct machine_simulator *s,
 				 const struct machine_instruction *in);
 
-/* What one instruction of a loop or path costs in the best case. Averages over executions. */
+/* What one instruction of a loop or path costs in the best case. Averaged over executions. */
 struct machine_head {
 	double head_cycles; /* that it is the oldest one not retired: retire(i) - retire(i-1) */
-	/* Those of them that this instruction is to blame for. The rest is lost to width: no one's,
-	 * samples of it spread over all operations (doc/machine.md, "Heads"). */
+	/* The part of them that this instruction is to blame for. The rest is lost to width and is
+	 * no one's: its samples spread over all operations (doc/machine.md, "Heads"). */
 	double stall_cycles;
 	uint32_t slots; /* of renaming that it takes */
 	uint8_t bound;	/* enum machine_bound: of most of its cycles */
@@ -112,10 +110,8 @@ struct machine_steady {
 };
 
 enum machine_repeat {
-	MACHINE_LOOP, /* the list is a loop's body: registers carry over from one round to the next
-		       */
-	MACHINE_PATH, /* it is not: rounds follow each other but depend on nothing outside the list
-		       */
+	MACHINE_LOOP, /* the list is a loop's body: registers carry over from round to round */
+	MACHINE_PATH, /* it is not: rounds follow each other, but depend on nothing outside it */
 };
 
 /*

@@ -16,8 +16,10 @@ const char *machine_skid_case_name(enum machine_skid_case c)
 void machine_skid_format(const struct machine_skid *s, char out[MACHINE_SKID_TEXT])
 {
 	int n = snprintf(out, MACHINE_SKID_TEXT, "%.30s;%.0f", s->event, 1000 * s->unevenness);
+
 	for (unsigned c = 0; c < MACHINE_SKID_CASES && n < MACHINE_SKID_TEXT; c++) {
 		const double *p = s->shares[c];
+
 		if (s->samples[c])
 			n += snprintf(out + n, MACHINE_SKID_TEXT - (size_t)n,
 				      ";%.3s=%.0f/%.0f/%.0f/%.0f/%u", names[c], 1000 * p[0],
@@ -36,6 +38,7 @@ static int find_case(const char name[4])
 static bool are_shares(const double p[MACHINE_SKID_PLACES])
 {
 	double sum = 0;
+
 	for (unsigned i = 0; i < MACHINE_SKID_PLACES; i++)
 		sum += p[i];
 	return sum > 0.98 && sum < 1.02; /* each was rounded */
@@ -46,6 +49,7 @@ int machine_skid_parse(const char *text, struct machine_skid *ret)
 	struct machine_skid s = {0};
 	unsigned uneven;
 	int at = 0;
+
 	if (sscanf(text, "%40[^;];%4u%n", s.event, &uneven, &at) != 2 || uneven > 1000)
 		return -EINVAL;
 	s.unevenness = uneven / 1000.0;
@@ -53,6 +57,7 @@ int machine_skid_parse(const char *text, struct machine_skid *ret)
 		char name[4];
 		unsigned n[MACHINE_SKID_PLACES], samples;
 		double p[MACHINE_SKID_PLACES];
+
 		if (sscanf(++text, "%3[a-z]=%4u/%4u/%4u/%4u/%9u", name, &n[0], &n[1], &n[2], &n[3],
 			   &samples) != 6)
 			return -EINVAL;
@@ -83,6 +88,7 @@ double machine_skid_back(const struct machine_skid *s)
 {
 	double back = 0;
 	unsigned cases = 0;
+
 	for (unsigned c = 0; c <= MACHINE_SKID_LOCKED; c++) {
 		if (!s->samples[c])
 			continue;

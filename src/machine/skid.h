@@ -30,7 +30,7 @@ struct machine_skid {
 	char event[64];
 	uint32_t samples[MACHINE_SKID_CASES]; /* 0: not measured */
 	double shares[MACHINE_SKID_CASES][MACHINE_SKID_PLACES];
-	/* Of the width case: half the sum of differences to the same share for each operation. 0:
+	/* For the width case: half the sum of differences from an equal share per operation. 0:
 	 * even, towards 1: all samples on few. */
 	double unevenness;
 };
@@ -41,8 +41,7 @@ const char *machine_skid_case_name(enum machine_skid_case c);
 #define MACHINE_SKID_TEXT 256
 /* The text of the fact. */
 void machine_skid_format(const struct machine_skid *s, char out[MACHINE_SKID_TEXT]);
-/* Reads it; -EINVAL, and ret untouched, when it is not one. Cases that a later version adds are
- * passed over. */
+/* Reads it; -EINVAL, and ret untouched, if it is not one. Later versions' cases are skipped. */
 int machine_skid_parse(const char *text, struct machine_skid *ret);
 
 /* What to expect where nothing was measured: precise events show the instruction itself, others
@@ -50,7 +49,7 @@ int machine_skid_parse(const char *text, struct machine_skid *ret);
 void machine_skid_default(bool precise, struct machine_skid *ret);
 
 /* The share of samples that show the instruction after the one that stalls, over the cases of
- * stalls that were measured; the default's when none was. For reports that move all samples alike.
+ * stalls that were measured; the default's when none was. For reports that shift all samples alike.
  */
 double machine_skid_back(const struct machine_skid *s);
 

@@ -4,6 +4,7 @@
 unsigned micro_log_width(unsigned bits)
 {
 	unsigned width = 0;
+
 	while (width < 7 && (8u << width) < bits)
 		width++;
 	return (8u << width) == bits ? width : 7;

@@ -204,6 +204,7 @@ static bool set_pair(struct micro_build *m, struct rule rule, unsigned width)
 			   m->z.mnemonic == ZYDIS_MNEMONIC_VMOVLPS ||
 			   m->z.mnemonic == ZYDIS_MNEMONIC_MOVLPD ||
 			   m->z.mnemonic == ZYDIS_MNEMONIC_VMOVLPD;
+
 		return low && set_move(m, 3, 0);
 	}
 	return width == 4 && (m->count == 2 || m->count == 3) &&

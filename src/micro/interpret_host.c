@@ -24,11 +24,11 @@ struct interpret_host {
 
 static int host_read(struct interpret *s, void *to, wire_u32 size, wire_u64 address)
 {
-	int err = s->calls.read(s->calls.context, to, size, address);
+	int r = s->calls.read(s->calls.context, to, size, address);
 
-	if (err)
+	if (r)
 		memset(to, 0, size); /* as the kernel does */
-	return err;
+	return r;
 }
 
 static int host_read_word(struct interpret *s, wire_u64 to[2], wire_u32 size, wire_u64 address)
@@ -182,7 +182,7 @@ enum wire_end interpret_host_run(struct interpret_host *h, uint64_t instructions
 	uint64_t begin = s->instructions;
 	int end = interpret_arrive(s);
 
-	s->strip_key.slot = 0; /* it may have been decoded anew */
+	s->strip_key.slot = 0; /* it may have been decoded again */
 	while (!end && s->instructions - begin < instructions) {
 		if (path)
 			path[s->instructions - begin] = s->pc;

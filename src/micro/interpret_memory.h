@@ -2,8 +2,7 @@
 #ifndef CULPRIT_MICRO_INTERPRET_MEMORY_H
 #define CULPRIT_MICRO_INTERPRET_MEMORY_H
 
-/* Part of interpret.h: memory as the window sees it, which is what it wrote itself before all else.
- */
+/* Part of interpret.h: memory as the window sees it: what it wrote itself before all else. */
 #include "interpret_state.h"
 
 #ifdef INTERPRET_FUNCTION
@@ -102,8 +101,7 @@ INTERPRET_FUNCTION int interpret_store(struct interpret *s, wire_u64 address, wi
 	return 0;
 }
 
-/* Reads 1 << width bytes, from 4 to 64, into s->wide, zeros above; returns whether all are known.
- */
+/* Reads 1 << width bytes, from 4 to 64, into s->wide, zeros above; whether all are known. */
 INTERPRET_FUNCTION int interpret_load_wide(struct interpret *s, wire_u64 address, wire_u32 width)
 {
 	if (!s)

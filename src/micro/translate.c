@@ -40,6 +40,7 @@ static void collect_operands(struct micro_build *m)
 {
 	for (unsigned i = 0; i < m->z.operand_count; i++) {
 		const ZydisDecodedOperand *o = &m->operands[i];
+
 		if (o->visibility != ZYDIS_OPERAND_VISIBILITY_HIDDEN &&
 		    o->encoding != ZYDIS_OPERAND_ENCODING_MASK)
 			m->operand[m->count++] = o;
@@ -100,6 +101,7 @@ unsigned micro_translate_strip(const struct micro_decoder *m, const struct micro
 	for (unsigned length; at < end && at - code->begin < code->size; at += length) {
 		struct wire_micro micro;
 		size_t left = code->size - (at - code->begin);
+
 		while (next < code->start_count && code->starts[next] <= at)
 			next++;
 		length = micro_translate(m, code->bytes + (at - code->begin), left, &micro);

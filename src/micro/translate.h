@@ -39,8 +39,8 @@ struct micro_code {
 
 /*
  * Translates the strip of that number: fills in ret_strip (first: 0) and micros; returns their
- * count. Bytes that are no instruction are passed over, as is an instruction that reaches into the
- * next known start.
+ * count. Bytes that are not an instruction are passed over, as is an instruction that reaches into
+ * the next known start.
  */
 unsigned micro_translate_strip(const struct micro_decoder *m, const struct micro_code *code,
 			       uint32_t number, struct wire_strip *ret_strip,

@@ -46,14 +46,6 @@ enum wire_end {
 	WIRE_END_REASONS,
 };
 
-/* For people: "full window", "code not decoded yet", ... */
-#define WIRE_END_TEXTS                                                                            \
-	{                                                                                         \
-		"full window", "code not decoded yet", "file not known yet", "no file behind it", \
-			"system call", "unknown value", "too many stores",                        \
-			"instruction not modelled", "exception"                                   \
-	}
-
 /* As parts of names of counters. */
 #define WIRE_END_NAMES                                                                 \
 	{                                                                              \

@@ -128,8 +128,3 @@ char *arena_printf(struct arena *a, const char *format, ...)
 	free(text);
 	return copy;
 }
-
-size_t arena_used(const struct arena *a)
-{
-	return a->used;
-}

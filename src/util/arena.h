@@ -12,6 +12,5 @@ void arena_free(struct arena *a);
 void *arena_alloc(struct arena *a, size_t size); /* zeroed, aligned to 16; NULL past the maximum */
 char *arena_strndup(struct arena *a, const char *s, size_t size); /* adds the terminator */
 char *arena_printf(struct arena *a, const char *format, ...) __attribute__((format(printf, 2, 3)));
-size_t arena_used(const struct arena *a);
 
 #endif

@@ -17,8 +17,7 @@ int array_reserve(void *array, size_t needed, size_t *room, size_t entry_bytes, 
 /* The same; entries that come to be are zeros. */
 int array_reserve_zeroed(void *array, size_t needed, size_t *room, size_t entry_bytes,
 			 size_t first);
-/* As array_grow for a short array that keeps no room: that is the least power of two that holds
- * the count. */
+/* As array_grow for a short array that keeps no room: the least power of two for the count. */
 int array_grow_short(void *array, size_t count, size_t entry_bytes);
 
 #endif

@@ -21,6 +21,11 @@ uint64_t clock_wall_ns(void)
 	return read_clock(CLOCK_REALTIME);
 }
 
+uint64_t clock_uptime_s(void)
+{
+	return read_clock(CLOCK_BOOTTIME) / 1000000000u;
+}
+
 int clock_ms_until(uint64_t then_ns, uint64_t now_ns, int most_ms)
 {
 	uint64_t left_ms = then_ns > now_ns ? (then_ns - now_ns - 1) / 1000000 + 1 : 0;

@@ -8,8 +8,9 @@
 uint64_t clock_monotonic_ns(void);
 /* The wall clock, ns since 1970 in UTC: what the database's times are in. */
 uint64_t clock_wall_ns(void);
-/* From now until then as poll(2) takes it: in ms, rounded up, 0 when it is past, at most most_ms.
- */
+/* Since the boot, sleep included, in whole seconds: nobody sets it. */
+uint64_t clock_uptime_s(void);
+/* From now until then as poll(2) takes it: in ms, rounded up, 0 when past, at most most_ms. */
 int clock_ms_until(uint64_t then_ns, uint64_t now_ns, int most_ms);
 
 #endif

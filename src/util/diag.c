@@ -25,7 +25,7 @@ static void shorten(struct diag *diag, const char *raw, size_t raw_size)
 	strcat(diag->text, tail);
 }
 
-int diag_fail(struct diag *diag, int err, const char *format, ...)
+int diag_fail(struct diag *diag, int r, const char *format, ...)
 {
 	size_t raw_size;
 	va_list args;
@@ -33,20 +33,19 @@ int diag_fail(struct diag *diag, int err, const char *format, ...)
 	int n;
 
 	if (!diag)
-		return -err;
-	/* Apart from diag->text, so that a caller may wrap the sentence of the function it called.
-	 */
+		return -r;
+	/* Apart from diag->text, so that a caller may wrap the sentence of what it called. */
 	va_start(args, format);
 	n = vasprintf(&raw, format, args);
 	va_end(args);
 	if (n < 0) {
 		snprintf(diag->text, sizeof(diag->text), "out of memory for an error's text");
-		return -err;
+		return -r;
 	}
 	raw_size = strlen(raw);
 	if (text_escape_controls(diag->text, sizeof(diag->text), raw, raw_size) >=
 	    sizeof(diag->text))
 		shorten(diag, raw, raw_size);
 	free(raw);
-	return -err;
+	return -r;
 }

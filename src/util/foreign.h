@@ -7,11 +7,11 @@
 /*
  * Opens a file for reading whose name somebody else chose. It is looked at before it is opened: a
  * FIFO would hold us up, and to open a device may do something (a watchdog, a tape). Both return a
- * descriptor, or a negative errno: -EBADMSG when it is no regular file.
+ * descriptor, or a negative errno: -EBADMSG when it is not a regular file.
  */
 int foreign_open(const char *path, struct stat *ret);
 /* In the tree below root, which path cannot leave; -ELOOP when there is a link anywhere in path:
- * whoever may change a directory on the way must not lead us to a file that only we may read. */
+ * a user who can change a directory on the way must not lead us to a file that only we may read. */
 int foreign_open_below(const char *root, const char *path, struct stat *ret);
 
 #endif

@@ -85,8 +85,7 @@ static void hand_over(int dirfd, const char *name, const struct owner *to)
 	close(fd);
 }
 
-/* The directory that path is in, so that both calls mean the same one; its name there is in name.
- */
+/* The directory that path is in, so that both calls mean one; its name there is in name. */
 static int open_parent(const char *path, char name[NAME_MAX + 1])
 {
 	size_t size = strlen(path), start;

@@ -5,7 +5,7 @@
 #include <sys/types.h>
 
 /*
- * Whose is what root writes into a database: what is in it belongs to the owner of the directory
+ * The owner of what root writes into a database: it belongs to the owner of the directory
  * that it is in, so that he reads and writes his own; a database that did not exist, to the one who
  * called root by sudo (sudo.h). Only of what this process has made just now, and by its descriptor:
  * what somebody put in its place stays his, or root's. Nothing is done for another user than root;

@@ -47,6 +47,7 @@ int map64_put(struct map64 *m, uint64_t key, uint64_t value); /* replaces; 0, -E
 int map64_get(const struct map64 *m, uint64_t key, uint64_t *ret_value); /* 0 or -ENOENT */
 int map64_remove(struct map64 *m, uint64_t key);			 /* 0 or -ENOENT */
 size_t map64_count(const struct map64 *m);
+void map64_clear(struct map64 *m);
 /* Calls f for each entry, in no order; f must not change the map. */
 void map64_each(const struct map64 *m, void (*f)(uint64_t key, uint64_t value, void *arg),
 		void *arg);

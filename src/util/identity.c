@@ -10,7 +10,7 @@
 static const struct {
 	const char *name, *prefix;
 } image_kinds[] = {
-	[IMAGE_BUILD_ID] = {"build-id", ""},
+	[IMAGE_BUILD_ID] = {"build ID", ""},
 	[IMAGE_CONTENT] = {"content", "content-"},
 	[IMAGE_FILE_OFFSET] = {"file", "file-"},
 	[IMAGE_KERNEL] = {"kernel", "kernel-"},
@@ -34,10 +34,14 @@ void image_id_format(const struct image_id *id, char out[IMAGE_ID_TEXT_MAX])
 		n = (size_t)snprintf(out, IMAGE_ID_TEXT_MAX, "%s", image_kinds[id->kind].prefix);
 	else
 		n = (size_t)snprintf(out, IMAGE_ID_TEXT_MAX, "kind%u-", id->kind);
-	for (size_t i = 0; i < size; i++)
-		n += (size_t)snprintf(out + n, IMAGE_ID_TEXT_MAX - n, "%02x", id->bytes[i]);
+	/* By hand: a table has one in each row. */
+	for (size_t i = 0; i < size; i++) {
+		out[n++] = "0123456789abcdef"[id->bytes[i] >> 4];
+		out[n++] = "0123456789abcdef"[id->bytes[i] & 15];
+	}
 	if (!n)
-		strcpy(out, "-");
+		out[n++] = '-';
+	out[n] = 0;
 }
 
 /* The kind that text starts with, and the hex digits after its prefix. */
@@ -84,9 +88,8 @@ int image_id_parse(const char *text, struct image_id *ret)
 	struct image_id id = {0};
 	const char *hex, *digit;
 	size_t size;
-	int r;
 
-	r = image_kind_parse(text, &id.kind, &hex);
+	int r = image_kind_parse(text, &id.kind, &hex);
 	if (r)
 		return r;
 	size = strlen(hex);

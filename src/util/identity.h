@@ -12,18 +12,17 @@
  */
 
 enum image_kind {
-	IMAGE_BUILD_ID = 1, /* id is the build-id; offsets are ELF virtual addresses */
-	IMAGE_CONTENT,	    /* no build-id: id is a hash of the content; offsets as above */
+	IMAGE_BUILD_ID = 1, /* id is the build ID; offsets are ELF virtual addresses */
+	IMAGE_CONTENT,	    /* no build ID: id is a hash of the content; offsets as above */
 	IMAGE_FILE_OFFSET,  /* the file could not be read: offsets are file offsets */
-	IMAGE_KERNEL, /* id is the kernel's build-id; addresses as linked, without the slide */
-	IMAGE_MODULE, /* id is the module's build-id; offsets from the start of its .text */
+	IMAGE_KERNEL, /* id is the kernel's build ID; addresses as linked, without the slide */
+	IMAGE_MODULE, /* id is the module's build ID; offsets from the start of its .text */
 	IMAGE_VDSO,
 	IMAGE_BPF,     /* a kernel BPF program or trampoline, id is a hash of its tagged name */
 	IMAGE_JIT,     /* code made at run time by one process, id is a hash of that process */
 	IMAGE_UNKNOWN, /* samples that no mapping explains, kept all the same; offset is the PC */
 	IMAGE_NOTE,    /* no code: what is known of a stack instead of frames; the path says it */
-	IMAGE_SCRIPT,  /* source that an interpreter runs: image/script.h; id is a hash of its path
-			*/
+	IMAGE_SCRIPT,  /* source that an interpreter runs: image/script.h; id: hash of its path */
 };
 
 #define IMAGE_ID_MAX 20
@@ -31,11 +30,11 @@ enum image_kind {
 /* What identifies an image's content. Compared and hashed as bytes: unused bytes are zero. */
 struct image_id {
 	uint8_t kind; /* enum image_kind */
-	uint8_t size; /* of bytes, 0 to IMAGE_ID_MAX; a longer build-id is cut */
+	uint8_t size; /* of bytes, 0 to IMAGE_ID_MAX; a longer build ID is cut */
 	uint8_t bytes[IMAGE_ID_MAX];
 };
 
-/* "b1946ac9..." with a prefix for kinds other than a build-id ("content-", "jit-", ...). */
+/* "b1946ac9..." with a prefix for kinds other than a build ID ("content-", "jit-", ...). */
 #define IMAGE_ID_TEXT_MAX (16 + 2 * IMAGE_ID_MAX)
 void image_id_format(const struct image_id *id, char out[IMAGE_ID_TEXT_MAX]);
 int image_id_parse(const char *text, struct image_id *ret); /* 0 or -EINVAL */

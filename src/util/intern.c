@@ -106,13 +106,12 @@ int intern_add(struct intern *t, const void *data, size_t size, uint32_t *ret_in
 	uint64_t hash = hash_bytes(data, size);
 	char *copy;
 	size_t at;
-	int r;
 
 	if (find_hashed(t, data, size, hash, ret_index))
 		return 0;
 	if (t->count >= t->max)
 		return -ENOSPC;
-	r = intern_grow(t);
+	int r = intern_grow(t);
 	if (r)
 		return r;
 	copy = size < SIZE_MAX ? arena_alloc(t->bytes, size + 1) : NULL;

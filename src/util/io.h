@@ -56,7 +56,7 @@ ssize_t io_read(int fd, void *data, size_t size);
  */
 int io_replace_file(const struct io *io, int dirfd, const char *name, const void *data, size_t size,
 		    mode_t mode);
-/* The same without the last fsync, for what can be made anew: a crash may leave the old. */
+/* The same without the last fsync, for what can be made again: a crash may leave the old. */
 int io_place_file(const struct io *io, int dirfd, const char *name, const void *data, size_t size,
 		  mode_t mode);
 /* A whole small file into a malloc'ed block with a zero byte after it; -EFBIG past max_bytes. */

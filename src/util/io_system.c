@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
 #include <dirent.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -130,7 +129,7 @@ static int system_list(void *arg, int fd, char **ret_names, size_t *ret_count)
 	DIR *dir;
 	int copy, r;
 
-	/* Opened anew rather than dup'ed: a dup shares the position with the caller's fd. */
+	/* Opened again rather than dup'ed: a dup shares the position with the caller's fd. */
 	copy = system_open(arg, fd, ".", O_RDONLY | O_DIRECTORY, 0);
 	if (copy < 0)
 		return copy;

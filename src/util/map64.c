@@ -23,11 +23,16 @@ struct map64 *map64_new(size_t max_entries)
 	return m;
 }
 
+void map64_clear(struct map64 *m)
+{
+	free(m->slots);
+	*m = (struct map64){.max = m->max};
+}
+
 void map64_free(struct map64 *m)
 {
-	if (!m)
-		return;
-	free(m->slots);
+	if (m)
+		map64_clear(m);
 	free(m);
 }
 
@@ -65,7 +70,6 @@ static int map64_grow(struct map64 *m)
 int map64_put(struct map64 *m, uint64_t key, uint64_t value)
 {
 	size_t at;
-	int r;
 
 	if (key == EMPTY)
 		return -EINVAL;
@@ -78,7 +82,7 @@ int map64_put(struct map64 *m, uint64_t key, uint64_t value)
 	}
 	if (m->count >= m->max)
 		return -ENOSPC;
-	r = map64_grow(m);
+	int r = map64_grow(m);
 	if (r)
 		return r;
 	m->slots[map64_slot(m, key)] = (struct map64_slot){key, value};
@@ -108,8 +112,7 @@ int map64_remove(struct map64 *m, uint64_t key)
 	hole = map64_slot(m, key);
 	if (m->slots[hole].key != key)
 		return -ENOENT;
-	/* Move back what the hole would hide from its home (Knuth 6.4, algorithm R): no tombstones.
-	 */
+	/* Move back what the hole would hide from home (Knuth 6.4, algorithm R): no tombstones. */
 	for (at = (hole + 1) & mask; m->slots[at].key != EMPTY; at = (at + 1) & mask) {
 		size_t home = hash_u64(m->slots[at].key) & mask;
 

@@ -2,7 +2,7 @@
 #include "util/num.h"
 
 #include <errno.h>
-#include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define FRACTION_DIGITS_MAX 9
@@ -31,7 +31,19 @@ int num_compare_u64(const void *a, const void *b)
 
 	memcpy(&x, a, sizeof(x));
 	memcpy(&y, b, sizeof(y));
-	return (x > y) - (x < y);
+	return NUM_ORDER(x, y);
+}
+
+size_t num_sort_unique(uint64_t *list, size_t count)
+{
+	size_t kept = 0;
+
+	if (count)
+		qsort(list, count, sizeof(*list), num_compare_u64);
+	for (size_t i = 0; i < count; i++)
+		if (!kept || list[kept - 1] != list[i])
+			list[kept++] = list[i];
+	return kept;
 }
 
 uint64_t num_mul_sat(uint64_t a, uint64_t b)
@@ -74,10 +86,9 @@ int num_parse_u64(const char *text, uint64_t *ret)
 {
 	int hex = text[0] == '0' && (text[1] == 'x' || text[1] == 'X');
 	uint64_t v;
-	int r;
 
 	text += hex ? 2 : 0;
-	r = parse_digits(&text, hex ? 16 : 10, &v);
+	int r = parse_digits(&text, hex ? 16 : 10, &v);
 	if (r == -EINVAL || *text)
 		return -EINVAL;
 	if (!r)
@@ -115,9 +126,8 @@ static int parse_with_unit(const char *text, const struct unit *units, uint64_t 
 	const struct unit *u = units;
 	uint64_t value, part;
 	struct decimal d;
-	int r;
+	int r = parse_decimal(text, &d);
 
-	r = parse_decimal(text, &d);
 	if (r == -EINVAL)
 		return r;
 	while (u->name && strcmp(u->name, d.rest))
@@ -187,9 +197,8 @@ int num_parse_percent(const char *text, double *ret)
 {
 	struct decimal d;
 	double v;
-	int r;
+	int r = parse_decimal(text, &d);
 
-	r = parse_decimal(text, &d);
 	if (r)
 		return r;
 	if (strcmp(d.rest, "") && strcmp(d.rest, "%"))

@@ -2,6 +2,7 @@
 #ifndef CULPRIT_UTIL_NUM_H
 #define CULPRIT_UTIL_NUM_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 /*
@@ -18,8 +19,12 @@ int num_parse_percent(const char *text, double *ret);	    /* 0 < x <= 100, with 
 uint64_t num_add_sat(uint64_t a, uint64_t b);
 uint64_t num_mul_sat(uint64_t a, uint64_t b);
 
+/* For sorting: less, equal or greater than 0, as x is to y. */
+#define NUM_ORDER(x, y) (((x) > (y)) - ((x) < (y)))
 /* For qsort: numbers of 64 bits, or what begins with one. */
 int num_compare_u64(const void *a, const void *b);
+/* Sorts numbers and drops what stands twice: how many are left. */
+size_t num_sort_unique(uint64_t *list, size_t count);
 
 /* Small distances as small numbers, whatever their sign, modulo 2^64: 0, -1, 1, -2, 2, ... */
 static inline uint64_t num_zigzag(uint64_t distance)

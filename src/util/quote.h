@@ -11,8 +11,7 @@
 
 /* As it is. Returns where it begins in the buffer. */
 size_t quote_plain(struct buf *b, const char *text, size_t size);
-/* As a JSON string, which may stand in a page: it has no "<", so that nothing ends the block that
- * it is in. */
+/* As a JSON string, which may stand in a page: it has no "<", so nothing ends its block. */
 void quote_json(struct buf *b, const char *text);
 /* As an attribute of XML, after a space: NAME="TEXT". */
 void quote_xml(struct buf *b, const char *name, const char *text);

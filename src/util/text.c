@@ -4,9 +4,9 @@
 #include <fnmatch.h>
 #include <locale.h>
 #include <pthread.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 #include <wchar.h>
 #include <wctype.h>
 
@@ -98,12 +98,26 @@ static size_t escape_one(const unsigned char *s, size_t size, bool backslash, ch
 	return 1;
 }
 
+/* How many characters from s stay as they are, and need no look at Unicode: mostly the whole name.
+ */
+static size_t plain_length(const unsigned char *s, size_t size, bool backslash)
+{
+	size_t n = 0;
+
+	while (n < size && s[n] >= 0x20 && s[n] < 0x7f && !(backslash && s[n] == '\\'))
+		n++;
+	return n;
+}
+
 static size_t escape(char *out, size_t room, const char *name, size_t size, bool backslash)
 {
 	const unsigned char *s = (const unsigned char *)name;
-	size_t whole = 0, written = 0, at = 0, piece_size;
+	size_t plain = plain_length(s, size, backslash), whole = plain, at = plain, piece_size;
+	size_t written = !room || plain < room ? plain : room - 1;
 	char piece[8];
 
+	if (room && plain)
+		memcpy(out, s, written);
 	while (at < size) {
 		at += escape_one(s + at, size - at, backslash, piece, &piece_size);
 		/* Once one piece did not fit, no later one is written either. */
@@ -136,6 +150,8 @@ size_t text_width(const char *escaped)
 	uint32_t c;
 	int columns;
 
+	if (plain_length(s, size, false) == size)
+		return size;
 	pthread_once(&utf8_once, utf8_load);
 	if (utf8_locale)
 		before = uselocale(utf8_locale);
@@ -184,4 +200,19 @@ const char *text_base_name(const char *path)
 	const char *slash = strrchr(path, '/');
 
 	return slash ? slash + 1 : path;
+}
+
+const char *text_plural(uint64_t count, const char *one, const char *many)
+{
+	return count == 1 ? one : many;
+}
+
+size_t text_format_time(uint64_t time_ns, const char *format, char *out, size_t room)
+{
+	time_t seconds = (time_t)(time_ns / 1000000000);
+	struct tm tm;
+	size_t size = gmtime_r(&seconds, &tm) ? strftime(out, room, format, &tm) : 0;
+
+	out[size] = 0;
+	return size;
 }

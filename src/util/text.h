@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /*
  * Names from outside (files, symbols, commands, labels) may hold anything but a zero byte. Before
@@ -25,6 +26,14 @@ bool text_match_glob(const char *pattern, const char *s);
 /* The size of a path without the " (deleted)" that the kernel puts behind that of a file which has
  * no name any more: one program has one name, whether it was replaced while it ran or not. */
 size_t text_undeleted_size(const char *path, size_t size);
+
+/* The form that a noun, or a noun and its verb, has behind a count: "1 sample", "0 samples". */
+const char *text_plural(uint64_t count, const char *one, const char *many);
+/* A time in UTC, as strftime; its size, 0 where it has none. */
+size_t text_format_time(uint64_t time_ns, const char *format, char *out, size_t room);
+
+/* A count and its noun, for "%llu %s". */
+#define TEXT_COUNT(count, one, many) (unsigned long long)(count), text_plural(count, one, many)
 
 /* Last component of a path; "" for an empty one. */
 const char *text_base_name(const char *path);

@@ -7,11 +7,10 @@
 int thread_start(pthread_t *ret, void *(*f)(void *arg), void *arg)
 {
 	sigset_t all, before;
-	int r;
 
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	r = pthread_create(ret, NULL, f, arg);
+	int r = pthread_create(ret, NULL, f, arg);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	return -r;
 }
@@ -24,4 +23,11 @@ void thread_begin_condition(pthread_cond_t *c)
 	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
 	pthread_cond_init(c, &monotonic);
 	pthread_condattr_destroy(&monotonic);
+}
+
+void thread_hurry(void)
+{
+	const struct sched_param least = {.sched_priority = sched_get_priority_min(SCHED_FIFO)};
+
+	sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK, &least);
 }

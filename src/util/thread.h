@@ -9,4 +9,8 @@ int thread_start(pthread_t *ret, void *(*f)(void *arg), void *arg);
 /* A condition whose waits end by CLOCK_MONOTONIC. */
 void thread_begin_condition(pthread_cond_t *c);
 
+/* Ahead of all that share the processors by turns, where that is allowed (CAP_SYS_NICE, or
+ * LimitRTPRIO): the calling thread alone. */
+void thread_hurry(void);
+
 #endif

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 #include "util/sudo.h"
 
@@ -40,7 +41,7 @@ static int check_regular(int fd, const char *path, struct diag *diag)
 
 	if (!fstat(fd, &st) && S_ISREG(st.st_mode))
 		return 0;
-	return diag_fail(diag, EINVAL, "%s is no regular file", path);
+	return diag_fail(diag, EINVAL, "%s is not a regular file", path);
 }
 
 /* From directory at, which it closes, to the next part of the path, which ends at end. */
@@ -88,4 +89,14 @@ int trusted_open(const char *path, struct diag *diag)
 			break;
 	}
 	return at;
+}
+
+bool trusted_content(int fd, uid_t one_more)
+{
+	struct statvfs fs;
+	struct stat st;
+
+	return !fstat(fd, &st) && (is_ours(st.st_uid) || st.st_uid == one_more) &&
+	       !(st.st_mode & (S_IWGRP | S_IWOTH)) && !fstatvfs(fd, &fs) &&
+	       !(fs.f_flag & ST_NOSUID);
 }

@@ -2,6 +2,8 @@
 #ifndef CULPRIT_UTIL_TRUSTED_H
 #define CULPRIT_UTIL_TRUSTED_H
 
+#include <stdbool.h>
+#include <sys/types.h>
 #include "util/diag.h"
 
 /*
@@ -16,5 +18,12 @@
  * negative errno.
  */
 int trusted_open(const char *path, struct diag *diag);
+
+/*
+ * Whether nobody but root, the caller and one more decided what the file of a descriptor holds,
+ * whatever its name: it belongs to one of them, neither group nor others may write to it, and it is
+ * on a file system of which the kernel would take root's set-user-ID programs for root's.
+ */
+bool trusted_content(int fd, uid_t one_more);
 
 #endif

@@ -21,8 +21,8 @@ def run_json(argv, timeout_s=300):
     return json.loads(run.stdout)
 
 
-def record(build, database, argv, options, cwd, env):
-    """Returns what the collector said."""
+def run_recorded(build, database, argv, options, cwd, env):
+    """Returns what the program printed and what the collector said."""
     shutil.rmtree(database, ignore_errors=True)
     run = subprocess.run([os.path.join(build, "culprit"), "record", "-q", "-o", database, *options,
                           "--", *argv], cwd=cwd, env=env, stdin=subprocess.DEVNULL,
@@ -30,7 +30,12 @@ def record(build, database, argv, options, cwd, env):
     said = run.stderr.decode("utf-8", "replace")
     if run.returncode:
         raise Failed(f"record {' '.join(argv)}: exit status {run.returncode}: {said.strip()[-400:]}")
-    return said
+    return run.stdout.decode("utf-8", "replace"), said
+
+
+def record(build, database, argv, options, cwd, env):
+    """Returns what the collector said."""
+    return run_recorded(build, database, argv, options, cwd, env)[1]
 
 
 def record_repeated(build, work, program, target, seconds, options):
@@ -55,7 +60,7 @@ def read_samples(build, database, event="cpu-clock"):
     for part in run_json([os.path.join(build, "tests", "accuracy", "accuracy-dump"), database]):
         if "edges" in part:
             edges += sum(edge[2] for edge in part["edges"])
-        elif part["event"].startswith((event, "cycles")):
+        elif "event" in part and part["event"].startswith((event, "cycles")):
             have = samples.setdefault(part["image"], {})
             for offset, number in part["samples"]:
                 have[offset] = have.get(offset, 0) + number

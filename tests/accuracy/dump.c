@@ -3,14 +3,14 @@
  * accuracy-dump DB: the samples and edges of the last epoch as JSON, for the harness: an array of
  * {"image", "path", "event", "period", "samples": [[offset, count], ...]} and the same with
  * "edges": [[from, to, count, windows, image of to where it is another], ...], null for
- * DB_EDGE_START and DB_EDGE_END. An image may come in several parts, and an offset in each of them.
+ * DB_EDGE_START and DB_EDGE_END. An image comes in many parts, and an offset in any of them. Facts
+ * are {"fact", "value"}, counters of no event {"counter", "value"}.
  */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "db/reader.h"
-#include "db/touches.h"
 
 struct dump {
 	bool any;
@@ -63,32 +63,53 @@ static void print_offset(uint64_t offset)
 		printf("%" PRIu64, offset);
 }
 
-static bool want_edges(void *arg, const struct db_profile *p)
+static int print_edge(void *arg, const char *epoch, const void *item)
 {
-	(void)arg;
-	return !db_event_is_touches(p->event);
-}
-
-static int print_edges(void *arg, const struct db_profile *p, const struct db_edge_row *rows,
-		       size_t n)
-{
-	struct dump *d = arg;
+	const struct db_edge_item *e = item;
+	const struct db_profile p = {.image = e->image,
+				     .image_path = e->path.data,
+				     .image_path_size = e->path.size,
+				     .event = e->event};
 	char id[IMAGE_ID_TEXT_MAX];
 
-	print_head(d, p);
-	printf(",\"edges\":[");
-	for (size_t i = 0; i < n; i++) {
-		printf("%s[", i ? "," : "");
-		print_offset(rows[i].from);
-		putchar(',');
-		print_offset(rows[i].to);
-		printf(",%" PRIu64 ",%" PRIu64, rows[i].count, rows[i].windows);
-		image_id_format(rows[i].to_image, id);
-		if (memcmp(rows[i].to_image, p->image, sizeof(*p->image)) != 0)
-			printf(",\"%s\"", id);
-		putchar(']');
-	}
-	printf("]}");
+	(void)epoch;
+	print_head(arg, &p);
+	printf(",\"edges\":[[");
+	print_offset(e->from);
+	putchar(',');
+	print_offset(e->to);
+	printf(",%" PRIu64 ",%" PRIu64, e->count, e->windows);
+	image_id_format(e->to_image, id);
+	if (memcmp(e->to_image, e->image, sizeof(*e->image)) != 0)
+		printf(",\"%s\"", id);
+	printf("]]}");
+	return 0;
+}
+
+static int print_fact(void *arg, const char *epoch, const char *name, const char *value)
+{
+	struct dump *d = arg;
+
+	(void)epoch;
+	printf("%s\n{\"fact\":", d->any ? "," : "");
+	print_text(name, strlen(name));
+	printf(",\"value\":");
+	print_text(value, strlen(value));
+	putchar('}');
+	d->any = true;
+	return 0;
+}
+
+static int print_counter(void *arg, const struct db_event *event, const char *name, uint64_t value)
+{
+	struct dump *d = arg;
+
+	if (event)
+		return 0;
+	printf("%s\n{\"counter\":", d->any ? "," : "");
+	print_text(name, strlen(name));
+	printf(",\"value\":%" PRIu64 "}", value);
+	d->any = true;
 	return 0;
 }
 
@@ -103,8 +124,9 @@ int main(int argc, char **argv)
 {
 	struct dump d = {0};
 	struct db_visitor visitor = {.rows = print_rows,
-				     .want_edges = want_edges,
-				     .edges = print_edges,
+				     .item = {[CHUNK_EDGES] = print_edge},
+				     .fact = print_fact,
+				     .counter = print_counter,
 				     .damage = print_damage,
 				     .arg = &d};
 	struct db_reader *reader = NULL;

@@ -30,27 +30,14 @@ def list_programs():
     return programs
 
 
-def clock(program):
-    return float(subprocess.run([program, "clock"], check=True, stdout=subprocess.PIPE).stdout)
-
-
 def record(build, program, parts, database, options):
     """What calc says of a recording, and the truth: {"functions": ..., "truth": {name: ...}}."""
-    folder = os.path.dirname(database)
-    out = database + ".out"
     argv = [program, ",".join(f"{one.name}:{us}" for one, us in parts), str(SECONDS)]
-    before = clock(program)
-    culprit.record(build, database, ["sh", "-c", 'exec "$@" > ' + out, "sh", *argv],
-                   ["-F", str(RATE), "-e", "cpu-clock", *options], folder, dict(os.environ))
-    ghz = (before + clock(program)) / 2
+    printed, _ = culprit.run_recorded(build, database, argv, ["-F", str(RATE), "-e", "cpu-clock", *options],
+                                      os.path.dirname(database), dict(os.environ))
     document = culprit.calc(build, database)
-    document["ghz"] = ghz
-    document["truth"] = {}
-    with open(out, encoding="utf-8") as file:
-        for line in file:
-            name, calls, rounds, ns = line.split()
-            document["truth"][name] = {"calls": int(calls), "rounds": int(rounds),
-                                       "ns": int(ns)}
+    document["truth"] = loops.read_turns(printed)
+    document["ghz"] = loops.find_ghz(document["truth"])
     return document
 
 
@@ -80,7 +67,7 @@ def collect(build, folder, only=None, keep=False):
 
 def read_rule():
     """How far one cause may be off, as logarithms, as the analysis has it: (below, above, best case)."""
-    with open(os.path.join(ROOT, "src", "analyze", "frequency_spread.c"),
+    with open(os.path.join(ROOT, "src", "analyze", "frequency", "frequency_spread.c"),
               encoding="utf-8") as file:
         text = file.read()
     return tuple(float(re.search(rf"#define {name}\s+([0-9.]+)", text).group(1))

@@ -241,23 +241,35 @@ def list_loops():
     return loops
 
 
-def compile_loops(build):
-    """Writes the assembly and compiles it; returns the program."""
-    folder = os.path.join(build, "accuracy", "loops")
+def compile_loops(build, every=None, name="loops"):
+    """Writes the assembly and compiles it; returns the program. every: these loops; None: those of list_loops."""
+    folder, every = os.path.join(build, "accuracy", name), every or list_loops()
     os.makedirs(folder, exist_ok=True)
-    source, table, target = (os.path.join(folder, n) for n in ("loops.s", "loops.inc", "loops"))
+    source, table, target = (os.path.join(folder, n) for n in ("loops.s", "loops.inc", name))
     with open(source, "w", encoding="utf-8") as out:
         out.write(".text\n")
-        for one in list_loops():
+        for one in every:
             out.write(f".p2align 6\n.globl loop_{one.name}\n.type loop_{one.name}, @function\n"
                       f"loop_{one.name}:\n\t{one.assembly()}\n"
                       + ("" if "callee_" in one.assembly() else
                          f".size loop_{one.name}, . - loop_{one.name}\n"))
         out.write('.section .note.GNU-stack,"",@progbits\n')
     with open(table, "w", encoding="utf-8") as out:
-        for one in list_loops():
+        for one in every:
             form, size, stride, huge = one.memory
             out.write(f'LOOP({one.name}, "{form}", {size}, {stride}, {huge})\n')
     subprocess.run(["gcc", "-O2", "-g", "-no-pie", "-Wl,--build-id", "-I", folder, "-o", target,
                     os.path.join(HERE, "loops", "main.c"), source], check=True)
     return target
+
+
+def read_turns(printed):
+    """{name: {"calls", "rounds", "ns"}} of what the program prints."""
+    rows = (line.split() for line in printed.splitlines())
+    return {name: {"calls": int(calls), "rounds": int(rounds), "ns": int(ns)} for name, calls, rounds, ns in rows}
+
+
+def find_ghz(turns):
+    """Cycles a nanosecond of the thread, as the chain of additions between the turns had it: less than the clock's
+    frequency by what interrupts and the host take."""
+    return turns["clock"]["rounds"] / turns["clock"]["ns"]

@@ -6,7 +6,7 @@ scale is taken out, or not, as the question is. Errors are (estimate - truth) / 
 """
 import bisect
 
-CONFIDENCES = ("low", "medium", "high", "none")
+CONFIDENCES = ("low", "medium", "high", "counted", "none")
 EDGES_PERCENT = (-45, -40, -35, -30, -25, -20, -15, -10, -5, 0, 5, 10, 15, 20, 25, 30, 35, 40, 45)
 WITHIN = (5, 10, 15, 25, 50)
 

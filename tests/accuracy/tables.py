@@ -2,9 +2,11 @@
 """Prints what was measured as tables in Markdown."""
 import os
 import platform
+import statistics
 import subprocess
 import time
 
+import ablation
 import score
 
 LABEL = {"relative": "whole program", "median": "whole program, best scale given",
@@ -178,6 +180,57 @@ def print_intervals(found):
         print("**Less than the 90% that is promised.**\n")
 
 
+def print_confusion(rows, how):
+    """Which cause was said where another is the first."""
+    said = {}
+    for row in rows:
+        true = ablation.true_first(row)
+        if true:
+            have = said.setdefault(true, {})
+            first = row["said"][how]["first"]
+            have[first] = have.get(first, 0) + 1
+    print(table(["first cause", "kernels", "said"],
+                [[true, sum(have.values()), ", ".join(f"{cause} {have[cause]}" for cause in
+                                                      sorted(have, key=lambda cause: (-have[cause], cause)))]
+                 for true, have in sorted(said.items())]))
+
+
+def print_ablation(found):
+    """found: {which seeds: rows of ablation.measure}"""
+    evidence = {"samples": "samples alone", "counts": "counted (`--counts=all`)"}
+    for which, title in (("choose", "seeds that may choose rules"), ("judge", "seeds left out")):
+        rows = found.get(which, [])
+        for how, label in evidence.items():
+            print(f"### Causes left out of made loops: {title}, {label}\n")
+            groups = [("one cause", [r for r in rows if len(r["causes"]) == 1]),
+                      ("several", [r for r in rows if len(r["causes"]) > 1]), ("all", rows)]
+            cells = []
+            for name, group in groups:
+                s = ablation.summarize(group, how)
+                cells.append([name, s["kernels"], f"{s['right']} of {s['asked']}", f"{s['blamed']} of {s['right']}",
+                              s["near"], s["held"], number(s["slower"], 2), number(s["r"], 2)])
+            print(table(["kernels", "", "right first cause", "and the instruction", "CPI within 25%",
+                         "CPI in the interval", "time of the run over that alone", "r of cycles"], cells))
+            print_confusion(rows, how)
+
+
+def print_counted(results):
+    print("### Counted: as if `record --counts=all` had counted what callgrind did, percent within\n")
+    rows = []
+    for name, what in (("today", "without counts"), ("whole", "all functions counted")):
+        for mode in ("relative", "absolute", "edges absolute"):
+            whole = score.mean_histogram([r[name][mode] for r in results.values()])
+            rows.append([what, LABEL[mode], len(results)] + [number(whole.within(w)) for w in score.WITHIN])
+    print(table(["evidence", "of", "programs", *[f"{w}%" for w in score.WITHIN]], rows))
+    left = [one for r in results.values() for one in r["left"]]
+    if left:
+        print(f"Of {len(left)} functions (of the most sampled of each program) left out of the counts one at a time, "
+              f"{sum(abs(after) < abs(before) for _, before, after, _ in left)} are nearer with counts of the others; the "
+              f"median error (logarithm) is {statistics.median(abs(before) for _, before, _, _ in left):.2f} without and "
+              f"{statistics.median(abs(after) for _, _, after, _ in left):.2f} with them; {sum(held for *_, held in left)} are in "
+              "their interval.\n")
+
+
 def print_misses(rows, points):
     print("### Figure 10: blamed cycles against simulated misses, by procedure\n")
     print(table(["culprit", "simulated", "procedures", "r, low end", "r, high end", "r, likeliest",
@@ -185,7 +238,7 @@ def print_misses(rows, points):
     print(f"{points} procedures in all: those that hold 99.9% of the samples of their program.\n")
 
 
-def print_machine(rate):
+def print_machine(options):
     model = "unknown"
     with open("/proc/cpuinfo", encoding="utf-8") as file:
         for line in file:
@@ -196,8 +249,9 @@ def print_machine(rate):
                              "--short", "HEAD"], stdout=subprocess.PIPE,
                             stderr=subprocess.DEVNULL).stdout.decode().strip()
     print(f"Measured on {time.strftime('%Y-%m-%d', time.gmtime())} at commit {commit or 'unknown'}: "
-          f"{model}, {os.cpu_count()} CPUs, Linux {platform.release()}, cpu-clock:u at {rate} "
-          f"samples a second; load average at the end {os.getloadavg()[0]:.1f}.\n")
+          f"{model}, {os.cpu_count()} CPUs, Linux {platform.release()}, cpu-clock:u at "
+          f"{options.rate} samples a second; load average at the end {os.getloadavg()[0]:.1f}"
+          f"{', --quick' if options.quick else ''}{', --only ' + options.only if options.only else ''}.\n")
 
 
 def print_frequencies(results):

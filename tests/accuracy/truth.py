@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
 """Exact counts of one run of a program, from callgrind, kept as BUILD/accuracy-truth/NAME.json.
 
-README.md describes the files. A truth is made anew when the command, its environment, its inputs or
+README.md describes the files. A truth is made again when the command, its environment, its inputs or
 any image that it ran has changed.
 """
 import bisect

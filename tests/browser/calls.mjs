@@ -9,7 +9,7 @@ run(async open => {
 
 	checkEqual('the title says when', await page.title(), '2023-11-14 22:13:20 to 22:14:20 UTC');
 	checkMatch('the summary how good, and where', await page.textContent('#summary'),
-		/^8\d stacks, 9\d\.\d\d% of them complete, machine m1$/);
+		/^8\d stacks, 9\d\.\d\d% complete, machine m1$/);
 	checkEqual('top-down first', await page.isChecked('[name=direction][value=down]'), true);
 	checkMatch('stacks stand for all samples', await numbers(), /Total 100\.0% 160 · 160 ms/);
 	checkMatch('metrics are of the frame, both events together', await numbers(), /ratio 0\.04375 none none/);

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "report/flame.h"
+#include "render/flame.h"
 
 #define DEPTH_MAX  1024
 #define EVENTS_MAX 8

@@ -24,6 +24,12 @@ export function checkMatch(name, got, pattern) {
 	check(name, pattern.test(got), `${JSON.stringify(got)} does not match ${pattern}`);
 }
 
+/* When the page began its work and when its first picture was drawn, which is after it was loaded. */
+export async function drawn(page) {
+	await page.waitForFunction(() => performance.getEntriesByName('drawn').length);
+	return page.evaluate(() => ['begin', 'drawn'].map(name => performance.getEntriesByName(name)[0].startTime));
+}
+
 /* Runs the cases in a browser of their own, and ends the process. Every page that open() gives is
  * watched: what it tells the console as an error, and what it asks a network for, is kept. */
 export async function run(cases) {

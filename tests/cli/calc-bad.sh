@@ -20,7 +20,7 @@ all_reports() {
 	local report
 	set -f
 	for report in "calc --blocks 0 --image */$3 --cutoff 100" "calc --json --image */$3" stalls summary \
-		"list $4" "cfg $4" 'prof --by loop' 'export --counts -'; do
+		"list $4" "cfg $4" 'prof --by loop' 'export --block-counts -'; do
 		# shellcheck disable=SC2086
 		check_status "$1: $report" 0 timeout 100 "$culprit" $report -i "$2"
 		check "$1: $report says something" test -s out
@@ -66,7 +66,7 @@ assert at[5].startswith('mov') and at[6].startswith('xor') and at[8].startswith(
 assert main['samples_outside'] == 30 and main['samples'] == 210, main
 assert sum(i['charged'] for i in main['instructions']) <= 180.001
 # A symbol's size that lies hides no other function; bytes that are none end the flow.
-assert f['samples'] >= 30 and not f['complete'] and 'no instruction' in f['why'], f"
+assert f['samples'] >= 30 and not f['complete'] and 'not an instruction' in f['why'], f"
 
 # A function of 300,000 instructions in 100,000 blocks.
 python3 - >large.s <<'P'
@@ -94,7 +94,7 @@ cp bad arm
 printf '\267\000' | dd of=arm bs=1 seek=18 conv=notrunc status=none
 samples arm 30 "$main" >arm.samples
 check "make one of another machine" bash -c "'$build/tests/cli/mkdb' arm.db m1 <arm.samples"
-for report in 'calc main' 'cfg main' 'export --counts -'; do
+for report in 'calc main' 'cfg main' 'export --block-counts -'; do
 	# shellcheck disable=SC2086
 	check_refused "$report of another instruction set" 1 'machine 183 .*cannot be decoded' "$culprit" $report -i arm.db
 done

@@ -45,7 +45,7 @@ skid() {
 	check_status "calc, $name" 0 "$culprit" calc -i "$name.db" --json --blocks 0 chase
 }
 skid unknown
-check "without the fact the usual is assumed, and said" json "any('the usual: not measured' in n
+check "without the fact the usual is assumed, and said" json "any('a typical value: not measured' in n
 	for n in d['notes'])"
 check "all is charged to the one before" test "$(charged "$(at chase)")" = 8000.0
 skid next 'cpu-clock;300;dep=0/1000/0/0/900;mem=0/1000/0/0/900;div=0/1000/0/0/900;loc=0/1000/0/0/900'
@@ -61,6 +61,6 @@ check "it is shared out" python3 -c "
 a, b = $(charged "$(at chase)"), $(charged "$(at next)")
 assert abs(a + b - 8000) < 1 and min(a, b) > 500, (a, b)"
 skid damaged 'cpu-clock;300;mem=1000/1000/0'
-check "a fact that makes no sense counts as none" json "any('the usual: not measured' in n for n in d['notes'])"
+check "a fact that makes no sense counts as none" json "any('a typical value: not measured' in n for n in d['notes'])"
 
 tap_end

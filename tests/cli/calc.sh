@@ -174,7 +174,7 @@ check_status "a selection that has nothing" 0 "$culprit" calc -i db --subject co
 check_match "is told as that" out '^note: nothing matches the selection'
 check "and not as a want of edges" test "$(grep -c 'no edges' out)" = 0
 for report in list calc cfg; do
-	check_refused "$report of a function twice" 2 "one of them" "$culprit" $report -i db chase --function locked
+	check_refused "$report of a function twice" 2 "not both" "$culprit" $report -i db chase --function locked
 done
 
 check_status "calc as JSON" 0 "$culprit" calc -i db --json chase
@@ -200,6 +200,19 @@ check "only what is needed for it" json "len(d['functions']) == 1
 check_status "the rule of DCPI" 0 "$culprit" calc -i db --classic chase
 check_match "says so" out 'by the rule of DCPI'
 
+# Beside another image, twice as often sampled.
+{ cat samples; printf 'sample\t1\t%040d\t/x/other\tcpu-clock\t1000000\t16\t24040\tcomm=p\n' 9; } >two
+"$build/tests/cli/mkdb" part $machine <two
+check_status "a part of what was sampled" 0 "$culprit" calc -i part --image '*/p' --brief chase
+check_match "is not taken for all" out '^\*\*\* 9000 samples, 74[.]88% of the selection; '
+for report in calc stalls summary; do
+	check_status "$report of it" 0 "$culprit" "$report" -i part --image '*/p'
+	check_match "$report says what percentages are of" out '^note: percentages are of the 12020 samples of the selection$'
+done
+check_status "all of what was sampled" 0 "$culprit" calc -i db --image '*/p' --brief chase
+check_match "is all" out '^\*\*\* 9000 samples, 74[.]88% of all; '
+check_same "and needs no such note" 0 "$(grep -c 'of the selection' out)"
+
 check_status "stalls" 0 "$culprit" stalls -i db --json
 check "the worst first" json "d['rows'][0]['function'] == 'chase' and d['rows'][0]['cause'] == 'dcache'
 	and int(d['rows'][0]['blame'], 16) == $(at "$load") and d['rows'][0]['file'].endswith('p.c')"
@@ -214,7 +227,7 @@ check_status "by one cause" 0 "$culprit" summary -i db --json --cause dcache
 check "ranks functions" json "d['rows'][0]['function'] == 'chase'"
 
 check_status "a cause that there is not" 2 "$culprit" stalls -i db --cause wind
-check_match "is told those that there are" err 'none of dcache, .*unexplained'
+check_match "is told those that there are" err 'not one of dcache, .*unexplained'
 check_status "of summary too" 2 "$culprit" summary -i db --cause wind
 for report in calc stalls summary; do
 	check_status "$report of an image without samples" 1 "$culprit" "$report" -i db --image nowhere
@@ -230,7 +243,7 @@ check_status "two functions" 2 "$culprit" calc -i db chase locked
 } >others
 check "make another" bash -c "'$build/tests/cli/mkdb' other $machine <others"
 check_status "without time there are no cycles" 1 "$culprit" calc -i other chase
-check_match "and it says so" err 'no event here tells time'
+check_match "and it says so" err 'no selected event measures time'
 
 rm -rf db/$machine/images
 sed -i 's/add \$1, %%r8/add $2, %%r8/' p.c

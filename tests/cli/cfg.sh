@@ -140,8 +140,9 @@ check_match "with the reason" err 'No space left on device'
 check_status "no function" 2 "$culprit" cfg -i db
 check_status "two functions" 2 "$culprit" cfg -i db nest main
 check_status "a function without samples" 1 "$culprit" cfg -i db nowhere
+before=$(hex main)
 printf 'x' | dd of=nest bs=1 seek=$((0x40)) conv=notrunc status=none
 gcc -g -O2 -Wl,--build-id nest.s -o nest -nostartfiles -Wl,-e,main 2>/dev/null
-check_status "a program that was built anew" 1 "$culprit" cfg -i db "$(hex main)" --image nest
+check_status "a program that was rebuilt" 1 "$culprit" cfg -i db "$before" --image nest
 check_match "is refused" err "another build"
 tap_end

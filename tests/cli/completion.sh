@@ -64,7 +64,7 @@ for shell in bash fish zsh; do
 	fi
 	# What an option is refused for not being is what is offered, no more and no less.
 	while read -r command option; do
-		"$culprit" "$command" "$option" '?' 2>&1 | sed -En 's/.* is (none of|neither) (.*) \(see.*/\2/p' |
+		"$culprit" "$command" "$option" '?' 2>&1 | sed -En 's/.* is (not one of|neither) (.*) \(see.*/\2/p' |
 			sed 's/ nor /, /' | tr -d ' ' | tr , '\n' | sort >wanted
 		complete_$shell "$command" "$option" "" | sort >offered
 		check "$shell offers what $command $option takes" cmp wanted offered

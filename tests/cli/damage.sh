@@ -27,7 +27,7 @@ damage() {
 	rm -rf d.db && cp -r whole.db d.db
 	python3 - "$1" d.db/m/*/[sb][ea][gs]* <<'P'
 import struct, sys
-kind = {"head": 1, "rows": 2, "index": 3, "edges": 4, "stacks": 5, "raws": 6}[sys.argv[1]]
+kind = {"head": 1, "rows": 2, "index": 3, "edges": 8, "stacks": 5, "raws": 6}[sys.argv[1]]
 for path in sys.argv[2:]:
     data, hit = bytearray(open(path, "rb").read()), 0
     at = 24
@@ -89,13 +89,13 @@ done
 damage edges
 "$culprit" calc hot -i d.db >out 2>&1
 check "no edges that can be read are not no edges that were recorded" \
-	grep -q 'no edges were recorded, or what is damaged had them' out
+	grep -q 'no edges were recorded, or their part of the database is damaged' out
 "$culprit" diff --cpi last last -i d.db >out 2>&1
-check "nor for a difference" grep -q '^note: set 2: .*or what is damaged had them: .*record --edges' out
+check "nor for a difference" grep -q '^note: set 2: .*or their part of the database is damaged: .*record --edges' out
 { "$culprit" diff --cpi last last -i whole.db && "$culprit" cfg hot -i whole.db; } >out 2>&1
 check "where edges were recorded nobody asks for them" test "$(grep -c -e --edges out)" = 0
 "$culprit" calls --gprof -i d.db >out 2>&1
-check "nor are calls" grep -q 'no calls were followed, or what is damaged had them' out
+check "nor are calls" grep -q 'no calls were followed, or their part of the database is damaged' out
 "$culprit" export -i d.db --autofdo - >out 2>err
 check "an export that wants edges tells" grep -q '^culprit: damaged: .*passes over' err
 "$culprit" export -i d.db --folded - >out 2>err
@@ -134,11 +134,11 @@ names_blob() {
 	grep -lE 'kept symbols, lines or code of an image could not be read|the kept .* damaged' text json csv | wc -l
 }
 reports+=("prof --by line" "prof --by loop" "diff --cpi last last")
-exports=(folded pprof callgrind xml counts autofdo bolt-preaggregated)
+exports=(folded pprof callgrind xml block-counts autofdo bolt-preaggregated)
 what_reads_blob() {
 	case $1 in
 	code) printf '%s\n' "prof --by loop" "list hot" "calc hot" "stalls" "summary" "cfg hot" "diff --cpi last last" \
-		xml counts autofdo bolt-preaggregated ;;
+		xml block-counts autofdo bolt-preaggregated ;;
 	lines) printf '%s\n' "prof --by line" "prof --by loop" "list hot" "stalls" "calls" folded pprof callgrind xml \
 		autofdo ;;
 	esac

@@ -29,7 +29,7 @@ assert d["report"] == "verify" and d["samples"] == 15 and d["damaged"] == 0 and 
 mkdir home
 touch home/letter
 printf "a;b 10\n" >stacks.folded
-check_refused "somebody's directory" 1 "home holds other things and no database; name" "$culprit" import -o home stacks.folded
+check_refused "somebody's directory" 1 "home is neither empty nor a database; name" "$culprit" import -o home stacks.folded
 printf 'epoch\t1\t2\n' >nothing
 check "by no writer" sh -c '! "$1" home m1 <nothing 2>err' - "$build/tests/cli/mkdb"
 check "and nothing was put there" test "$(ls home)" = letter
@@ -37,7 +37,7 @@ mkdir -p mount/lost+found mount/.cache
 check "what a file system has by itself does not matter" "$build/tests/cli/mkdb" mount m1 <nothing
 check "nor that another machine is in a database" "$build/tests/cli/mkdb" a.db m2 <nothing
 
-flock a.db/m1/lock sleep 5 &
+flock -F a.db/m1/lock sleep 1000 &
 until ! flock -n a.db/m1/lock true; do sleep 0.05; done
 check_status "a database in use is not compacted" 1 "$culprit" db compact -i a.db
 check_match "and it says why" err 'another writer|is writing to the database'
@@ -50,7 +50,7 @@ printf '\377\377\377\377' | dd of="$pack" bs=1 seek=$((size / 2)) conv=notrunc s
 check_status "a damaged database" 1 "$culprit" db verify -i a.db
 check_match "names the file" out "^damaged: $(basename "$(dirname "$pack")")/$(basename "$pack"): "
 check_match "counts what is left" out ': [1-9][0-9]* damaged$'
-check_match "and fails with a sentence" err '^culprit: a.db: [0-9]+ damaged parts$'
+check_match "and fails with a sentence" err '^culprit: a.db: 1 damaged part$'
 check_status "in JSON too" 1 "$culprit" db verify -i a.db --json
 check "which is whole" python3 -c '
 import json
@@ -85,8 +85,8 @@ epoch=$(basename "$(dirname "$(find told.db -name 'base-*' -o -name 'seg-*' | he
 for what in prof calls stalls "stats --each --epoch all" "diff $epoch last"; do
 	# shellcheck disable=SC2086
 	"$culprit" $what -i told.db >out 2>err
-	check_match "$what notes it" out '[0-9]+ times kept symbols, lines or code of an image could not be read'
+	check_match "$what notes it" out 'kept symbols, lines or code of an image could not be read [0-9]+ times?,'
 done
 check_status "an export" 0 "$culprit" export -i told.db --folded -
-check_match "tells it" err '^culprit: [0-9]+ times kept symbols, lines or code'
+check_match "tells it" err '^culprit: kept symbols, lines or code of an image could not be read [0-9]+ times?,'
 tap_end

@@ -106,8 +106,8 @@ check_match "what was renamed, and how surely" out '^ +300 +209 .*yes +code 100%
 check_match "what is new" out '^ +0 +60 +0\.00 +3\.00 +60\.00 +<?[0-9e.-]+ +yes +new +is_new'
 check_match "what is gone" out '^ +80 +0 .*-100\.00 .* gone +is_gone'
 check_match "totals: both" out '^note: in both: 4 rows, 1820 samples of A, 1941 of B$'
-check_match "totals: gone" out '^note: only in A \(gone\): 1 rows, 80 samples of A, 0 of B$'
-check_match "totals: new" out '^note: only in B \(new\): 1 rows, 0 samples of A, 60 of B$'
+check_match "totals: gone" out '^note: only in A \(gone\): 1 row, 80 samples of A, 0 of B$'
+check_match "totals: new" out '^note: only in B \(new\): 1 row, 0 samples of A, 60 of B$'
 check_match "totals: all" out '^note: all: 6 rows, 1900 samples of A, 2001 of B$'
 
 check_status "--json" 0 "$culprit" diff a.db b.db --json
@@ -121,6 +121,8 @@ r = by["changed"]
 assert r["match"] == "name" and 30 < r["similarity"] < 95, r
 assert by["stays"]["changed"] == 0 and by["is_new"]["match"] == "new" and by["is_gone"]["match"] == "gone"
 assert by["is_new"]["change_percent"] is None and by["[unknown]"]["samples_b"] == 10'
+check_status "an image that is not there" 0 "$culprit" diff a.db b.db --image nowhere
+check_match "says so as prof does" out 'note: nothing matches the selection'
 check_status "B A" 0 "$culprit" diff b.db a.db --json
 check "is the other way round" python 'r = by["old_name"]
 assert r["function_a"] == "new_name" and (r["samples_a"], r["samples_b"], r["delta"]) == (209, 300, 91), r
@@ -145,6 +147,45 @@ assert sum(r["samples_a"] for r in rows) == 1900 and sum(r["samples_b"] for r in
 check_status "by line" 0 "$culprit" diff a.db b.db --by line --json
 check "adds up" python 'assert sum(r["samples_a"] for r in rows) == 1900 and sum(r["samples_b"] for r in rows) == 2001
 assert any(r["file"] and r["file"].endswith("v1/app.c") for r in rows)'
+# Lines added above: the code tells which line is which, in a file of one name.
+mkdir m1 m2
+cat >m1/move.c <<'C'
+volatile long x, y;
+__attribute__((noinline)) void hot(void)
+{
+	for (long i = 0; i < 100; i++) {
+		x += i;
+		y ^= x / 7;
+		x -= 3 * y;
+	}
+}
+int main(void)
+{
+	hot();
+	return 0;
+}
+C
+sed -e '1a static const char *const text = "two lines";\nconst char *more(void) { return text; }' -e '/y ^= x/i\		x ^= 5;' m1/move.c >m2/move.c
+for v in m1 m2; do
+	(cd $v && cc -g -O1 -fdebug-prefix-map="$PWD=/src" -Wl,--build-id -o app move.c) || fail "cc"
+done
+# line VERSION LINE COUNT: samples of each instruction of a line of hot.
+line() {
+	objdump -d --no-show-raw-insn --disassemble=hot "$1/app" | sed -n 's/^ *\([0-9a-f]*\):.*/0x\1/p' >addresses
+	addr2line -e "$1/app" <addresses | sed 's/.*:\([0-9]*\).*/\1/' | paste addresses - | while read -r at number; do
+		[ "$number" = "$2" ] && printf 'sample\t1\t%s\t%s\tcycles\t1000\t%d\t%d\tcomm=app\n' \
+			"$(readelf -n "$1/app" | sed -n 's/.*Build ID: //p')" "$PWD/$1/app" "$((at))" "$3"
+	done
+}
+{ printf 'epoch\t1700000000\t1700000060\n'; line m1 5 100; line m1 6 500; line m1 7 40; } | "$mkdb" m1.db m1
+{ printf 'epoch\t1700001000\t1700001060\n'; line m2 7 100; line m2 8 30; line m2 9 500; line m2 10 40; } | "$mkdb" m2.db m1
+check_status "with lines added above" 0 "$culprit" diff m1.db m2.db --by line --json
+check "lines are matched by their code" python 'got = {(r["line_a"], r["line"]): r for r in rows}
+assert sorted(got, key=str) == sorted([(5, 7), (6, 9), (7, 10), (None, 8)], key=str), sorted(got, key=str)
+assert all(got[k]["match"] == "code" and got[k]["samples_a"] == got[k]["samples_b"] for k in got if k[0])
+assert got[None, 8]["match"] == "new" and not any(r["changed"] for r in rows if r["line_a"]), rows'
+rm m1/app m2/app
+check_status "without the programs" 0 "$culprit" diff m1.db m2.db --by line
 check_status "by image" 0 "$culprit" diff a.db b.db --by image --json
 check "images of one name are one row" python 'assert [(r["samples_a"], r["samples_b"], r["match"]) for r in rows if r["image"].endswith("app")] == [(1890, 1991, "name")], rows'
 check_status "with CPI" 0 "$culprit" diff a.db b.db --cpi --json
@@ -185,12 +226,12 @@ refuse "one set" 2 'two sets' a.db
 refuse "three sets" 2 'two sets' a.db b.db a.db
 refuse "no such database" 1 'no such database' a.db ./none.db
 export CULPRIT_DB=nowhere
-refuse "neither a database nor an epoch of one" 1 "'none.db' is no database that exists; as an epoch.* no database nowhere" a.db none.db
+refuse "neither a database nor an epoch of one" 1 "'none.db' is not an existing database; as an epoch.* no database nowhere" a.db none.db
 unset CULPRIT_DB
 refuse "bad --by" 2 "'process'" --by process a.db b.db
 refuse "bad --sort" 2 "'taste'" --sort taste a.db b.db
 refuse "bad --min" 2 "'-1'" --min -1 a.db b.db
-refuse "--cpi by line" 2 'of functions' --cpi --by line a.db b.db
+refuse "--cpi by line" 2 'for functions' --cpi --by line a.db b.db
 printf 'epoch\t1\t2\nsample\t1\tef01\t/none/r\tcpu-clock\t1000\t0x10\t3\tcomm=r\n' | "$mkdb" bare.db m1
 check_status "of an image that is gone" 0 "$culprit" diff bare.db bare.db
 check_match "one is one" out '^note: set 1: no symbols of 1 image: /none/r'

@@ -14,7 +14,7 @@ XXHASH.XXH3_64bits.restype = ctypes.c_uint64
 XXHASH.XXH3_64bits.argtypes = [ctypes.c_char_p, ctypes.c_size_t]
 XXHASH.XXH3_128bits.argtypes = [ctypes.c_char_p, ctypes.c_size_t]
 END = START = 2**64 - 1
-HEAD, ROWS, INDEX, EDGES, STACKS, RAWS = range(1, 7)
+HEAD, ROWS, INDEX, _, STACKS, RAWS, TOUCHES, EDGES = range(1, 9)
 
 
 class Hash128(ctypes.Structure):
@@ -208,9 +208,10 @@ def read_edges(chunk):
     c = chunk.streams[0]
     images, events = c.list(lambda: take_image(c)), c.list(lambda: take_event(c))
     c = chunk.streams[1]
-    groups = c.list(lambda: (c.varint(), c.varint(), c.varint(), c.list(c.varint)))
+    groups = c.list(lambda: (c.varint(), c.varint(), c.varint(), c.varint(), c.list(c.varint)))
     fanout, counts = chunk.packed(3, 2, 4), chunk.packed(7, 4, 8)
-    for image, event, left, targets in groups:
+    for image, event, evidence, left, targets in groups:
+        assert evidence in (1, 2)
         source = 0
         ascends([images[t].key for t in targets])
         while left:
@@ -229,10 +230,27 @@ def read_edges(chunk):
                 passes = counts.take()
                 windows = passes - (chunk.streams[9].varint() if passes > 1 else 0)
                 target = images[targets[place]]
-                yield ((images[image].key, events[event], source, target.key, to), images[image],
+                yield ((images[image].key, events[event], evidence, source, target.key, to), images[image],
                        target, passes, windows)
             left -= fan
     chunk.expect_end(fanout, counts)
+
+
+def read_touches(chunk):
+    c = chunk.streams[0]
+    images = c.list(lambda: take_image(c))
+    c, counts = chunk.streams[1], chunk.packed(5, 4, 6)
+    for image, left in c.list(lambda: (c.varint(), c.varint())):
+        load = 0
+        while left:
+            load += chunk.streams[2].varint()
+            fan, place = chunk.streams[3].varint() + 1, 0
+            assert fan <= 256
+            for _ in range(fan):
+                place += chunk.streams[4].varint()
+                yield (images[image].key, load, place), images[image], counts.take()
+            left -= fan
+    chunk.expect_end(counts)
 
 
 def read_stacks(chunk):
@@ -385,7 +403,7 @@ class Database:
 
     def take_edges(self, chunk):
         for key, image, target, passes, windows in read_edges(chunk):
-            words = (image_text(image), key[1].name.decode(), key[2], image_text(target), key[4])
+            words = (image_text(image), key[1].name.decode(), *key[2:4], image_text(target), key[5])
             self.add(passes, "edge", *words)
             self.add(windows, "windows", *words)
             yield key, passes
@@ -401,6 +419,11 @@ class Database:
             self.add(count, "raw", image_text(image), key[1].name.decode(), *key[2], key[3],
                      subject_text(key[4]), image_text(target) if target else "-", key[5][1],
                      *key[6])
+            yield key, count
+
+    def take_touches(self, chunk):
+        for key, image, count in read_touches(chunk):
+            self.add(count, "touch", image_text(image), *key[1:])
             yield key, count
 
     def take_catalog(self, catalog):
@@ -434,7 +457,7 @@ class Database:
         assert index["samples"] == self.take_chunks(chunks, ROWS, self.take_rows)
         assert index["rows"] == sum(c.rows for c in chunks if c.type == ROWS)
         for kind, take in ((EDGES, self.take_edges), (STACKS, self.take_stacks),
-                           (RAWS, self.take_raws)):
+                           (RAWS, self.take_raws), (TOUCHES, self.take_touches)):
             self.take_chunks(chunks, kind, take)
         return index["samples"], chunks[-1].entry[4]
 

@@ -24,6 +24,7 @@ assert total["edge"] == verified["passes"], (total, verified)
 if verified["epochs"] == 1 and verified["files"] == 1 + count["blob"]:
     assert count["sample"] == verified["rows_stored"] and count["edge"] == verified["edges"], verified
     assert count["stack"] == verified["stacks"] and count["raw"] == verified["raw_records"], verified
+    assert count["touch"] == verified["touches"], verified
 E
 }
 
@@ -56,9 +57,15 @@ for epoch in (1000, 2000):
         elif i % 3 == 0:
             to_image = random.choice(images)
         windows = random.randrange(passes) + 1
-        lines.append(("edge", *image, "windows", source, to, passes, windows, *to_image))
-        expected["edge", *image, "windows", source, *to_image, to] += passes
-        expected["windows", *image, "windows", source, *to_image, to] += windows
+        event, evidence = random.choice([("windows", 1), ("branches", 2)])
+        lines.append(("edge", *image, event, source, to, passes, windows, *to_image))
+        expected["edge", *image, event, evidence, source, *to_image, to] += passes
+        expected["windows", *image, event, evidence, source, *to_image, to] += windows
+    for i in range(1000):
+        image, load, place = random.choice(images), random.randrange(20) * 8, wide() >> 24
+        count = random.choice(sizes)
+        lines.append(("touch", *image, load, place, count))
+        expected["touch", *image, load, place] += count
     frames = [(random.choice(images), wide()) for _ in range(60)]
     for i, (image, at) in enumerate(frames):
         lines.append(("frame", f"f{i}", *image, at))

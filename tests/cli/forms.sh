@@ -122,7 +122,7 @@ wanted = [r[sys.argv[1]] for r in rows]
 assert wanted and [r[sys.argv[1]] for r in table] == wanted, (len(wanted), len(table))
 assert all(set(r) == set(rows[0]) and None not in r.values() for r in table), table[0]' "$key"
 }
-timeout 20 "$culprit" doctor >/dev/null
+timeout 200 "$culprit" doctor >/dev/null
 table doctor $? name doctor
 table "doctor --events" 0 name doctor --events
 cp -r a.db damaged.db
@@ -193,8 +193,8 @@ refuse() { # NAME STATUS REGEX ARGUMENT...
 	check_match "$1: message" err "$3"
 }
 refuse "a file without samples" 1 "no samples in 'est.c'.*--by file" --file est.c
-refuse "a file and a function" 2 'without FUNCTION' --file nest.c main
-refuse "a file's assembly" 2 'without FUNCTION and --asm' --file nest.c --asm
+refuse "a file and a function" 2 'leave out FUNCTION' --file nest.c main
+refuse "a file's assembly" 2 'leave out FUNCTION and --asm' --file nest.c --asm
 refuse "a file of no name" 2 'is empty' --file ''
 
 check_status "XML" 0 "$culprit" export -i a.db --xml a.xml

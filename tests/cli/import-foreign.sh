@@ -24,7 +24,7 @@ tree() { "$culprit" calls -i "$1" | sed '1,/^$/d'; }
 
 make_foreign mapped-gzip mapped.pb.gz
 check_status "pprof: a compressed profile" 0 import mapped.pb.gz
-check_match "its event, and what a sample stands for" err 'cpu-clock: 11 samples, one in 30000000'
+check_match "its event, and what a sample stands for" err 'cpu-clock: 11 samples, one every 30 ms of a CPU on average'
 check_match "what no mapping explains is unknown" err '11 stacks, 0 branches; lost 0, unknown 1'
 check_same "functions are those that it names" "[no symbol] /none/lib.so 1
 [unknown] [unknown] 1
@@ -61,7 +61,7 @@ check_match "numbers are labels too" <("$culprit" prof -i p.db --by subject) 'la
 
 make_foreign short short.pb
 check_status "pprof: a sample with a value too few is refused" 1 import short.pb
-check_match "which is told" err 'a sample has not one value of each type'
+check_match "which is told" err 'a sample does not have one value of each type'
 
 # Out and in again.
 for kind in mapped heap; do
@@ -149,7 +149,7 @@ make_foreign gmon gmon.out
 check_status "gmon.out without its program" 1 import gmon.out
 check_match "says what to do" err 'gmon.out: .*name it with --program'
 check_status "with it" 0 import gmon.out --program /none/program
-check_match "ticks" err 'cpu-clock: 20 samples, one in 10000000'
+check_match "ticks" err 'cpu-clock: 20 samples, one every 10 ms of a CPU on average'
 check_match "calls" err 'calls: 71 samples, one in 1 '
 check_match "who called" <("$culprit" calls -i p.db --event calls --json) '"total":70'
 "$culprit" prof -i p.db --json | sed 1d >wide.json
@@ -185,7 +185,7 @@ open("values.pb", "wb").write(types + m(2, m(2, v(1) + v(2))) + m(6, b"") + m(6,
 open("types.pb", "wb").write(m(2, m(2, v(1))) + m(6, b"") + m(6, b"x"))
 open("bomb.pb.gz", "wb").write(gzip.compress(types + b"\x32\0\x32" + v(600 << 20) + b"\0" * (600 << 20), 6))
 E2
-for why in "nowhere.pb:location 9" "values.pb:one value of each type" "types.pb:says not what" \
+for why in "nowhere.pb:location 9" "values.pb:one value of each type" "types.pb:does not say what" \
 	"bomb.pb.gz:more than 512 MiB"; do
 	check_status "hostile: ${why%%:*}" 1 import "${why%%:*}"
 	check_match "... says why" err "${why#*:}"

@@ -24,6 +24,7 @@ check_same "samples go to what was mapped at their time" "/none/first 12 0
 /none/third 0 1
 [unknown] 2 0" "$(rows image cycles cache-misses:u)"
 check_match "says what was lost and what is unknown" err 'lost 7, unknown 2'
+check "nothing of a kernel that has no samples" bash -c '! grep -q "of the kernel" err'
 check_match "the machine is the file's" err 'of host-elsewhere in p.db'
 check_same "threads have their names from then on" "comm=:12 1 0
 comm=child 1 1
@@ -54,7 +55,7 @@ check_same "has the same samples, too" "/none/first 12 0
 
 make_perf ordered-nested nested.data
 check_status "compressed records within each other, which perf does not make" 1 import nested.data
-check_match "are said" err 'a compressed part holds another'
+check_match "are said" err 'a compressed part contains another'
 
 # A list of ids that every event claims as its own is read once for each.
 python3 - ordered.data shared.data <<'E'
@@ -68,13 +69,20 @@ E
 check_status "ids that are claimed twice" 1 import shared.data
 check_match "are said" err 'its events have the same ids'
 
+make_perf kernels kernels.data
+check_status "two kernels, of which one is told" 0 import kernels.data
+check_match "that the other is not is said" err 'functions of the kernel have no names: .*--buildid-mmap'
 make_perf hardware hardware.data
 check_status "branch records, memory samples, raw data" 0 import hardware.data
 check_match "stacks and branches are counted" err ' 12 stacks, 24 branches;'
+check_match "that nobody says which kernel it was too" err 'functions of the kernel have no names: .*--buildid-mmap'
 check_match "what is not kept is said" err 'not kept: aux_bytes 1000, raw_of_other_events 12, raw_bytes 336, data_addresses 10'
 check_match "the mean period is the event's" err 'cycles:pp: 8 samples, one in 6[0-9][0-9] on average'
 "$culprit" prof -i p.db >table.txt
 check_match "where memory accesses were served" table.txt 'mem-loads/: memory accesses, .*: l1 2, l2 1, ram_local 1$'
+"$culprit" calc -i p.db --cutoff 60 >calc.txt
+check_match "branch records are told as such" calc.txt 'frequencies: from samples and 12 branch records of the processor'
+check_same "and are no windows of the interpreter" "" "$(grep 'branch outcomes' calc.txt)"
 check_match "and what they cost" table.txt 'mem-loads/: mean weight 25.0 of 4 samples'
 check_same "images of other machines have their build-id" 0102030405060708090a0b0c0d0e0f1011121314 \
 	"$("$culprit" prof -i p.db --by image --json | grep -o '0102030405060708090a0b0c0d0e0f1011121314' | head -1)"
@@ -99,6 +107,7 @@ check_status "a directory" 1 import .
 check_status "two files" 2 import a b
 check_status "an unknown format" 1 import --format xyz ordered.data
 "$culprit" import ordered.data -q -o l.db --label build=one --machine other >out 2>err
+check_refused "a label that is none, before the file is read" 2 "--label '=x' is not KEY=VALUE" "$culprit" import nothing.data --label =x
 check_same "labels and the machine can be given" "other" "$(ls l.db)"
 check_match "labels are there" <("$culprit" prof -i l.db --by subject) 'build=one'
 
@@ -210,7 +219,7 @@ for no in 'zeroes::\0' 'packed zeroes:\x1f\x8b\x08\0\0\0\0\0\x04\x03\x63\x60\x18
 	'words::yes\n'; do
 	IFS=: read -r name begin repeat <<<"$no"
 	piped 64 "$begin" "$repeat" >said
-	check_match "$name through a pipe is refused at once" said '^1 0 [0-9]+ .*begins like no profile'
+	check_match "$name through a pipe is refused at once" said '^1 0 [0-9]+ .*does not begin like any known profile'
 done
 # Of texts no more is held than a line.
 piped 48 '' 'perf 1 [000] 1.0: 7 cycles: 401000 hot (/bin/hot)\n' >said

@@ -64,7 +64,7 @@ def ctrl_c_again():
         time.sleep(0.5)
         i.terminal.read(0)
     status, screen = i.finish(echoed=True)
-    assert status == -signal.SIGINT and "-: stopped; nothing of it is stored" in screen, (status, screen)
+    assert status == -signal.SIGINT and "-: stopped; nothing was stored" in screen, (status, screen)
     assert not i.stored(), "something is stored"
 
 
@@ -72,7 +72,7 @@ def a_signal():
     i = Import("ended.db")
     i.terminal.process.send_signal(signal.SIGTERM)
     status, screen = i.finish()
-    assert status == -signal.SIGTERM and "nothing of it is stored" in screen, (status, screen)
+    assert status == -signal.SIGTERM and "nothing was stored" in screen, (status, screen)
     assert not i.stored(), "something is stored"
 
 

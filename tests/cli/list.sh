@@ -52,6 +52,9 @@ at=$(division p)
 } >samples
 check "make a database" mkdb db <samples
 
+check_status "an address where there is nothing" 1 list 0x1
+check_match "is refused as a name is" err "no samples in '0x1' in these epochs"
+check_status "an address in a function without samples" 0 list "$(symbol p main)"
 check_status "a function by name" 0 list outer
 check "its division has its samples" grep -Eq '^ +70 +70\.00 .*idiv' out
 check "the source line stands before it" grep -Fq 'return data["a\nb"[x & 1] & 63] / x;' out
@@ -86,6 +89,9 @@ PY
 check "there are some" test -s by_list
 head -n "$(wc -l <by_list)" by_objdump >first_by_objdump # without the padding behind the function
 check "the names of instructions are objdump's" cmp first_by_objdump by_list
+objdump -d p | grep -o '# [0-9a-f]* <data>' | sed 's/# /# 0x/' >data_by_objdump
+check "there is a variable" test -s data_by_objdump
+check "it has its name" grep -Fqf data_by_objdump out
 check_status "the hot part" 0 list -A --min 50 --json outer
 check "hot rows, what stands near them, and all samples accounted for" json "
 	[r['samples'] for r in rows].count(70) == 1 and 4 <= len(rows) <= 7
@@ -95,6 +101,12 @@ check_match "gaps are shown" out '^ +\.\.\.$'
 check "the heading of inlined code stays" grep -q 'p.c: deep, inlined' out
 check_status "the hot part of a file" 0 list --file p.c --min 50
 check "its hot line alone" bash -c "grep -q 'return data' out && ! grep -q 'argc, char' out && grep -q 'left out' out"
+# A line number may be anything.
+printf '#line 2147480000 "huge.c"\n__attribute__((noinline)) int huge(int x)\n{\n\treturn 7 / x;\n}\nint main(int c, char **v)\n{\n\treturn huge(c) + !v;\n}\n' >h.c
+check "compile one with huge line numbers" gcc -O1 -g h.c -o h
+{ printf 'epoch\t100\t200\n'; sample h "$(division h)" cycles 70; } | mkdb huge.db
+check_status "its hot part takes no byte a line" 0 bash -c 'ulimit -v 1500000; "$0" list -i huge.db --file huge.c --min 50 --json' "$culprit"
+check "and is there" json "[(r['line'], r['samples']) for r in rows if r['samples']] == [(2147480002, 70)]"
 check_status "not a percentage" 2 list --min 101 outer
 check_status "source only" 0 list -S outer --json
 check "each line once" json "len([r for r in rows if r['line'] == 4]) == 1
@@ -102,7 +114,7 @@ check "each line once" json "len([r for r in rows if r['line'] == 4]) == 1
 
 check_status "a part of several names" 1 list oute
 check "all are shown" grep -q outer_two out
-check "how to choose is said" grep -q 'any of 2 functions' err
+check "how to choose is said" grep -q 'matches 2 functions' err
 check_status "a regular expression" 0 list '^outer_t.o$'
 check_status "by address" 0 list "$at"
 check "it is the function there" grep -q 'outer in ' out

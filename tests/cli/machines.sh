@@ -107,7 +107,7 @@ for form in --folded --speedscope --callgrind --xml; do
 	exported $form alpha nearby remote
 	exported $form beta remote nearby
 done
-check_status "export --counts of one" 0 "$culprit" export -i two.db --epoch all --counts made --machine beta
+check_status "export --block-counts of one" 0 "$culprit" export -i two.db --epoch all --block-counts made --machine beta
 
 # What was kept of an image by one machine serves the samples of the other.
 rm -rf two.db/*/images

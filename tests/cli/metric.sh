@@ -26,7 +26,7 @@ mpki='mpki = 1000 * cache-misses / instructions'
 ipc='ipc=instructions/cycles'
 
 check_status "prof" 0 "$culprit" prof -i a.db --metric "$mpki" --metric "$ipc"
-check_match "tells the formula, its value of all, and cells without" out '^mpki = 1000 \* cache-misses / instructions: 5 of all; 1 of 2 cells have none$'
+check_match "tells the formula, its value of all, and cells without" out '^mpki = 1000 \* cache-misses / instructions: 5 of all; 1 of 2 cells has none$'
 check_match "a value of all is computed of the totals" out '^ipc = instructions/cycles: 0.2222 of all$'
 check_match "headings" out ' mpki +ipc +function '
 check_match "a row" out ' 2.5 +0.2857 +hot '
@@ -161,8 +161,8 @@ refuse "no name" 2 'begins with its name' prof -i a.db --metric '3 + 4'
 refuse "one name twice" 2 "two metrics have the name 'x'" prof -i a.db --metric x=1 --metric x=2
 mapfile -t many < <(printf -- '--metric=m%d=1\n' {1..17})
 refuse "too many" 2 'more than 16' prof -i a.db "${many[@]}"
-refuse "no such event" 1 "position 5: there is no event 'cyclops'; there are: cycles, cache-misses:u, instructions" prof -i a.db --metric 'x = cyclops'
-refuse "an event that is not selected" 1 'there are: cycles' prof -i a.db --event 'cyc*' --metric "$ipc"
+refuse "no such event" 1 "position 5: there is no event 'cyclops'; the events are: cycles, cache-misses:u, instructions" prof -i a.db --metric 'x = cyclops'
+refuse "an event that is not selected" 1 'the events are: cycles' prof -i a.db --event 'cyc*' --metric "$ipc"
 refuse "no such event in list" 1 "no event 'a'" list -i a.db hot --metric x=a
 refuse "no such event in diff" 1 "no event 'a'" diff a.db b.db --metric x=a
 refuse "no such event in a set" 1 "set 'b.db': .*no event 'a'" stats b.db a.db --metric x=a
@@ -177,7 +177,7 @@ for report in "calc hot" stalls summary "cfg hot"; do
 	refuse "what does not parse in $report" 2 'position 5' $report -i a.db --metric 'x = * 2'
 done
 if "$culprit" record -q -e cpu-clock -F 100 -o may.db -- true 2>why; then
-	refuse "no such event in top" 1 "no event 'nope'; there are: cpu-clock" top -b -n 1 -e cpu-clock --metric x=nope
+	refuse "no such event in top" 1 "no event 'nope'; the events are: cpu-clock" top -b -n 1 -e cpu-clock --metric x=nope
 else
 	skip "no such event in top" "this machine cannot sample: $(head -n 1 why)"
 fi

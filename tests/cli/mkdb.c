@@ -6,6 +6,7 @@
  *	epoch START_S END_S
  *	sample KIND ID PATH EVENT PERIOD OFFSET COUNT [KEY=VALUE...]
  *	edge KIND ID PATH EVENT FROM TO COUNT WINDOWS [TO_KIND TO_ID TO_PATH]	(-1: start, end)
+ *	touch KIND ID PATH LOAD PLACE COUNT
  *	counter EVENT PERIOD NAME VALUE		(EVENT -: of no event)
  *	fact NAME VALUE
  *	many IMAGES ROWS			(ROWS samples in each of IMAGES images)
@@ -20,9 +21,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include "db/writer.h"
-#include "image/find.h"
+#include "db/touches.h"
+#include "find/find.h"
 #include "image/script.h"
-#include "image/worker.h"
+#include "image/worker/worker.h"
 
 #define FIELDS_MAX 640
 #define NAMED_MAX  256
@@ -139,9 +141,20 @@ static void add_edge(struct maker *m, char **field, size_t count)
 
 	e.to = number(field[6]);
 	e.event = find_event(m, field[4], "0");
+	e.evidence = !strcmp(field[4], "windows")	  ? DB_EVIDENCE_WINDOWS
+		     : !strcmp(field[4], DB_COUNTS_EVENT) ? DB_EVIDENCE_COUNTS
+							  : DB_EVIDENCE_RECORDS;
 	e.to_image = count >= 12 ? find_image(m, field + 9) : e.image;
 	if (db_batch_edge(m->batch, &e, number(field[7]), number(field[8])))
 		stop("edge", NULL);
+}
+
+static void add_touch(struct maker *m, char **field, size_t count)
+{
+	(void)count;
+	if (db_batch_touch(m->batch, find_image(m, field + 1), number(field[4]), number(field[5]),
+			   number(field[6])))
+		stop("touch", NULL);
 }
 
 static void add_sample(struct maker *m, char **field, size_t count)
@@ -260,7 +273,8 @@ static void keep_image(struct maker *m, char **field, size_t count)
 	if (image_finder_new(m->db, m->machine, &finder))
 		stop("finder", NULL);
 	if (image_finder_keep(finder, &id, field[3], &m->diag) ||
-	    image_finder_keep_functions(finder, &id, field[3], addresses, count - 4, &m->diag))
+	    image_finder_keep_functions(finder, &id, field[3], addresses, count - 4, NULL,
+					&m->diag))
 		stop("keep", &m->diag);
 	image_finder_free(finder);
 }
@@ -351,6 +365,8 @@ static void take_line(struct maker *m, char *line)
 		add_sample(m, field, count);
 	else if (!strcmp(field[0], "edge") && count >= 9)
 		add_edge(m, field, count);
+	else if (!strcmp(field[0], "touch") && count == 7)
+		add_touch(m, field, count);
 	else if (!strcmp(field[0], "many") && count == 3)
 		add_many(m, number(field[1]), number(field[2]));
 	else if (!strcmp(field[0], "fact") && count == 3)

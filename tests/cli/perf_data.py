@@ -234,6 +234,18 @@ def hardware():
     return r
 
 
+def kernels():
+    """Two kernels, of which only the second one's build is told."""
+    r = Recording(["cycles"], 0)
+    r.kernel()
+    r.mmap(2 ** 32 - 1, TEXT + 0x10000000, 0x1000000, TEXT + 0x10000000, "[guest.kernel.kallsyms]", 0,
+           misc=KERNEL, build_id=BUILD_ID)
+    r.comm(20, "worker", 1)
+    r.sample(20, TEXT + 0x1234, 300, misc=KERNEL)
+    r.sample(20, TEXT + 0x10001234, 301, misc=KERNEL)
+    return r
+
+
 # What AMD's processors say of a sample: capabilities, then registers, as Linux hands them out. No
 # such processor was at hand: the values are made up by the documents.
 ZEN4 = 0xfff
@@ -361,7 +373,7 @@ def main():
     makers = {"instructions": instructions, "liars": liars,
               "unmapped": lambda: instructions(False),
               "unnamed": lambda: instructions(False, ("load", "fetch", "sys")),
-              "ordered": ordered, "gone": gone, "hardware": hardware, "copied": lambda *a: copied(ALL, *a),
+              "ordered": ordered, "gone": gone, "hardware": hardware, "kernels": kernels, "copied": lambda *a: copied(ALL, *a),
               "few": lambda *a: copied(1 << SP | 1 << PC, *a),
               "wide": lambda *a: copied(ALL | 1 << 40, *a),
               "blind": lambda *a: copied(1 << BP, *a),
@@ -377,4 +389,5 @@ def main():
         out.write(getattr(recording, form)())
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -20,7 +20,7 @@ cp "$culprit" tree/build/culprit
 check "compile" cc -shared -fPIC -o tree/build/src/machine/culprit-llvm.so ran.c
 costs() { # what doctor says of them, after whether the plug-in ran
 	rm -f ran
-	timeout 20 tree/build/culprit doctor --json >out 2>err
+	timeout 200 tree/build/culprit doctor --json >out 2>err
 	if [ -e ran ]; then echo ran; else echo not; fi
 	python3 -c 'import json
 print([r["value"] for r in json.load(open("out"))["rows"] if r["name"] == "instruction_costs"])'
@@ -44,6 +44,11 @@ check "one where nobody removes what is another's will do" test "$(costs | sed -
 chmod 755 tree
 chmod 775 tree/build/src/machine
 refused "in a directory that a group may write" "others could have put them: .*/machine may be written by others"
+cp tree/build/src/machine/culprit-llvm.so tree/src/machine/
+costs >said
+check_match "one further on runs" said '^ran'
+check "and what is wrong with that is not what was with the first" bash -c '! grep -q "others could have" said'
+rm tree/src/machine/culprit-llvm.so
 chmod 755 tree/build/src/machine
 chmod 666 tree/build/src/machine/culprit-llvm.so
 refused "one that all may write" "others could have put them: .*culprit-llvm.so may be written by others"

@@ -91,19 +91,19 @@ refuse "bad limit" 2 "'-3'" -i a.db --limit -3
 refuse "no limit" 2 "'0'" -i a.db --limit 0
 refuse "bad regex" 2 'regular expression' -i a.db --function '('
 refuse "bad subject" 2 'KEY=GLOB' -i a.db --subject comm
-refuse "a subject's key that there is not" 2 "'team' is none of comm, thread" -i a.db --subject 'team=x'
+refuse "a subject's key that there is not" 2 "'team' is not one of comm, thread" -i a.db --subject 'team=x'
 refuse "bad sort" 2 "'taste'" -i a.db --sort taste
-refuse "a sort that perf has" 2 "subject; images are --by image" -i a.db --sort dso,sym
+refuse "a sort that perf has" 2 "subject; use --by image" -i a.db --sort dso,sym
 refuse "no total" 2 '--inclusive' -i a.db --sort total
 refuse "inclusive of a process" 2 '--by function, image' -i a.db --inclusive --by process
-refuse "inclusive without stacks" 1 'there are no stacks' -i a.db --inclusive
-refuse "no such event" 1 'there are: .*cycles' -i a.db --event nope
+refuse "inclusive without stacks" 1 'there are no stacks.*an import has those of its file' -i a.db --inclusive
+refuse "no such event" 1 'the events are: .*cycles' -i a.db --event nope
 printf 'epoch\t1\t2\nsample\t1\t01\t/a\tcpu-cycles\t1000\t1\t1\nsample\t1\t01\t/a\tcycles\t1000\t1\t1\n' | "$mkdb" part.db m1
-refuse "an event whose name is part of another's is named" 1 "there are: cpu-cycles, cycles$" -i part.db --event nope
+refuse "an event whose name is part of another's is named" 1 "the events are: cpu-cycles, cycles$" -i part.db --event nope
 refuse "no such epoch" 1 '.' -i a.db --epoch 1999
 refuse "two forms" 2 'once' -i a.db --json --csv
-refuse "operand" 2 "'hot' is one word too many \\(" -i a.db hot
-refuse "a database as an operand" 2 'one word too many; a database is given by -i' a.db
+refuse "operand" 2 "unexpected argument 'hot' \\(" -i a.db hot
+refuse "a database as an operand" 2 'unexpected argument .*; name a database with -i' a.db
 check_status "a full disk is an error" 1 sh -c '"$1" prof -i a.db >/dev/full' - "$culprit"
 check_match "and says so, once" err '^culprit: cannot write'
 check "once" test "$(wc -l <err)" = 1
@@ -243,7 +243,7 @@ for name in $limits; do check_match "tells $name" out "^note: $((++n)) [a-z]+ ";
 mkdir -p limits.db/m1/images
 echo damaged >limits.db/m1/images/"$id".symbols
 check_status "symbols that were kept and are damaged" 0 "$culprit" prof -i limits.db
-check_match "are told" out '^note: 1 times kept symbols, .* could not be read, and were made anew'
+check_match "are told" out '^note: kept symbols, .* could not be read 1 time, and were rebuilt'
 check_match "and read from the file" out '^ +60 .* hot '
 
 : >empty.txt

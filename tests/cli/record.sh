@@ -11,7 +11,7 @@ chmod 644 script
 refused() { # NAME STATUS REGEX ARGUMENT...
 	local name=$1 status=$2 regex=$3 got
 	shift 3
-	timeout 60 "$culprit" record "$@" >out 2>err </dev/null
+	timeout 200 "$culprit" record "$@" >out 2>err </dev/null
 	got=$?
 	if [ $got = "$status" ] && [ "$(wc -l <err)" = 1 ] && [ ! -s out ] && [ ! -e culprit.db ] &&
 		grep -Eq -- "$regex" err; then
@@ -30,7 +30,7 @@ refused 'a rate of stacks that is none' 2 "'0' is neither all nor from 1 to 1000
 refused 'a word' 2 "'most' is neither all nor from 1" --stack-rate most true
 refused 'no name' 1 "the command's name is empty" -- ''
 refused 'a name with escapes' 1 "cannot run '\\\\x1b\[31m\\\\n': " -- $'\e[31m\n'
-refused 'nothing after --' 2 'what is to be sampled' --
+refused 'nothing after --' 2 'say what to sample' --
 refused 'a database without a name' 2 "the database's name is empty" -o '' -- true
 python3 -c 'import threading, time
 def body():
@@ -65,6 +65,7 @@ check_status 'a script without a first line is run by a shell' 0 "$culprit" reco
 check_match 'as a shell would' out '^hello$'
 printf '#!/nowhere/interpreter\n' >orphan
 chmod 755 orphan
+refused 'a label that is none' 2 "--label 'foo' is not KEY=VALUE.*culprit help record" -l foo -- true
 check_status 'a script whose interpreter is not there' 1 "$culprit" record -o orphan.db -- ./orphan
 check_match 'is told from a script that is not there' err 'cannot run the command: what its first line'
 check_status 'a command that dies at once' 137 "$culprit" record -q -o dies.db -- sh -c 'kill -9 $$'
@@ -102,7 +103,7 @@ if unshare -pfm --mount-proc true 2>/dev/null; then
 	check 'leaves nothing behind' [ ! -e inside.db ]
 	unshare -pfm --mount-proc "$culprit" doctor >out
 	check_match 'doctor says so too' out 'NO +pid_namespace'
-	check_refused 'no /proc' 1 'there is no /proc .*: mount -t proc proc /proc' \
+	check_refused 'no /proc' 1 '/proc is not mounted.*: mount -t proc proc /proc' \
 		unshare -m sh -c 'umount -l /proc && exec "$1" record -F 100 -o inside.db -- true' - "$culprit"
 else
 	skip 'a PID namespace of its own' 'no namespaces here'

@@ -54,6 +54,29 @@ run_house 100 <<<'echo ok 1 - done; echo 1..1; kill -SEGV $$'
 check_match "a test that dies of a signal is told so" out '^failed: cli left: killed by SIGSEGV'
 check "and all that it started is ended" all_gone 3
 
+# Scripts that share the machine meet; others come when they have left, and meet nobody.
+mkdir house/tests/system
+for one in 1 2; do
+	cat >house/tests/system/shared$one.sh <<SH
+# shares the machine: 1
+touch "$PWD/here$one"
+until [ -e "$PWD/here$((3 - one))" ]; do sleep 0.05; done
+sleep 0.3
+touch "$PWD/left$one"
+echo ok 1 - met
+SH
+done
+for one in 1 2; do
+	cat >house/tests/system/alone$one.sh <<SH
+[ -e "$PWD/left1" ] && [ -e "$PWD/left2" ] && mkdir "$PWD/alone" || exit 1
+sleep 0.3
+rmdir "$PWD/alone"
+echo ok 1 - alone
+SH
+done
+timeout 100 house/dev/run-tests house/build --only system --jobs 2 >out 2>err
+check_same "scripts that share the machine run together, others alone" "4 passed, 0 failed" "$(tail -1 out)"
+
 # An interrupt: the one whom it reaches ends all of them.
 rm -f pids
 { start_them; echo 'while :; do sleep 1; done'; } >house/tests/cli/left.sh

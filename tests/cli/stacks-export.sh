@@ -36,7 +36,7 @@ sample() { sample_of app "$@"; }
 } | "$build/tests/cli/mkdb" a.db m1 || fail "mkdb"
 
 check_status "export everything" 0 "$culprit" export -i a.db --folded a.folded --pprof a.pb.gz \
-	--speedscope a.json --callgrind a.callgrind --xml a.xml --counts a.counts
+	--speedscope a.json --callgrind a.callgrind --xml a.xml --block-counts a.blocks
 
 cat >wanted <<'S'
 a:b;main;one 40
@@ -175,9 +175,9 @@ P
 check "XML has load module, file, function and line" python3 check_xml.py \
 	"$(readelf -lW app | awk '$1 == "LOAD" && / R E / { print $3, $5 }')"
 
-check_match "counts have each procedure" a.counts "^procedure $(printf '0x%x' "$(address leaf)") [0-9]+ leaf\$"
-check_match "and each block of it" a.counts "^block $(printf '0x%x' "$(address leaf)") 0x[0-9a-f]+ [0-9]+ [1-9][0-9]*\$"
-check "and nothing else" test -z "$(grep -Ev '^(#|image /|procedure 0x[0-9a-f]+ [0-9]+ |block 0x[0-9a-f]+ 0x[0-9a-f]+ [0-9]+ [0-9]+$)' a.counts)"
+check_match "counts have each procedure" a.blocks "^procedure $(printf '0x%x' "$(address leaf)") [0-9]+ leaf\$"
+check_match "and each block of it" a.blocks "^block $(printf '0x%x' "$(address leaf)") 0x[0-9a-f]+ [0-9]+ [1-9][0-9]*\$"
+check "and nothing else" test -z "$(grep -Ev '^(#|image /|procedure 0x[0-9a-f]+ [0-9]+ |block 0x[0-9a-f]+ 0x[0-9a-f]+ [0-9]+ [0-9]+$)' a.blocks)"
 
 check_status "one event alone" 0 "$culprit" export -i a.db --event cache-misses --folded -
 check "is that one's" test "$(cat out)" = "app;main;one;leaf;small 7"

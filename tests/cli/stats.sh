@@ -28,7 +28,7 @@ check_match "tells the sets" out '^set 2: 20231115T001320Z, 1411 samples, 10 s$'
 check_match "has the paper's columns" out '^range% +sum +sum% +N +mean +std-dev +min +max +sampling +chance +varies +image'
 check_match "the one that varies comes first" out '^ +28\.57 +1400\.00 +25\.92 +4 +350\.00 +191\.49 +200\.00 +600\.00 +18\.71 +<1e-9 +yes +/bin/wild$'
 check_match "what varies by chance is not said to" out '^ +1\.25 +4000\.00 +74\.05 +4 +1000\.00 +21\.60 +970\.00 +1020\.00 +31\.62 +0\.71 +/bin/steady$'
-check_match "the rate of false alarms is stated" out '^note: 1 of 3 rows vary .* at most 5% .* false alarms$'
+check_match "the rate of false alarms is stated" out '^note: 1 of 3 rows varies .* at most 5% .* false alarms$'
 
 check_status "--json" 0 "$culprit" stats -i runs.db --each --by image --json
 check "has all numbers" python 'r = by["wild"]
@@ -97,7 +97,7 @@ refuse "one set" 2 'two sets or more' runs.db
 refuse "one epoch" 2 'less than two epochs' --each other.db
 refuse "no such database" 1 'no such database' ./none.db runs.db
 refuse "no such epoch" 1 "set '1999'" 1999 20231114
-refuse "no such machine" 1 "no machine of .* matches 'm9'; there are: m1" machine=m9 20231114
+refuse "no such machine" 1 "no machine of .* matches 'm9'; the machines are: m1" machine=m9 20231114
 refuse "no KEY=GLOB" 2 "'team' is not KEY=GLOB" runs.db,team runs.db
 refuse "bad --by" 2 "'process'" --by process --each
 refuse "bad --sort" 2 "'taste'" --sort taste --each

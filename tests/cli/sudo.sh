@@ -52,7 +52,7 @@ made roots-own.db
 check_status "of one of root's own" 0 "$culprit" list -i roots-own.db hot
 check "it keeps the symbols" test -n "$(find roots-own.db -name '*.symbols')"
 
-if timeout 20 "$culprit" doctor >/dev/null 2>&1; then
+if timeout 200 "$culprit" doctor >/dev/null 2>&1; then
 	check_status "root records by sudo" 0 by_sudo "$culprit" record -q -F 1000 -o deep.db -- sh -c 'i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done'
 	all_of deep.db 64124:64125 "all of it is the caller's"
 	check_status "who asks next" 0 as_caller "$own" prof -i deep.db

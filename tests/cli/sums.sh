@@ -94,6 +94,10 @@ check "has its samples on Python's functions too" python 'assert 160 < by["fib"]
 check_status "of Python alone" 0 "$culprit" prof -i a.db --inclusive --image '*.py' --json
 check "are its functions" python 'assert set(by) == {"fib", "<module>"} and by["fib"]["total"] == 255, by
 assert not any("nothing matches" in n for n in j["notes"]), j["notes"]'
+check_status "the listing of one" 1 "$culprit" list -i a.db fib
+check_match "says what there is of it" err "'fib' is in /src/fib.py, which an interpreter runs: .*culprit calls 'fib'"
+check_status "of a function that nothing has" 1 "$culprit" list -i a.db fibula
+check_match "says no more than that" err "no samples in 'fibula'"
 check_status "of an image that is not there" 0 "$culprit" prof -i a.db --inclusive --image nothing --json
 check "nothing matches" python 'assert not rows and any("nothing matches" in n for n in j["notes"]), j["notes"]'
 check_status "by image" 0 "$culprit" prof -i a.db --inclusive --by image --json
@@ -107,4 +111,29 @@ check_match "and what has none" out '^ *[0-9.]+ +[0-9.]+ +[0-9]+ .*\[callers not
 check_status "a profile comes back" 0 "$culprit" import -q a.pb.gz -o back.db
 check_status "and goes out" 0 "$culprit" export -i back.db --folded back.folded
 check "the same" diff a.folded back.folded
+
+# Threads of very different rates of stacks, and one that has none: each has its own samples.
+{
+	printf 'epoch\t1700000000\t1700000060\n'
+	for of in alpha:parse:700 alpha:copy:200 alpha:write:60 beta:parse:10 beta:copy:19 gamma:write:11; do
+		IFS=: read -r thread function count <<<"$of"
+		case $function in parse) at=0x1100 ;; copy) at=0x1200 ;; *) at=0x1300 ;; esac
+		name "$app" $at 0x100 "$function"
+		frame "$function" "$app" $((at + 16))
+		printf 'sample\t%s\t%s\t%d\t%s\tthread=%s\n' "$app" "$event" $((at + 32)) "$count" "$thread"
+	done
+	name "$app" 0x1000 0x100 main
+	frame main "$app" 0x1010
+	for of in alpha:2:parse alpha:1:copy beta:90:parse beta:50:copy beta:10:write; do
+		IFS=: read -r thread count function <<<"$of"
+		printf 'stack\t%s\t%s\tthread=%s\tmain\t%s\n' "$event" "$count" "$thread" "$function"
+	done
+} | "$mkdb" threads.db m1 || fail "mkdb"
+check_status "calls of threads" 0 "$culprit" calls -i threads.db --by thread --json
+cp out calls.json
+check_status "and their samples" 0 "$culprit" prof -i threads.db --by thread --json
+check "have the same totals" python 'calls = json.load(open("calls.json"))["rows"]
+assert {r["subject"]: r["total"] for r in calls} == {"thread=" + r["thread"]: r["samples"] for r in rows}, calls
+alone = [r for r in calls if r["subject"] == "thread=gamma"][0]["children"]
+assert [r["function"] for r in alone] == ["[callers not known]"], alone'
 tap_end

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
-"""culprit top on a terminal: python3 top.py CULPRIT CASE, while the program ./spin runs."""
+"""culprit top on a terminal: python3 top.py CULPRIT CASE, while the program ./spin runs. ./spread is
+started where many functions are needed."""
 import os
 import signal
+import subprocess
 import sys
 import time
 
@@ -24,9 +26,9 @@ def scratch_of(process):
 
 
 class Top:
-    def __init__(self, *options, rows=24, columns=80):
+    def __init__(self, *options, rows=24, columns=80, hot=HOT):
         self.terminal = Terminal([sys.argv[1], "top", "-d", "0.5", *options], rows, columns)
-        self.terminal.wait_text(HOT)
+        self.terminal.wait_text(hot)
         assert self.terminal.alternate and not self.terminal.cursor
         self.scratch = scratch_of(self.terminal.process)
 
@@ -61,7 +63,7 @@ def case_keys(t):
     t.press("i")
     t.wait_text("with idle")
     t.press("h")
-    t.wait_text("pause: look", "any key: back")
+    t.wait_text("pause; again", "any key: back")
     t.press("h")
     t.wait_text(HOT, "q end")
     t.press("z")
@@ -144,6 +146,18 @@ def run_keys(case, *options):
     top.check_end()
 
 
+def run_scroll():
+    """The program has more functions than the screen has rows."""
+    with subprocess.Popen(["./spread"]) as spread:
+        try:
+            top = Top("-F", "1000", "-p", str(spread.pid), hot="spread_")
+            case_scroll(top.terminal)
+            top.terminal.press("q")
+            top.check_end()
+        finally:
+            spread.kill()
+
+
 def run_signal(number):
     top = Top()
     top.terminal.process.send_signal(number)
@@ -171,6 +185,29 @@ def run_blocked():
     top.terminal.process.send_signal(signal.SIGTERM)
     assert top.terminal.process.wait(60) == 0
     top.check_removed()
+
+
+def run_killed():
+    """What one that was killed left is removed by the next, and that of one that runs is not."""
+    killed, running = Top(), Top()
+    killed.terminal.process.kill()
+    killed.terminal.process.wait(60)
+    assert os.path.exists(killed.scratch)
+    lookalike = os.path.join(os.path.dirname(killed.scratch), "culprit-top.link42")
+    os.symlink(os.path.abspath("kept"), lookalike)
+    os.makedirs("kept/inside", exist_ok=True)
+    try:
+        for _ in range(100):  # its workers may live a moment longer
+            Top("-n", "1").check_end()
+            if not os.path.exists(killed.scratch):
+                break
+        killed.check_removed()
+        assert os.path.exists(running.scratch), "that of one that runs is gone"
+        assert os.path.lexists(lookalike) and os.path.exists("kept/inside")
+    finally:
+        os.unlink(lookalike)
+    running.terminal.press("q")
+    running.check_end()
 
 
 def run_iterations():
@@ -201,12 +238,13 @@ CASES = {
     "keys": lambda: run_keys(case_keys),
     "filter": lambda: run_keys(case_filter),
     "pause": lambda: run_keys(case_pause),
-    "scroll": lambda: run_keys(case_scroll),
+    "scroll": run_scroll,
     "resize": lambda: run_keys(case_resize),
     "stop": lambda: run_keys(case_stop),
     "process": run_process,
     "events": run_events,
     "iterations": run_iterations,
+    "killed": run_killed,
     "interrupt": run_interrupt,
     "terminate": lambda: run_signal(signal.SIGTERM),
     "hangup": run_hangup,

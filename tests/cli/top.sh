@@ -41,6 +41,16 @@ int main(void)
 }
 C
 check "compile" gcc -O1 spin.c -o spin
+{
+	echo 'volatile unsigned long turns;'
+	for i in {10..69}; do
+		echo "__attribute__((noinline)) void spread_$i(void) { for (int i = 0; i < 100000; i++) turns++; }"
+	done
+	echo 'int main(void) { for (;;) {'
+	printf 'spread_%s();\n' {10..69}
+	echo '} }'
+} >spread.c
+check "compile one of many functions" gcc -O1 spread.c -o spread
 ./spin &
 spin=$!
 trap 'kill $spin; rm -rf "$tap_scratch"' EXIT
@@ -48,6 +58,12 @@ trap 'kill $spin; rm -rf "$tap_scratch"' EXIT
 check_status "two tables" 0 "$culprit" top -b -n 2 -d 1
 check "both have the function" [ "$(grep -c ' spin_here  .*/spin$' out)" = 2 ]
 check_match "the event is said" err 'culprit: .*(cycles|cpu-clock)'
+if [ -c /dev/full ]; then
+	check_status "tables to a full device" 1 sh -c '"$1" top -b -n 2 -d 1 >/dev/full' - "$culprit"
+	check_match "say why" err 'cannot write to the standard output: No space left on device'
+else
+	skip "tables to a full device" "there is no /dev/full"
+fi
 check_status "JSON" 0 "$culprit" top --json -n 2 -d 1 --limit 3
 check "one object a line" json "len(tables) == 2"
 check "rows and header" json "all(len(t['rows']) <= 3 and t['samples'] > 0 and
@@ -81,11 +97,23 @@ for line in open("out"):
 check_status "a filter" 0 "$culprit" top --json -n 1 -d 1 --function '^spin_h'
 check "the others are left out" json "[r['function'] for r in tables[0]['rows']] == ['spin_here']"
 check_status "a filter that is wrong" 1 "$culprit" top -b -n 1 -d 1 --function '['
-timeout 2 sleep 1000 &
+rm out
+sh -c 'until [ -s out ]; do sleep 0.1; done' & # what top prints
 check_status "the process that is sampled ends" 0 timeout 120 "$culprit" top -b -d 0.5 -p $!
 check "a reader that leaves ends it" bash -c "'$culprit' top -b -d 0.5 2>/dev/null | head -n 1"
 
-for case in keys filter pause scroll resize stop process events iterations interrupt terminate hangup \
+# A mount with the name of what a killed one leaves: its owner may be anybody, so nothing of it is removed.
+mkdir culprit-top.mounts
+if mount -t tmpfs tmpfs culprit-top.mounts 2>/dev/null; then
+	touch culprit-top.mounts/kept
+	TMPDIR=$PWD check_status "beside a mount of such a name" 0 "$culprit" top -b -n 1 -d 0.5
+	check "it stays as it is" test -e culprit-top.mounts/kept
+	umount culprit-top.mounts
+else
+	skip "a mount of a temporary directory's name" "cannot mount"
+fi
+
+for case in keys filter pause scroll resize stop process events iterations interrupt terminate hangup killed \
 	blocked; do
 	check "on a terminal: $case" python3 "$root/tests/cli/top.py" "$culprit" $case
 done

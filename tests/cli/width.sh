@@ -110,6 +110,20 @@ L
 }
 walk 80
 walk 100
+check_status "80 columns of a listing" 0 python3 on.py 80 "$culprit" list -i a.db main --asm
+check_match "have the code, whole" out 'call 0x[0-9a-f]+ <a_function_with_a_name_that_is_rather_long>|callq? 0x[0-9a-f]+ <a_func'
+check_status "80 columns of a tree" 0 python3 on.py 80 "$culprit" calls -i a.db --event cycles
+check_match "have its names, whole" out ' a_function_with_a_name_that_is_rather_long'
+check_match "and not what they may do without" out '^\(no room for: .*image'
+# Deep trees: the lines of outer branches give way to the names.
+for i in {0..29}; do
+	printf -v stack '%s;function_number_%d' "${stack-main}" "$i"
+	printf '%s;leaf_%d 10\n' "$stack" "$i"
+done >deep.folded
+check_status "a deep tree" 0 "$culprit" import -q -o deep.db deep.folded
+check_status "80 columns of it" 0 python3 on.py 80 "$culprit" calls -i deep.db --prune 0
+check "have all names" test "$(grep -cE ' (function_number|leaf)_[0-9]+ *$' out)" = 60
+check_match "and the number of branches that are not drawn" out ' …[0-9]+│ .* leaf_28 *$'
 # Too narrow for a table: still all rows, and what there is no room for is named.
 check_status "40 columns" 0 python3 on.py 40 "$culprit" stalls -i a.db
 check_match "name what they leave out" out '^\(no room for: '

@@ -235,13 +235,14 @@ static void run_group(unsigned group, uint64_t *random)
 	printf("%sok %u - %d kills: %llu flushes acknowledged, %llu more found, %llu reads beside, "
 	       "%u bad, %u rounds wrong, %llu samples verified\n",
 	       bad_rounds || atomic_load(&shared->bad_reads) || verified < 0 ||
-			       totals.samples != e.sum.samples || totals.passes != e.sum.passes
+			       totals.of[CHUNK_ROWS].sum != e.sum.samples ||
+			       totals.of[CHUNK_EDGES].sum != e.sum.passes
 		       ? "not "
 		       : "",
 	       group + 1, ROUNDS, e.flushes - e.unacknowledged, e.unacknowledged,
 	       (unsigned long long)atomic_load(&shared->reads),
 	       (unsigned)atomic_load(&shared->bad_reads), bad_rounds,
-	       (unsigned long long)(verified < 0 ? 0 : totals.samples));
+	       (unsigned long long)(verified < 0 ? 0 : totals.of[CHUNK_ROWS].sum));
 	help_place_remove(&place);
 }
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
 # shellcheck shell=bash disable=SC2154
 # Other people's perf works while culprit collects: asking for build-ids in the kernel's records would
-# break the files that it writes (see src/collect/build_id.h).
+# break the files that it writes (see src/collect/process/build_id.h).
 . "$(dirname "$0")/../tap.sh"
 command -v perf >/dev/null || {
 	skip "perf beside culprit" "there is no perf"
@@ -9,11 +9,8 @@ command -v perf >/dev/null || {
 }
 "$culprit" record -a -q -F 500 -o beside.db --for 600s >log 2>&1 &
 recorder=$!
-for _ in $(seq 100); do
-	grep -q 'of each CPU' log && break
-	sleep 0.1
-done
-sleep 1
+# The epoch begins just before the samples do.
+until compgen -G "beside.db/*/2*" >/dev/null || ! kill -0 $recorder; do sleep 0.05; done
 burn() { # enough mappings and samples for a report
 	for _ in 1 2 3 4 5; do gzip -c "$culprit" >/dev/null; done
 }

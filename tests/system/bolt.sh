@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
 # shellcheck shell=bash
+# shares the machine: 1
 # A recording of a real program, exported to BOLT: that its optimiser finds the code that ran, takes
 # nothing for stale, and that what it makes does what the program did.
 . "$(dirname "$0")/../sampling.sh"

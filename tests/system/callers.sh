@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
 # shellcheck shell=bash
+# shares the machine: 10
 # Who called, of a program whose calls are known: culprit calls in all its forms, prof --inclusive, and
 # the exported files say the same, to the stack, and what they say is as the time was.
 . "$(dirname "$0")/../sampling.sh"

@@ -42,6 +42,7 @@ check "as CSV" python3 -c '
 import csv, sys
 rows = {r["key"]: r["value"] for r in csv.DictReader(sys.argv[1].splitlines())}
 assert rows["database"] and int(rows["samples"]) >= 0 and any(k.startswith("events.") for k in rows), rows' "$(ctl status --csv)"
+check "of what nothing follows there is no word" bash -c '! "$0" ctl --socket "$1" status --json | grep -q "\"windows\""' "$culprit" "$socket"
 check_status "a label that is none" 2 ctl label nonsense
 check_status "an unknown request" 2 ctl frobnicate
 check_status "a key that is not allowed" 1 ctl label =x

@@ -121,15 +121,7 @@ worker_state() { # what the image worker has, if there is one at the moment
 check "its worker reads other users' private programs" wait_until 20 has_symbols /private
 check "and deleted ones" wait_until 20 has_symbols /deleted
 check "the kernel has symbols" at_least 1 samples_of '' '[kernel.kallsyms]'
-nothing_unknown() {
-	[ "$(header unknown)" = 0 ] || {
-		"$culprit" prof -i "$db" --epoch all --json | python3 -c 'import json, sys
-j = json.load(sys.stdin)
-print(j["notes"], [r for r in j["rows"] if r.get("image") == "[unknown]"])'
-		false
-	}
-}
-check "nothing is unknown" nothing_unknown
+check_same "nothing is unknown" 0 "$(unknown)"
 check_match "the filter is there" "/proc/$daemon/status" 'Seccomp:\s*2'
 (while :; do worker_state && break; done) &
 started+=($!)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
 # shellcheck shell=bash
+# shares the machine: 12
 # Followed samples: branches whose probabilities are known, in a program, in many short processes, in
 # a library that is loaded late and in a file that is gone; and when they are not taken.
 . "$(dirname "$0")/../sampling.sh"
@@ -87,6 +88,6 @@ assert cost < 0.6'
 chmod 711 .
 mkdir -m 777 open
 check_status 'not root: the usual message' 1 \
-	setpriv --reuid=65534 --regid=65534 --clear-groups --inh-caps=-all timeout 20 "$culprit" record --edges -F 100 -o open/x.db -- true
+	setpriv --reuid=65534 --regid=65534 --clear-groups --inh-caps=-all timeout 200 "$culprit" record --edges -F 100 -o open/x.db -- true
 check_match 'which says what to do' err 'root|CAP_|perf_event_paranoid'
 tap_end

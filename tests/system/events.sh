@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
 # shellcheck shell=bash
+# shares the machine: 2
 # Several events at once, with counts that are known; and what cannot be had.
 . "$(dirname "$0")/../sampling.sh"
 need_sampling
@@ -28,7 +29,7 @@ record spelt -e software/config=0/u@1M -- "$programs/deeds" 20000 0 0
 check "a clock is known by its usual name, however it is spelt" \
 	sh -c '"$1" prof -i spelt.db | grep -q "^cpu-clock:u: [0-9]* samples, one every 1 ms of a CPU"' - "$culprit"
 check_refused "an event twice" 2 "event 'CPU-CLOCK' is named twice" "$culprit" record -e cpu-clock -e CPU-CLOCK -- true
-check_refused "a group" 2 'there are no groups; leave out the braces' "$culprit" record -e '{cpu-clock,faults}' -- true
+check_refused "a group" 2 'groups are not supported; leave out the braces' "$culprit" record -e '{cpu-clock,faults}' -- true
 record both -e cpu-clock:1M,cpu-clock:2M -- "$programs/deeds" 20000 0 0
 check "one event with two periods is two" sh -c '"$1" prof -i both.db | grep -c "^cpu-clock:[12]000000: " | grep -qx 2' - "$culprit"
 
@@ -75,7 +76,7 @@ refused() { # NAME STATUS REGEX ARGUMENT...
 	local name=$1 status=$2 regex=$3 got
 	shift 3
 	rm -rf none.db
-	timeout 20 "$culprit" record -o none.db "$@" >out 2>err </dev/null
+	timeout 200 "$culprit" record -o none.db "$@" >out 2>err </dev/null
 	got=$?
 	if [ $got = "$status" ] && grep -Eq -- "$regex" err && [ "$(grep -c '' err)" -le 2 ] && [ ! -s out ] &&
 		[ -z "$(find none.db -name 'seg-*' -o -name '*.tmp' 2>/dev/null)" ]; then
@@ -88,7 +89,7 @@ refused 'an event that does not exist' 2 'no-such-event' -e no-such-event -- tru
 refused 'an event that exists on other machines' 2 'mem-loads|MEM' -e MEM_LOAD_RETIRED.L1_MISS -- true
 refused 'a process that does not exist' 2 'no process 4194303' -p 4194303
 refused 'two scopes' 2 '.' -a -p 1
-refused 'nothing to sample' 2 'what is to be sampled' -F 100
+refused 'nothing to sample' 2 'say what to sample' -F 100
 refused 'a command that does not exist' 1 "cannot run './no-such-command'" -F 100 -- ./no-such-command
 refused 'a command that is nowhere in the path' 1 "cannot run 'no-such-command'" -- no-such-command
 refused 'a command that is a directory' 1 "cannot run '/'" -F 100 -- /
@@ -97,7 +98,7 @@ echo >file-parent/file
 chattr +i locked 2>/dev/null
 mkfifo fifo
 at() { # NAME PATH: a database that cannot be there.
-	timeout 20 "$culprit" record -F 100 -o "$2" -- touch ran >out 2>err </dev/null
+	timeout 200 "$culprit" record -F 100 -o "$2" -- touch ran >out 2>err </dev/null
 	got=$?
 	if [ $got = 1 ] && [ "$(grep -c '' err)" = 1 ] && [ ! -e ran ] && [ ! -s out ]; then pass "$1"; else
 		fail "$1" "status $got" "$(cat err)" "$(ls)"
@@ -117,7 +118,7 @@ at 'a database that is a device' /dev/null
 
 chmod 711 . 2>/dev/null
 mkdir -m 777 open
-setpriv --reuid=65534 --regid=65534 --clear-groups --inh-caps=-all timeout 20 "$culprit" record -F 100 -o open/x.db -- true >out 2>err
+setpriv --reuid=65534 --regid=65534 --clear-groups --inh-caps=-all timeout 200 "$culprit" record -F 100 -o open/x.db -- true >out 2>err
 status=$?
 if [ $status = 1 ] && grep -Eq 'root|CAP_|perf_event_paranoid' err && [ "$(grep -c '' err)" -le 2 ]; then
 	pass 'without any right'

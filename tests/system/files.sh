@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
 # shellcheck shell=bash
+# shares the machine: 26
 # Which file was mapped where and when: libraries that take each other's place, 10,000 mappings,
 # files that are deleted, replaced and rewritten. one and two as in lives.sh.
 . "$(dirname "$0")/../sampling.sh"
@@ -33,14 +34,15 @@ expect '10,000 mappings of code that are made meanwhile' many.db "$many"
 WAIT_FOR=$PWD/begin "$programs/mappings" 10000 200 >waiting &
 mapper=$!
 until [ -s waiting ]; do sleep 0.02; done
-(sleep 1.5; touch begin) &
-record before -F 2000 -p $mapper
+# A recording's command runs from when it samples, and here for as long as the process does.
+# shellcheck disable=SC2016
+record before -F 2000 -p $mapper -- sh -c 'touch begin; while kill -0 "$1" 2>/dev/null; do sleep 0.05; done' - $mapper
 wait
 cp waiting before.out
 expect '10,000 mappings of code that were there before' before.db "$many"
 
 cp "$programs/spots-one" doomed
-record deleted -F 1000 -- bash -c './doomed 1500000 & rm doomed; wait'
+record deleted -F 1000 -- bash -c './doomed 1500000 & await_exec $! "$PWD/doomed"; rm doomed; wait'
 expect 'a program that is deleted while it runs' deleted.db '
 assert p.function("one_first") > 50, p.top()
 '

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
 # shellcheck shell=bash disable=SC2154
+# shares the machine: 6
 # What a new user sees of culprit record: the table at the end, what was used and lost, how far it is.
 . "$(dirname "$0")/../tap.sh"
 unset CULPRIT_DB COLUMNS PAGER

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
 # shellcheck shell=bash
+# shares the machine: 12
 # Stacks of programs with several threads: frame by frame those that gdb finds in each thread at the
 # same instruction. At most one in 200 may be otherwise, and one in 10 end where there is no table but
 # gdb guesses (just after a thread was made). STACKS=100 compares more.
@@ -16,7 +17,7 @@ elif ! gdb -nx -batch -ex 'python print(1)' >/dev/null 2>&1; then
 	tap_end
 fi
 
-limit_s=100
+limit_s=300
 tell() { sed -n 's/^native-gdb: /# /p' err; }
 # The commands must have threads.
 head -c 40000000 /dev/urandom | base64 >text

@@ -4,7 +4,7 @@
 # same by way of other forms, and a program of gcc -pg against gprof.
 . "$(dirname "$0")/../tap.sh"
 unset CULPRIT_DB DEBUGINFOD_URLS COLUMNS
-if ! timeout 60 perf record -o try.data -e cpu-clock -- true >/dev/null 2>&1; then
+if ! timeout 200 perf record -o try.data -e cpu-clock -- true >/dev/null 2>&1; then
 	skip "import" "perf cannot record here"
 	tap_end
 fi

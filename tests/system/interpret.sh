@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
 # shellcheck shell=bash
+# shares the machine: 24
 # The interpreter of edge samples takes the path that the processor takes: real programs, and single
 # instructions with random operands. INTERPRET_INSTRUCTIONS=60000 compares 300,000.
 . "$(dirname "$0")/../tap.sh"

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
 # shellcheck shell=bash
+# shares the machine: 5
 # Java: methods that HotSpot compiled by their names in the map that it writes as it ends, and stacks through
 # them and its interpreter.
 . "$(dirname "$0")/../sampling.sh"

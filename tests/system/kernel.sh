@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
 # shellcheck shell=bash
+# shares the machine: 10
 # The kernel, BPF programs, the vDSO and code made at run time are images like any other.
 . "$(dirname "$0")/../sampling.sh"
 need_sampling

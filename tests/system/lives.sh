@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
 # shellcheck shell=bash
+# shares the machine: 20
 # Processes that live for milliseconds, that become another program, that take over a number. The
 # programs one and two lie at the same addresses: one spins in one_first, two in two_second, so that
 # a sample in one_second or two_first was charged to the wrong program.
@@ -28,6 +29,9 @@ record shell -F 4000 -- bash -c "for i in {1..600}; do $programs/spots-one 2000;
 expect 'programs of one address range run by a shell are never mixed' shell.db "$never_mixed"'
 assert p.unknown < 0.005 * p.samples and one > 600 and two > 600
 '
+# Also of stacks, which come later than samples do.
+"$culprit" export -i shell.db --folded shell.folded || fail 'export'
+check 'nor is a stack of a program that is not known' bash -c '! grep "^\[unknown\];" shell.folded'
 unset TICKS_A_US
 record become -F 4000 -- env TICKS_A_US=2000 "$programs/spots-one" 2000 2000 "$programs/spots-two"
 expect 'two programs that become each other 2000 times are never mixed' become.db "$never_mixed"'

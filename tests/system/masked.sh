@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
 # shellcheck shell=bash
+# shares the machine: 2
 # A clock's samples of kernel code that has interrupts off are taken where it lets them in again:
 # reports blame that instruction, and no cache, for them.
 . "$(dirname "$0")/../sampling.sh"

@@ -22,15 +22,22 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include <elf.h>
+#include "bpf/wire_edges.h"
 #include "micro/interpret_host.h"
-#include "collect/windows.h"
 #include "micro/translate.h"
 
 #define SLOTS	   64
 #define STRIPS	   8192 /* a power of two */
 #define STARTS	   65536
+#define TIMES_MAX  1000000 /* steps of a repeated string operation, which memset() may be */
 #define GO_ON_USEC 300
 #define FLAGS	   0x8c5u /* carry, parity, zero, sign, overflow */
+
+static const char *const end_texts[WIRE_END_REASONS] = {
+	"full window", "code not decoded yet", "file not known yet", "no file behind it",
+	"system call", "unknown value",	       "too many stores",    "instruction not modelled",
+	"exception",
+};
 
 struct strip {
 	struct wire_strip_key key;
@@ -300,14 +307,15 @@ static bool compare_window(struct user_regs_struct *regs, int *pending)
 	t.windows++;
 	t.ends[reason]++;
 	if (t.verbose && reason != WIRE_END_FULL)
-		print_code(windows_end_text(reason), end.registers.pc);
+		print_code(end_texts[reason], end.registers.pc);
 	for (uint64_t i = 1; i <= end.instructions; i++) {
-		/* A repeated string operation takes a step for each time. */
+		/* A repeated string operation takes a step for each time: a large memset() of a
+		 * core that is fast at them is one instruction. */
 		unsigned again = 0;
 		do {
 			if (!step(pending, regs))
 				return false;
-		} while (regs->rip == path[i - 1] && path[i] != path[i - 1] && again++ < 100);
+		} while (regs->rip == path[i - 1] && path[i] != path[i - 1] && again++ < TIMES_MAX);
 		t.instructions++;
 		if (regs->rip == path[i])
 			continue;
@@ -337,7 +345,7 @@ static bool go_on(int *pending, struct user_regs_struct *regs)
 	kill(t.pid, SIGSTOP);
 	while (await(&signal)) {
 		if (signal == SIGSTOP)
-			/* Beyond a system call that begins anew. */
+			/* Beyond a system call that is restarted. */
 			return step(pending, regs);
 		if (ptrace(PTRACE_CONT, t.pid, 0, signal == SIGTRAP ? 0 : signal))
 			die("PTRACE_CONT");
@@ -373,7 +381,7 @@ static void print_sums(const char *command)
 	for (unsigned i = 0; i < WIRE_END_REASONS; i++)
 		if (t.ends[i])
 			fprintf(stderr, "  %5.1f%% %s\n",
-				100.0 * (double)t.ends[i] / (double)t.windows, windows_end_text(i));
+				100.0 * (double)t.ends[i] / (double)t.windows, end_texts[i]);
 }
 
 static void count_transfer(void *context, struct wire_place from, struct wire_place to)

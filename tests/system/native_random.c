@@ -205,7 +205,7 @@ static void draw_state(struct user_regs_struct *r, struct interpret_registers *r
 	}
 	r->rip = ret->pc = CODE;
 	r->eflags = ret->flags = 0x202 | (uint32_t)(draw() & FLAGS);
-	r->orig_rax = UINT64_MAX; /* no system call to begin anew */
+	r->orig_rax = UINT64_MAX; /* no system call to restart */
 	ret->fs_base = r->fs_base;
 }
 

@@ -34,7 +34,7 @@ static int no_debug_file(Dwfl_Module *module, void **data, const char *name, Dwa
 	return -1;
 }
 
-/* Anew, for what is mapped now. */
+/* Again, for what is mapped now. */
 static void open_truth(void)
 {
 	static const Dwfl_Callbacks callbacks = {

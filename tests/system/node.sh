@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
 # shellcheck shell=bash
+# shares the machine: 11
 # Stacks through node: V8's builtins, whose callees take arguments off the stack, and code that it makes at run
 # time; those that waited for node's table, which an empty cache makes them do, and those that did not.
 . "$(dirname "$0")/../sampling.sh"

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
 # shellcheck shell=bash
 # timeout: 1800
+# shares the machine: 90
 # Frames of CPython 3.8 to 3.13 in the place of its evaluator's, against what the programs themselves say of
 # them: functions, files and lines of the calls.
 . "$(dirname "$0")/../sampling.sh"

@@ -4,6 +4,7 @@
 # every report and every export says what it said before. Of the program's own code alone: the kernel
 # changes its own while it runs.
 # timeout: 600
+# shares the machine: 19
 . "$(dirname "$0")/../sampling.sh"
 need_sampling
 export CULPRIT_DB=$PWD/program.db
@@ -81,7 +82,7 @@ say() {
 	for kind in folded pprof speedscope callgrind xml; do
 		"$culprit" export --$kind "said/$kind" 2>>said/errors
 	done
-	for kind in bolt-fdata bolt-preaggregated autofdo counts; do
+	for kind in bolt-fdata bolt-preaggregated autofdo block-counts; do
 		"$culprit" export --image '*/program' --$kind "said/$kind" 2>>said/errors
 	done
 }

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
 # shellcheck shell=bash
+# shares the machine: 1
 # culprit record --repeat: an epoch a run, its wall time, the table at the end.
 . "$(dirname "$0")/../tap.sh"
 unset CULPRIT_DB DEBUGINFOD_URLS COLUMNS

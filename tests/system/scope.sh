@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
 # shellcheck shell=bash
+# shares the machine: 16
 # What is sampled: a command and all that comes of it, processes, everything; user, kernel.
 . "$(dirname "$0")/../sampling.sh"
 need_sampling
@@ -66,7 +67,7 @@ record parent -F 500 --for 1s -p $server
 check_match "of a server's parent it is said that its children are left out" parent.err '5 processes that came of it before now are not sampled; --tree samples them too'
 "$culprit" prof -i parent.db >parent.prof 2>&1
 check_match 'and why there are no samples' parent.prof 'note: there are no samples of .*: what was sampled did not run, or only its children'
-check_match 'what was left out is counted' parent.prof 'note: 5 processes that came of those sampled'
+check_match 'what was left out is counted' parent.prof 'note: 5 processes were left out: children of sampled processes, .* \(--tree samples them too\)'
 record tree -F 500 --per-process --for 1.5s --tree -p $server
 check_match 'with --tree it is said that they are not' tree.err '5 processes that came of it before now are sampled, too'
 expect 'with --tree they are sampled: children and theirs, and nobody else' tree.db '
@@ -142,6 +143,8 @@ expect ':k has nothing else' kernel.db '
 assert p.count(image=r"\[kernel.*") > 20 and p.count(image="/.*") == 0, p.top()
 assert p.count(image=r"\[kernel.*") >= 0.99 * p.samples, p.top()
 '
-record end -F 100 -p "$(bash -c 'sleep 1 >/dev/null & echo $!')"
+# The epoch begins just before the samples do, and when the process has been found.
+bash -c 'until compgen -G "end.db/*/2*"; do sleep 0.02; done' >/dev/null &
+record end -F 100 -p $!
 pass 'a recording of a process ends with it'
 tap_end

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
 # shellcheck shell=bash
+# shares the machine: 4
 # The first stacks of files that nobody has a table of, though the stack is a deep one: each of many
 # programs is a copy of its own, and over by the time that its table is there. Frames may have arrays that
 # the program has not touched.

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
 # shellcheck shell=bash
+# shares the machine: 29
 # Stacks of processes that make it hard: that are gone, or others, or have other libraries by the time
 # their stacks are looked at; that rewrite their code; whose stacks or tables lie. Nothing may crash,
 # no stack may be another's, and each that ends early says why.

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
 # shellcheck shell=bash
+# shares the machine: 5
 # Source that is not what the program was made from is said to be so, and its lines are marked.
 . "$(dirname "$0")/../sampling.sh"
 need_sampling
@@ -24,8 +25,8 @@ int main(void)
 }
 C
 cp hot.c was.c
-said='(note|notes).*hot\.c was changed after the program was made'
-differs='hot\.c is not the text that the program was made from \(by its MD5\)'
+said='(note|notes).*hot\.c was changed after the program was built'
+differs='hot\.c is not the file that the program was compiled from \(its MD5 differs\)'
 
 # marks NAME WHAT: each source line of hot.c, in all forms and both views, has the mark (null: none).
 marks() {
@@ -67,7 +68,7 @@ sed -i 's/ifdef/ifndef/' hot.c
 marks 'source that was changed' newer
 check_match 'source that was changed: it is said' text "$said"
 check_match 'source that was changed: also of the whole file' whole "$said"
-check_match 'source that was changed: in JSON too' json 'hot\.c was changed after the program was made'
+check_match 'source that was changed: in JSON too' json 'hot\.c was changed after the program was built'
 # What counts is when the program was made that was sampled, not what lies in its place.
 sleep 0.05
 gcc -O2 -g hot.c -o hot

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
 # shellcheck shell=bash
+# shares the machine: 9
 # Who is charged: command names, labels, processes, cgroups and containers; namespaces and roots.
 . "$(dirname "$0")/../sampling.sh"
 need_sampling

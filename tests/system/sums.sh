@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
 # shellcheck shell=bash
 # timeout: 300
+# shares the machine: 13
 # What functions took with all that they called is the same in all reports and exports, of a recording with
 # stacks of C, the kernel, Python and code made at run time; and there are as many stacks as were asked for.
 . "$(dirname "$0")/../sampling.sh"

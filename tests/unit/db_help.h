@@ -120,32 +120,28 @@ static inline int help_rows(void *arg, const struct db_profile *p, const uint64_
 	return 0;
 }
 
-static inline void help_digest_add_edge(struct help_digest *d, const struct db_profile *p,
-					const struct db_edge_row *e)
+static inline int help_edge(void *arg, const char *epoch, const void *item)
 {
-	uint64_t key = hash_bytes(p->image, sizeof(*p->image));
+	const struct db_edge_item *e = item;
+	struct help_digest *d = arg;
+	uint64_t key = hash_bytes(e->image, sizeof(*e->image));
 
-	key = hash_u64(key ^ hash_bytes(p->event->name, strlen(p->event->name)));
+	(void)epoch;
+	key = hash_u64(key ^ hash_bytes(e->event->name, strlen(e->event->name)));
 	key = hash_u64(key ^ hash_bytes(e->to_image, sizeof(*e->to_image)));
-	key = hash_u64(hash_u64(key ^ e->from) + e->to);
+	key = hash_u64(hash_u64(key ^ e->from) + e->to + e->evidence);
 	/* What is seen of an edge adds up, and both counts matter. */
 	key = key * e->count + hash_u64(key) * e->windows;
 	d->weighted += key;
 	d->weighted_edges += key;
 	d->passes += e->count;
 	d->edges++;
-}
-
-static inline int help_edges(void *arg, const struct db_profile *p, const struct db_edge_row *rows,
-			     size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-		help_digest_add_edge(arg, p, &rows[i]);
 	return 0;
 }
 
-static inline int help_stack(void *arg, const char *epoch, const struct db_stack_item *s)
+static inline int help_stack(void *arg, const char *epoch, const void *item)
 {
+	const struct db_stack_item *s = item;
 	struct help_digest *d = arg;
 	uint64_t key = hash_bytes(s->event->name, strlen(s->event->name));
 
@@ -161,8 +157,9 @@ static inline int help_stack(void *arg, const char *epoch, const struct db_stack
 	return 0;
 }
 
-static inline int help_raw(void *arg, const char *epoch, const struct db_raw_item *r)
+static inline int help_raw(void *arg, const char *epoch, const void *item)
 {
+	const struct db_raw_item *r = item;
 	struct help_digest *d = arg;
 	uint64_t key = hash_bytes(r->image, sizeof(*r->image));
 
@@ -214,9 +211,9 @@ static inline int help_read(const char *db, const struct io *io, const char *epo
 			    struct help_digest *ret, struct diag *diag)
 {
 	struct db_visitor v = {.rows = help_rows,
-			       .edges = help_edges,
-			       .stack = help_stack,
-			       .raw = help_raw,
+			       .item = {[CHUNK_EDGES] = help_edge,
+					[CHUNK_STACKS] = help_stack,
+					[CHUNK_RAWS] = help_raw},
 			       .counter = help_counter,
 			       .fact = help_fact,
 			       .damage = help_damage,
@@ -240,13 +237,22 @@ static inline int help_fill_edge(struct db_batch *b, struct help_digest *d, uint
 				 uint32_t image, const struct image_id *id)
 {
 	static const struct db_event windows = {"windows", 0, DB_EVENT_USER};
+	static const enum db_evidence evidence[4] = {DB_EVIDENCE_WINDOWS, DB_EVIDENCE_RECORDS,
+						     DB_EVIDENCE_COUNTS, DB_EVIDENCE_WINDOWS};
 	static const struct image_id other = {
 		.kind = IMAGE_CONTENT, .size = 20, .bytes = {3, 1, 4}};
 	uint64_t n = help_random(state);
-	struct db_edge e = {.image = image, .to_image = image, .from = n % 64 * 40};
+	struct db_edge e = {.image = image,
+			    .evidence = evidence[n >> 59 & 3],
+			    .to_image = image,
+			    .from = n % 64 * 40};
 	uint64_t count = 1 + (n >> 8) % 20, distinct = 1 + (n >> 16) % count;
-	struct db_profile p = {.image = id, .event = &windows};
-	struct db_edge_row row = {.to_image = id, .count = count, .windows = distinct};
+	struct db_edge_item item = {.image = id,
+				    .to_image = id,
+				    .event = &windows,
+				    .evidence = e.evidence,
+				    .count = count,
+				    .windows = distinct};
 	int r = db_batch_event(b, &windows, &e.event);
 
 	e.to = e.from + (n >> 24) % 512 - (e.from > 256 ? 256 : 0);
@@ -255,17 +261,15 @@ static inline int help_fill_edge(struct db_batch *b, struct help_digest *d, uint
 	} else if (n >> 61 == 1) {
 		e.to = DB_EDGE_END;
 	} else if (n >> 61 == 2) {
-		row.to_image = &other;
+		item.to_image = &other;
 		if (r == 0)
 			r = db_batch_image(b, &other, "/usr/lib/other", 14, &e.to_image);
 	}
 	if (r == 0)
 		r = db_batch_edge(b, &e, count, distinct);
-	row.from = e.from;
-	row.to = e.to;
-	if (r == 0)
-		help_digest_add_edge(d, &p, &row);
-	return r;
+	item.from = e.from;
+	item.to = e.to;
+	return r < 0 ? r : help_edge(d, "", &item);
 }
 
 /* Adds a random stack of the image and others, one of few that begin alike. */
@@ -385,6 +389,20 @@ static inline int help_fill(struct db_batch *b, struct help_digest *d, uint64_t 
 		d->counted += value;
 	}
 	return 0;
+}
+
+/* What a check finds: how much, and the last of it. */
+struct help_findings {
+	unsigned count;
+	char last[512];
+};
+
+static inline void help_keep_finding(void *arg, const char *what)
+{
+	struct help_findings *f = arg;
+
+	f->count++;
+	snprintf(f->last, sizeof(f->last), "%s", what);
 }
 
 #endif

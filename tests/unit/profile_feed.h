@@ -5,7 +5,7 @@
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
-#include "analyze/query.h"
+#include "analyze/query/query.h"
 
 /* Profiles for a query without a database: what a reader would show its visitor. */
 

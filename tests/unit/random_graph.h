@@ -2,8 +2,10 @@
 #ifndef CULPRIT_TESTS_RANDOM_GRAPH_H
 #define CULPRIT_TESTS_RANDOM_GRAPH_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 #include "cfg/graph.h"
 
 /* Graphs for the tests of the passes: all shapes, always the same ones. */
@@ -86,6 +88,25 @@ static inline struct cfg_graph *long_graph(uint32_t count, int nested)
 	free(from);
 	free(to);
 	return g;
+}
+
+#define RANDOM_NODES_MAX 64
+
+/* Which nodes the entry reaches, or which reach it, when one node is taken away. */
+static inline void random_graph_reach(const struct cfg_graph *g, bool backward, uint32_t without,
+				      bool reached[RANDOM_NODES_MAX])
+{
+	const uint32_t *from = backward ? g->to : g->from, *to = backward ? g->from : g->to;
+	bool again = g->entry != without;
+
+	memset(reached, 0, RANDOM_NODES_MAX);
+	reached[g->entry] = again;
+	while (again) {
+		again = false;
+		for (uint32_t e = 0; e < g->edge_count; e++)
+			if (reached[from[e]] && !reached[to[e]] && to[e] != without)
+				reached[to[e]] = again = true;
+	}
 }
 
 #endif

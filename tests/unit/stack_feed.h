@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include "analyze/tree.h"
+#include "analyze/calls/tree.h"
 #include "image/lines_new.h"
 
 /*
@@ -110,7 +110,7 @@ static inline int feed_stack(struct query *q, const struct feed_stack *f)
 		else if (f->frames[i] == FEED_IDLE)
 			*to = (struct db_frame_item){&kernel, {"[kernel]", 8}, 0x10};
 	}
-	return v.stack(v.arg, "e", &item);
+	return v.item[CHUNK_STACKS](v.arg, "e", &item);
 }
 
 #endif

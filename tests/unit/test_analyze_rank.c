@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "analyze/rank.h"
+#include "analyze/query/rank.h"
 #include "image/lines_new.h"
 #include "profile_feed.h"
 

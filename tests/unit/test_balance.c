@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include <math.h>
-#include "analyze/balance.h"
+#include "analyze/compare/balance.h"
 
 #define NEAR(a, b, error) assert_true(fabs((a) - (b)) <= (error))
 

@@ -7,8 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
-#include "collect/allowance.h"
-#include "collect/budget.h"
+#include "collect/cost/allowance.h"
+#include "collect/cost/budget.h"
 
 #define CPUS 4.0
 
@@ -240,13 +240,13 @@ static void allowance_holds(void **state)
 
 	(void)state;
 	assert_non_null(a);
-	assert_true(allowance_ready_ns(a, now) <= now);
+	assert_true(allowance_ready_ns(a, 0, now) <= now);
 	/* Pieces of 100 ms, as soon as one may begin, for an hour. */
 	while (now < 3600 * SECOND) {
-		uint64_t ready = allowance_ready_ns(a, now);
+		uint64_t ready = allowance_ready_ns(a, 0, now);
 
 		now = ready > now ? ready : now;
-		allowance_spend(a, 40000000, 60000000, now);
+		allowance_spend(a, 0, 40000000, 60000000, now);
 		spent += 100000000;
 		assert_true(spent <= 6e8 + 1e8 + 1e7 * (double)(now - SECOND) / 1e9 + 1);
 	}
@@ -255,13 +255,43 @@ static void allowance_holds(void **state)
 	assert_true(totals.thread_ns + totals.worker_ns == spent && totals.waits > 100);
 	/* What was not used is there later, but no more than a burst. */
 	now += 100 * 3600 * SECOND;
-	allowance_spend(a, 600000001, 0, now);
-	assert_true(allowance_ready_ns(a, now) > now);
+	allowance_spend(a, 0, 600000001, 0, now);
+	assert_true(allowance_ready_ns(a, 0, now) > now);
 	allowance_lift(a);
-	assert_true(allowance_ready_ns(a, now) <= now);
+	assert_true(allowance_ready_ns(a, 0, now) <= now);
 	allowance_free(a);
-	assert_true(allowance_ready_ns(NULL, 7) == 7);
-	allowance_spend(NULL, 1, 1, 1);
+	assert_true(allowance_ready_ns(NULL, 0, 7) == 7);
+	allowance_spend(NULL, 0, 1, 1, 1);
+}
+
+/* Whose file costs much waits for long, and nobody else does; all of them have what there is. */
+static void each_user_pays_for_his_own(void **state)
+{
+	struct allowance *a = allowance_new(1e7, 6e8, SECOND);
+	uint64_t now = SECOND, spent = 0, ready;
+
+	(void)state;
+	assert_non_null(a);
+	allowance_spend(a, 1000, 8600000000, 0, now);
+	/* 8 s of debt, at 10 ms a second. */
+	assert_int_equal(allowance_ready_ns(a, 1000, now), now + 800 * SECOND + 1);
+	assert_true(allowance_ready_ns(a, 0, now) <= now);
+	/* Beside him another has at least half of what comes in, and the first burst. */
+	while (now < 3600 * SECOND) {
+		ready = allowance_ready_ns(a, 0, now);
+		now = ready > now ? ready : now;
+		allowance_spend(a, 0, 0, 100000000, now);
+		spent += 100000000;
+	}
+	assert_true((double)spent >= 0.5 * 1e7 * 3600);
+	assert_true((double)spent <= 1e7 * 3600 - 8e9 + 6e8 + 1e8);
+	/* So many are users of their own; all others are one. */
+	for (uid_t user = 1; user < 100; user++)
+		allowance_spend(a, user, 700000000, 0, now);
+	ready = allowance_ready_ns(a, 98, now);
+	assert_true(ready > now + 85 * 10 * SECOND);
+	assert_int_equal(allowance_ready_ns(a, 99, now), ready);
+	allowance_free(a);
 }
 
 int main(void)
@@ -276,6 +306,7 @@ int main(void)
 		cmocka_unit_test(bursts_do_not_swing_it),
 		cmocka_unit_test(what_cannot_be_lowered),
 		cmocka_unit_test(allowance_holds),
+		cmocka_unit_test(each_user_pays_for_his_own),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -10,8 +10,9 @@
 #include <string.h>
 #include <link.h>
 #include "cfg/open.h"
-#include "image/worker.h"
+#include "image/worker/worker.h"
 #include "cfg_check.h"
+#include "cfg_file.h"
 #include "workshop.h"
 
 extern const uint8_t shapes_code[], shapes_code_end[], shapes_data[], shapes_data_end[];
@@ -72,7 +73,7 @@ struct fixture {
 	struct cfg_source source;
 	struct cfg_bytes code, data;
 	struct cfg_extent extents[WANTED_COUNT + 1];
-	struct cfg_landing landing;
+	struct image_layout_landing landing;
 	struct cfg_image *image;
 };
 
@@ -106,7 +107,7 @@ static int setup(void **state)
 				    .frame = true,
 				    .part = true};
 	qsort(f->extents, WANTED_COUNT + 1, sizeof(*f->extents), compare_extents);
-	f->landing = (struct cfg_landing){address(shape_lands), address(shape_lands_pad)};
+	f->landing = (struct image_layout_landing){address(shape_lands), address(shape_lands_pad)};
 	f->source = (struct cfg_source){.machine = EM_X86_64,
 					.bits = 64,
 					.code = &f->code,

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 #include <cmocka.h>
-#include "collect/check.h"
+#include "collect/check/check.h"
 
 #define PLAIN  TEST_DATA "/machines/plain"
 #define OLD    TEST_DATA "/machines/old"
@@ -67,7 +67,7 @@ static void test_bare_tree(void **state)
 	check_kernel(&l);
 	check_symbols(&l);
 	expect(&l, "version", CHECK_PARTIAL, "/proc is not mounted", "");
-	expect(&l, "config", CHECK_FACT, "not given", "");
+	expect(&l, "config", CHECK_FACT, "not provided", "");
 	expect(&l, "tracefs", CHECK_GOOD, "/sys/kernel/tracing", "");
 	expect(&l, "nohz_full", CHECK_GOOD, "off", "");
 	expect(&l, "virtual_machine", CHECK_FACT, "no", "");

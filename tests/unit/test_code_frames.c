@@ -11,9 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "image/code_frames.h"
-#include "image/unwind.h"
-#include "image/unwind_code.h"
+#include "unwind/code_frames.h"
+#include "unwind/unwind.h"
+#include "unwind/unwind_code.h"
+#include "util/sanitized.h"
 
 #define RAX  0
 #define RBP  6
@@ -407,7 +408,7 @@ static void compare_file(const char *path)
 	assert_true(all > 1000);
 	assert_true(a.cfa_differs * 100 <= all);
 	assert_true(a.fp_differs * 100 <= all);
-#ifndef __SANITIZE_ADDRESS__ /* for which compilers keep a frame pointer, that tables prefer */
+#if !SANITIZED /* for which compilers keep a frame pointer, that tables prefer */
 	assert_true(a.register_differs < all);
 #endif
 	elf_code_free(&code);

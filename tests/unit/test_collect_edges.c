@@ -11,13 +11,14 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
-#include "collect/edge_code.h"
-#include "collect/edges.h"
-#include "collect/pace.h"
-#include "collect/edge_windows.h"
-#include "db/batch_rows.h"
+#include "collect/edges/edge_code.h"
+#include "collect/edges/edges.h"
+#include "collect/cost/pace.h"
+#include "collect/edges/edge_windows.h"
+#include "db/kind.h"
+#include "db/pairs.h"
 #include "db/touches.h"
-#include "image/worker.h"
+#include "image/worker/worker.h"
 #include "util/hash.h"
 
 /* A file of code: nops, but for what a test writes; its segment is not where its file offset is. */
@@ -199,7 +200,7 @@ static void code_is_decoded_where_it_leads(void **state)
 	free_code(c, &fake);
 }
 
-/* A start within what a sweep takes for an instruction: it begins anew there. */
+/* A start within what a sweep takes for an instruction: it starts over there. */
 static void starts_that_windows_meet_are_believed(void **state)
 {
 	/* mov eax, imm32, whose last bytes are: jmp short +2 */
@@ -353,8 +354,9 @@ struct stage {
 	uint64_t flushed_passes;
 };
 
-static int sum_edge(void *arg, const struct db_edge_item *e)
+static int sum_edge(void *arg, const void *item)
 {
+	const struct db_edge_item *e = item;
 	uint64_t *sum = arg;
 
 	*sum += e->count;
@@ -366,7 +368,7 @@ static int flush_stage(void *arg)
 	struct stage *s = arg;
 
 	s->flushes++;
-	assert_int_equal(db_batch_each_edge(s->batch, sum_edge, &s->flushed_passes), 0);
+	assert_int_equal(kind_each(&kind_edges, s->batch, sum_edge, &s->flushed_passes), 0);
 	db_batch_clear(s->batch);
 	return edge_windows_begin_batch(s->windows);
 }
@@ -399,12 +401,12 @@ struct seen {
 	size_t count;
 };
 
-static int see(void *arg, const struct db_edge_item *e)
+static int see(void *arg, const void *item)
 {
 	struct seen *s = arg;
 
 	assert_true(s->count < 32);
-	s->items[s->count++] = *e;
+	s->items[s->count++] = *(const struct db_edge_item *)item;
 	return 0;
 }
 
@@ -439,7 +441,7 @@ static void windows_become_edges(void **state)
 	w.end = (struct wire_place){s.slot[1], AT(0x905)};
 	edge_windows_take(s.windows, &w, (struct wire_place){0, 0});
 	edge_windows_take(s.windows, &w, (struct wire_place){0, 0});
-	assert_int_equal(db_batch_each_edge(s.batch, see, &seen), 0);
+	assert_int_equal(kind_each(&kind_edges, s.batch, see, &seen), 0);
 	assert_int_equal(seen.count, 5);
 	assert_int_equal(find(&seen, DB_EDGE_START, IN(0x10))->count, 2);
 	assert_int_equal(find(&seen, IN(0x30), IN(0x20))->count, 4);
@@ -458,16 +460,15 @@ struct touched {
 	size_t rows;
 };
 
-static int see_touch(void *arg, const struct db_edge_item *e)
+static int see_touch(void *arg, const void *item)
 {
+	const struct db_touch_item *t = item;
 	struct touched *to = arg;
 
-	if (!db_event_is_touches(e->event))
-		return 0;
 	assert_true(to->rows < 32);
-	assert_true(e->from == IN(0x20) && e->to_image == e->image);
-	to->place[to->rows] = e->to;
-	to->count[to->rows++] = e->count;
+	assert_true(t->load == IN(0x20));
+	to->place[to->rows] = t->place;
+	to->count[to->rows++] = t->count;
 	return 0;
 }
 
@@ -490,7 +491,7 @@ static void loads_become_touches(void **state)
 	edge_windows_take(s.windows, &w, (struct wire_place){0, 0});
 	w.process = 78;
 	edge_windows_take(s.windows, &w, (struct wire_place){0, 0});
-	assert_int_equal(db_batch_each_edge(s.batch, see_touch, &all), 0);
+	assert_int_equal(kind_each(&kind_touches, s.batch, see_touch, &all), 0);
 	assert_int_equal(all.rows, 4);
 	for (unsigned i = 0; i < 4; i++) {
 		assert_in_range(all.count[i], 1, 2);
@@ -512,7 +513,7 @@ static void an_end_in_an_unknown_file_is_found_or_left_out(void **state)
 	w.edge[0] = (struct wire_edge){AT(0x14), 0, (uint16_t)s.slot[0], 0};
 	edge_windows_take(s.windows, &w, (struct wire_place){0, 0});
 	edge_windows_take(s.windows, &w, (struct wire_place){s.slot[1], AT(0x700)});
-	assert_int_equal(db_batch_each_edge(s.batch, see, &seen), 0);
+	assert_int_equal(kind_each(&kind_edges, s.batch, see, &seen), 0);
 	assert_int_equal(seen.count, 4);
 	assert_int_equal(find(&seen, DB_EDGE_START, IN(0x10))->count, 2);
 	assert_int_equal(find(&seen, IN(0x14), DB_EDGE_END)->count, 1);
@@ -580,6 +581,93 @@ static void windows_that_do_not_hold_together_are_refused(void **state)
 	free_stage(&s);
 }
 
+struct paired {
+	struct db_raw_item items[8];
+	size_t count;
+};
+
+static int see_pair(void *arg, const void *item)
+{
+	struct paired *p = arg;
+
+	assert_true(p->count < 8);
+	p->items[p->count++] = *(const struct db_raw_item *)item;
+	return 0;
+}
+
+static void pairs_become_raw_records(void **state)
+{
+	struct wire_pair p = {.distance = 0x20}, missed = {.missed = 1},
+			 far = {.distance = 1ll << 32};
+	int32_t changes[DB_PAIR_REGISTERS];
+	struct edge_windows_counters n;
+	struct paired seen = {.count = 0};
+	struct stage s;
+
+	(void)state;
+	make_stage(&s, 1000);
+	p.at = missed.at = far.at = (struct wire_place){s.slot[0], AT(0x10)};
+	for (unsigned i = 0; i < 16; i++)
+		p.before[i] = p.after[i] = 0x7fff00000000 + i;
+	p.before[2] = p.after[2] = 24;
+	p.after[15] -= 4096;
+	edge_windows_take_pair(s.windows, &p);
+	edge_windows_take_pair(s.windows, &missed);
+	edge_windows_take_pair(s.windows, &far);
+	p.at.slot = 77;
+	edge_windows_take_pair(s.windows, &p);
+	assert_int_equal(kind_each(&kind_raws, s.batch, see_pair, &seen), 0);
+	assert_int_equal(seen.count, 2);
+	for (size_t i = 0; i < 2; i++) {
+		assert_int_equal(seen.items[i].form.kind, DB_RAW_PAIR);
+		assert_int_equal(seen.items[i].offset, IN(0x10));
+	}
+	/* What was missed, and what came elsewhere. */
+	assert_null(seen.items[0].target_image);
+	assert_int_equal(seen.items[0].count, 2);
+	assert_int_equal(seen.items[0].form.mask, 0);
+	assert_int_equal(seen.items[1].target, IN(0x30));
+	assert_int_equal(seen.items[1].target_image->bytes[0], 10);
+	assert_int_equal(seen.items[1].form.mask, 1 << 1 | 1 << 7);
+	db_pair_get(&seen.items[1].form, seen.items[1].values, changes);
+	for (unsigned i = 0; i < 16; i++)
+		assert_int_equal(changes[i], i == 2 ? 49 : i == 15 ? -8192 : 0);
+	edge_windows_read_counters(s.windows, &n);
+	assert_int_equal(n.pairs, 3);
+	assert_int_equal(n.pairs_left, 1);
+	free_stage(&s);
+}
+
+/* Enough of one place are enough, until the next batch. */
+static void pairs_have_limits(void **state)
+{
+	struct wire_pair p = {.missed = 1};
+	struct edge_windows_counters n;
+	struct stage s;
+
+	(void)state;
+	make_stage(&s, 1 << 20);
+	for (uint32_t i = 0; i < EDGE_PAIRS_OF_CODE + 5; i++) {
+		p.at = (struct wire_place){s.slot[0], AT(0x100 + i % 256)};
+		edge_windows_take_pair(s.windows, &p);
+	}
+	edge_windows_read_counters(s.windows, &n);
+	assert_int_equal(n.pairs, EDGE_PAIRS_OF_CODE);
+	assert_int_equal(n.pairs_left, 5);
+	for (uint32_t i = 0; i < EDGE_PAIRS_MAX; i++) {
+		p.at = (struct wire_place){s.slot[1], AT(4 * i)};
+		edge_windows_take_pair(s.windows, &p);
+	}
+	edge_windows_read_counters(s.windows, &n);
+	assert_int_equal(n.pairs, EDGE_PAIRS_MAX);
+	db_batch_clear(s.batch);
+	assert_int_equal(edge_windows_begin_batch(s.windows), 0);
+	edge_windows_take_pair(s.windows, &p);
+	edge_windows_read_counters(s.windows, &n);
+	assert_int_equal(n.pairs, EDGE_PAIRS_MAX + 1);
+	free_stage(&s);
+}
+
 /* A batch that fills up in the midst of a window loses nothing, and is not confused by it. */
 static void a_full_batch_is_flushed(void **state)
 {
@@ -599,7 +687,7 @@ static void a_full_batch_is_flushed(void **state)
 		edge_windows_take(s.windows, &w, (struct wire_place){0, 0});
 	}
 	assert_true(s.flushes > 10);
-	assert_int_equal(db_batch_each_edge(s.batch, sum_edge, &left), 0);
+	assert_int_equal(kind_each(&kind_edges, s.batch, sum_edge, &left), 0);
 	assert_int_equal(left + s.flushed_passes, 600);
 	edge_windows_read_counters(s.windows, &n);
 	assert_int_equal(n.windows, 200);
@@ -665,6 +753,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test(loads_become_touches),
 		cmocka_unit_test(an_end_in_an_unknown_file_is_found_or_left_out),
 		cmocka_unit_test(windows_that_do_not_hold_together_are_refused),
+		cmocka_unit_test(pairs_become_raw_records),
+		cmocka_unit_test(pairs_have_limits),
 		cmocka_unit_test(a_full_batch_is_flushed),
 		cmocka_unit_test(the_pace_keeps_to_the_budget),
 	};

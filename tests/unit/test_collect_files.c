@@ -19,8 +19,8 @@
 #include <unistd.h>
 
 #include <cmocka.h>
-#include "collect/files.h"
-#include "collect/procfs.h"
+#include "collect/process/files.h"
+#include "collect/process/procfs.h"
 #include "elf_file.h"
 #include "util/clock.h"
 
@@ -235,6 +235,25 @@ static void a_name_leads_to_no_private_file(void **state)
 	tear_down(&b);
 }
 
+/* All of them wait for one turn: that is counted. */
+static void files_of_nobody_share_a_turn(void **state)
+{
+	struct files_counters c;
+	struct bench b;
+	char path[128];
+
+	(void)state;
+	set_up_program(&b, path);
+	assert_int_equal(state_of(&b, path, 0, getpid(), 0), FILE_ELF);
+	files_read_counters(b.files, &c);
+	assert_int_equal(c.ownerless, 0);
+	assert_int_equal(state_of(&b, path, 0, 0x7fffffff, clock_monotonic_ns()), FILE_ELF);
+	files_read_counters(b.files, &c);
+	assert_int_equal(c.ownerless, 1);
+	assert_int_equal(unlink(path), 0);
+	tear_down(&b);
+}
+
 /* Nor by the root directory of a process whose user may not read it. */
 static void another_users_process_leads_to_no_private_file(void **state)
 {
@@ -261,6 +280,76 @@ static void another_users_process_leads_to_no_private_file(void **state)
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_int_equal(unlink(path), 0);
 	tear_down(&b);
+}
+
+/* In a process of root's, to which the name of one file is another's; false where that may not be.
+ * Written to the pipe when it is so. */
+static void live_behind_mount(const char *from, const char *to, int ready)
+{
+	bool may = !unshare(CLONE_NEWNS) && !mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) &&
+		   !mount(from, to, NULL, MS_BIND, NULL) && !prctl(PR_SET_PDEATHSIG, SIGKILL);
+
+	if (write(ready, &may, sizeof(may)) != sizeof(may))
+		_exit(1);
+	pause();
+	_exit(0);
+}
+
+static bool claims(struct bench *b, const struct file_name *name, pid_t pid)
+{
+	struct mapped_file *file = files_take(b->files, name);
+	bool is;
+
+	assert_non_null(file);
+	file = resolve(b, file, pid, clock_monotonic_ns());
+	assert_int_equal(file->state, FILE_ELF);
+	is = file->version.claimed;
+	file_unref(file);
+	return is;
+}
+
+/* A record with a build ID has no number of a file: a user who has another file mounted under that
+ * name must not stand for everybody's, be he the first. */
+static void a_private_mount_is_not_everybodys(void **state)
+{
+	struct elf_file_note note = elf_file_note(1);
+	struct file_name name = {.build_id_size = sizeof(note.build_id)};
+	char path[128], forged[160];
+	bool may = false;
+	struct bench b;
+	int pipes[2];
+	pid_t pid;
+
+	(void)state;
+	if (geteuid())
+		skip();
+	set_up_program(&b, path);
+	snprintf(forged, sizeof(forged), "%s-forged", path);
+	write_program(forged);
+	assert_int_equal(chown(forged, 64124, 64124), 0);
+	assert_int_equal(pipe(pipes), 0);
+	pid = fork();
+	if (!pid)
+		live_behind_mount(forged, path, pipes[1]);
+	assert_int_equal(read(pipes[0], &may, sizeof(may)), sizeof(may));
+	name.path = path;
+	name.path_size = strlen(path);
+	memcpy(name.build_id, note.build_id, sizeof(note.build_id));
+	if (may) {
+		assert_true(claims(&b, &name, pid));
+		assert_false(claims(&b, &name, getpid()));
+		/* From now on the name is that of the file that root alone could write. */
+		assert_false(claims(&b, &name, pid));
+	}
+	assert_int_equal(kill(pid, SIGKILL), 0);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	close(pipes[0]);
+	close(pipes[1]);
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(unlink(forged), 0);
+	tear_down(&b);
+	if (!may)
+		skip();
 }
 
 /* Into the directory, in a mount namespace of our own; false where that is not allowed. */
@@ -387,7 +476,9 @@ int main(int argc, char **argv)
 		cmocka_unit_test(a_broken_file_is_known_by_its_content),
 		cmocka_unit_test(a_name_leads_to_no_private_file),
 		cmocka_unit_test(another_users_process_leads_to_no_private_file),
+		cmocka_unit_test(files_of_nobody_share_a_turn),
 		cmocka_unit_test(what_took_too_long_is_tried_again),
+		cmocka_unit_test(a_private_mount_is_not_everybodys),
 		cmocka_unit_test(overlays_may_number_files_anew),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

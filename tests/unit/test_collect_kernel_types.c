@@ -20,10 +20,11 @@
 #include <bpf/libbpf.h>
 #include <cmocka.h>
 
-#include "collect/kernel_types.h"
-#include "collect/sampler.h"
-#include "collect/unwinder.h"
-#include "collect/windows.h"
+#include "collect/types/kernel_types.h"
+#include "collect/events/sampler.h"
+#include "collect/events/tick.h"
+#include "collect/stacks/unwinder.h"
+#include "collect/edges/windows.h"
 #include "db/blob.h"
 #include "util/io.h"
 
@@ -98,7 +99,7 @@ static struct btf *cut(const char *name)
 {
 	struct btf *all = make_all(), *of = make_names(name);
 	const struct btf *list[] = {of};
-	struct btf *part = kernel_types_cut(all, list, 1);
+	struct btf *part = kernel_types_cut(all, list, 1, tick_variables);
 
 	btf__free(all);
 	btf__free(of);
@@ -168,7 +169,7 @@ static void test_cut_without_end(void **state)
 	btf__add_struct(all, "loop", 8);
 	btf__add_field(all, "self", 1, 0, 0);
 	errno = 0;
-	assert_null(kernel_types_cut(all, list, 1));
+	assert_null(kernel_types_cut(all, list, 1, tick_variables));
 	assert_int_equal(errno, EBADMSG);
 	btf__free(all);
 	btf__free(of);
@@ -238,7 +239,7 @@ static void test_kept(void **state)
 	assert_int_equal(read_types(directory, &again), size);
 	assert_memory_equal(again, first, size);
 	free(again);
-	/* Cut short, or empty: made anew, and kept again. */
+	/* Cut short, or empty: rebuilt, and kept again. */
 	for (int i = 0; i < 2; i++) {
 		assert_int_equal(truncate(path, i ? 0 : 100), 0);
 		assert_int_equal(read_types(directory, &again), size);
@@ -310,12 +311,34 @@ static void test_programs(void **state)
 	close(fd);
 }
 
+/* The part says where the tick is as all types do, and both find it. */
+static void test_tick_in_part(void **state)
+{
+	struct btf *all = btf__load_vmlinux_btf(), *part;
+	char path[KERNEL_TYPES_PATH];
+	struct wire_tick of_all, of_part;
+	struct diag diag;
+	int fd = all ? kernel_types_open(root, path) : -1;
+
+	(void)state;
+	if (fd < 0)
+		skip(); /* no BTF */
+	part = btf__parse(path, NULL);
+	assert_non_null(part);
+	assert_int_equal(tick_find(all, &of_all, &diag), 0);
+	assert_int_equal(tick_find(part, &of_part, &diag), 0);
+	assert_memory_equal(&of_all, &of_part, sizeof(of_all));
+	btf__free(part);
+	btf__free(all);
+	close(fd);
+}
+
 int main(void)
 {
 #define EACH(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 	const struct CMUnitTest tests[] = {
 		EACH(test_cut),	 EACH(test_cut_of_nothing), EACH(test_cut_without_end),
-		EACH(test_kept), EACH(test_programs),
+		EACH(test_kept), EACH(test_programs),	    EACH(test_tick_in_part),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

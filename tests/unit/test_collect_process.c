@@ -12,10 +12,10 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "collect/descendants.h"
-#include "collect/process.h"
-#include "collect/procfs.h"
-#include "collect/subject.h"
+#include "collect/process/descendants.h"
+#include "collect/process/process.h"
+#include "collect/process/procfs.h"
+#include "collect/process/subject.h"
 #include "util/identity.h"
 
 /* PIDs above the kernel's limit, so that no real process is meant. */
@@ -148,10 +148,13 @@ static void test_the_ended_are_forgotten(void **state)
 		map_at(PID + i, 0x400000, 0x1000, "/bin/brief", 111);
 		exit_at(PID + i, 120);
 	}
-	processes_collect(processes, 90, NULL, NULL);
+	processes_collect(processes, 90, 150, NULL, NULL);
 	assert_string_equal(path_at(PID + 50, 0x400800, 115), "/bin/brief");
-	processes_collect(processes, 200, count_life, &ending);
-	processes_collect(processes, 300, count_life, &ending);
+	/* It may have samples up to when it was seen to be gone, which are still to come. */
+	processes_collect(processes, 140, 160, count_life, &ending);
+	assert_string_equal(path_at(PID + 50, 0x400800, 145), "/bin/brief");
+	processes_collect(processes, 200, 210, count_life, &ending);
+	processes_collect(processes, 300, 310, count_life, &ending);
 	assert_int_equal(ending, 200); /* a life before the exec and one after it */
 	processes_read_counters(processes, &c);
 	assert_int_equal(c.processes, 1); /* the idle tasks */
@@ -208,8 +211,13 @@ static void test_looks_are_rationed(void **state)
 	void *at;
 
 	(void)state;
+	/* Of whom nobody knows: of all. */
+	assert_false(processes_must_rescan(processes));
+	record((struct sideband_record){.type = SIDEBAND_LEFT_OUT, .time_ns = now, .lost = 1});
+	assert_true(processes_must_rescan(processes));
 	record((struct sideband_record){
-		.type = SIDEBAND_LEFT_OUT, .time_ns = now, .pid = getpid(), .lost = 7});
+		.type = SIDEBAND_LEFT_OUT, .time_ns = now, .pid = getpid(), .lost = 6});
+	assert_false(processes_must_rescan(processes));
 	processes_read_counters(processes, &c);
 	assert_int_equal(c.records_left_out, 7);
 	assert_null(processes_newest(processes, getpid()));
@@ -253,6 +261,94 @@ static void test_maps_lines(void **state)
 	assert_int_equal(procfs_parse_mapping(bad, &m), -EBADMSG);
 	assert_int_equal(procfs_parse_mapping(high, &m), 0);
 	assert_int_equal(m.end, 0xffffffffff601000);
+}
+
+struct code {
+	size_t count;
+	struct {
+		uint64_t start, end, offset, inode;
+		uint32_t major, minor;
+		bool deleted;
+		char path[256];
+	} list[256];
+};
+
+static void take_code(void *arg, const struct procfs_mapping *m)
+{
+	struct code *c = arg;
+
+	assert_true(c->count < sizeof(c->list) / sizeof(c->list[0]));
+	c->list[c->count].start = m->start;
+	c->list[c->count].end = m->end;
+	c->list[c->count].offset = m->file_offset;
+	c->list[c->count].inode = m->name.inode;
+	c->list[c->count].major = m->name.device_major;
+	c->list[c->count].minor = m->name.device_minor;
+	c->list[c->count].deleted = m->name.deleted;
+	snprintf(c->list[c->count++].path, sizeof(c->list[0].path), "%.*s", (int)m->name.path_size,
+		 m->name.path);
+}
+
+/* However the kernel is asked, it is what the text says. */
+static void test_maps_of_process(void **state)
+{
+	(void)state;
+	static struct code asked, read;
+	struct procfs_mapping m;
+	char *line = NULL, path[] = "/tmp/culprit maps XXXXXX";
+	int fd = mkstemp(path);
+	size_t room = 0;
+	void *code = mmap(NULL, 8192, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	void *file, *data;
+
+	assert_int_equal(ftruncate(fd, 16384), 0);
+	file = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 8192);
+	data = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE, fd, 0);
+	assert_true(code != MAP_FAILED && file != MAP_FAILED && data != MAP_FAILED);
+	unlink(path);
+	assert_int_equal(procfs_each_mapping(getpid(), take_code, &asked), 0);
+	FILE *maps = fopen("/proc/self/maps", "r");
+	while (getline(&line, &room, maps) > 0)
+		/* That one is none of the process's memory. */
+		if (!procfs_parse_mapping(line, &m) &&
+		    (m.name.path_size != 10 || memcmp(m.name.path, "[vsyscall]", 10) != 0))
+			take_code(&read, &m);
+	fclose(maps);
+	free(line);
+	assert_true(asked.count >= 5);
+	/* Before Linux 6.11 it is among them. */
+	assert_in_range(asked.count, read.count, read.count + 1);
+	assert_memory_equal(asked.list, read.list, read.count * sizeof(read.list[0]));
+	munmap(code, 8192);
+	munmap(file, 4096);
+	munmap(data, 4096);
+	close(fd);
+}
+
+/* Which have neither code of their own nor children: less is read of them. */
+static void test_kernel_threads(void **state)
+{
+	(void)state;
+	struct procfs_status status;
+	char comm[16] = "";
+	FILE *f = fopen("/proc/2/comm", "r");
+
+	assert_int_equal(procfs_read_status(getpid(), &status), 0);
+	assert_false(status.is_kernel);
+	assert_int_equal(processes_scan_one(processes, getpid(), 0), 0);
+	assert_non_null(processes_newest(processes, getpid())->cgroup);
+	/* In a container that number is somebody else's. */
+	if (f && !fgets(comm, sizeof(comm), f))
+		comm[0] = 0;
+	if (f)
+		fclose(f);
+	if (strcmp(comm, "kthreadd\n") != 0)
+		skip();
+	assert_int_equal(procfs_read_status(2, &status), 0);
+	assert_true(status.is_kernel);
+	assert_int_equal(processes_scan_one(processes, 2, 0), 0);
+	assert_null(processes_newest(processes, 2)->cgroup);
+	assert_int_equal(processes_newest(processes, 2)->comm_size, 8);
 }
 
 static void check_cgroup(const char *text, const char *want)
@@ -385,6 +481,52 @@ static int note_pid(void *arg, pid_t pid)
 	return 0;
 }
 
+static int count_pid(void *arg, pid_t pid)
+{
+	(void)pid;
+	++*(unsigned *)arg;
+	return 0;
+}
+
+/* A child of a child of a child, many times: to look at all for each would take minutes. */
+static void test_long_chain(void **state)
+{
+	const pid_t root = 0x7f000000;
+	const int length = 150000;
+	struct descendants *d = descendants_new(processes, &root, 1);
+	unsigned told = 0;
+
+	(void)state;
+	assert_non_null(d);
+	for (int i = 1; i <= length; i++)
+		fork_at(root + i - 1, root + i, 10);
+	assert_int_equal(descendants_find(d, count_pid, &told), 0);
+	assert_int_equal(told, length);
+	assert_int_equal(descendants_count(d), length);
+	assert_int_equal(descendants_find(d, count_pid, &told), 0);
+	assert_int_equal(told, length);
+	descendants_free(d);
+}
+
+/* A process may name its threads as it likes: past so many names a sample has none. */
+static void test_so_many_threads(void **state)
+{
+	struct wire_name name = {{0}};
+	struct process *life;
+
+	(void)state;
+	fork_at(1, PID, 10);
+	life = processes_newest(processes, PID);
+	assert_non_null(life);
+	for (long i = 1; i <= SUBJECT_THREADS_MAX + 10; i++) {
+		snprintf((char *)name.half, sizeof(name.half), "thread %ld", i);
+		assert_int_equal(subject_thread(life, &name),
+				 i > SUBJECT_THREADS_MAX ? -ENOSPC : i);
+	}
+	snprintf((char *)name.half, sizeof(name.half), "thread 1");
+	assert_int_equal(subject_thread(life, &name), 1);
+}
+
 static void note_drop(void *arg, pid_t pid)
 {
 	*(uint32_t *)arg += (uint32_t)pid;
@@ -453,6 +595,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_long_cgroup, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_lives, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_descendants, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_long_chain, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_so_many_threads, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_threads_are_their_process, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_the_ended_are_forgotten, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_execs_without_end_are_bounded, setup,
@@ -461,6 +605,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_scan_of_this_process, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_looks_are_rationed, setup, teardown),
 		cmocka_unit_test(test_maps_lines),
+		cmocka_unit_test(test_maps_of_process),
+		cmocka_unit_test_setup_teardown(test_kernel_threads, setup, teardown),
 		cmocka_unit_test(test_cgroups),
 		cmocka_unit_test_setup_teardown(test_subjects, setup, teardown),
 	};

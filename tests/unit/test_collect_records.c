@@ -11,9 +11,11 @@
 #include <linux/perf_event.h>
 #include <unistd.h>
 
-#include "collect/cpus.h"
-#include "collect/rings.h"
-#include "collect/sideband.h"
+#include "collect/host/cpus.h"
+#include "collect/process/record_budget.h"
+#include "collect/process/user_share.h"
+#include "collect/process/rings.h"
+#include "collect/process/sideband.h"
 #include "util/buf.h"
 
 static struct buf record;
@@ -182,6 +184,73 @@ static void test_rings(void **state)
 	assert_null(peek(64, 60, size));
 }
 
+static struct record_budget *budget;
+
+static int read_user(pid_t pid, uid_t *ret)
+{
+	*ret = (uid_t)pid;
+	return 0;
+}
+
+/* How many records of that type and those numbers are wanted of more than a process may have. */
+static int wanted(uint32_t type, uint16_t misc, uint32_t first, uint32_t second, uint32_t third)
+{
+	struct {
+		struct perf_event_header h;
+		uint32_t numbers[3];
+	} r = {{.type = type, .misc = misc, .size = sizeof(r)}, {first, second, third}};
+	int count = 0;
+
+	for (int i = 0; i < RECORD_BUDGET + 10; i++)
+		count += rings_want(budget, &r.h, (const uint8_t *)&r, 1);
+	return count;
+}
+
+/* Names and mappings are left out when they are too many; threads always are. */
+static void test_wanted_records(void **state)
+{
+	const int all = RECORD_BUDGET + 10;
+
+	(void)state;
+	budget = record_budget_new(read_user);
+	assert_non_null(budget);
+	assert_int_equal(wanted(PERF_RECORD_COMM, 0, 10, 10, 0), RECORD_BUDGET);
+	assert_int_equal(wanted(PERF_RECORD_COMM, 0, 11, 12, 0), 0);
+	assert_int_equal(wanted(PERF_RECORD_MMAP2, 0, 13, 14, 0), RECORD_BUDGET);
+	assert_int_equal(wanted(PERF_RECORD_MMAP2, 0, 10, 10, 0), 0);
+	assert_int_equal(wanted(PERF_RECORD_COMM, PERF_RECORD_MISC_COMM_EXEC, 10, 10, 0), all);
+	assert_int_equal(wanted(PERF_RECORD_FORK, 0, 15, 10, 15), all);
+	assert_int_equal(wanted(PERF_RECORD_FORK, 0, 10, 10, 16), 0);
+	assert_int_equal(wanted(PERF_RECORD_EXIT, 0, 10, 1, 10), all);
+	assert_int_equal(wanted(PERF_RECORD_EXIT, 0, 10, 1, 16), 0);
+	assert_int_equal(wanted(PERF_RECORD_LOST, 0, 10, 10, 0), all);
+	record_budget_free(budget);
+}
+
+static int read_living(pid_t pid, uid_t *ret)
+{
+	*ret = (uid_t)pid;
+	return pid < 100 ? 0 : -1;
+}
+
+/* Whose a process is that is gone by then is told by the record of its fork. */
+static void test_forks_tell_of_users(void **state)
+{
+	int taken = 0;
+
+	(void)state;
+	budget = record_budget_new(read_living);
+	assert_non_null(budget);
+	for (uint32_t pid = 100; pid < 104; pid++)
+		wanted(PERF_RECORD_FORK, 0, pid, 10, pid);
+	for (uint32_t pid = 100; pid < 104; pid++)
+		taken += wanted(PERF_RECORD_MMAP2, 0, pid, pid, 0);
+	assert_int_equal(taken, USER_SHARE);
+	assert_int_equal(wanted(PERF_RECORD_MMAP2, 0, 10, 10, 0), 0);
+	assert_int_equal(wanted(PERF_RECORD_MMAP2, 0, 11, 11, 0), RECORD_BUDGET);
+	record_budget_free(budget);
+}
+
 static void test_cpu_lists(void **state)
 {
 	static struct cpu_list l;
@@ -220,6 +289,8 @@ int main(void)
 		cmocka_unit_test(test_overlong_ksymbol),
 		cmocka_unit_test(test_hostile),
 		cmocka_unit_test(test_rings),
+		cmocka_unit_test(test_wanted_records),
+		cmocka_unit_test(test_forks_tell_of_users),
 		cmocka_unit_test(test_cpu_lists),
 	};
 

@@ -19,8 +19,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "collect/sampler.h"
-#include "collect/sampler_state.h"
+#include "collect/events/sampler.h"
+#include "collect/events/sampler_state.h"
 
 static struct event clock_event;
 static struct diag clock_why;
@@ -359,9 +359,10 @@ static void test_windows_are_of_user_code_alone(void **state)
 	assert_int_equal(sampler_start(s, &diag), 0);
 	sampler_stop(s);
 	drain_all(s, &before);
-	sampler_interpret(s, 0, PERIOD);
+	sampler_follow_event(s, 0);
+	sampler_follow(s, WIRE_FOLLOW_WINDOW, PERIOD);
 	for (unsigned i = 0; i < sampler_cpus(s); i++)
-		sampler_cpu(s, i)->window_left = FAR;
+		sampler_cpu(s, i)->left[WIRE_FOLLOW_WINDOW] = FAR;
 	go_on(s);
 	spin_ns(20000000);
 	for (uint64_t end = now_ns() + 50000000; now_ns() < end;)
@@ -370,7 +371,7 @@ static void test_windows_are_of_user_code_alone(void **state)
 	assert_int_equal(sampler_flip(s, 0, sampler_cpus(s), &diag), 0);
 	sampler_drain(s, 0, sampler_cpus(s), add_user_samples, &user);
 	for (unsigned i = 0; i < sampler_cpus(s); i++)
-		counted += FAR - sampler_cpu(s, i)->window_left;
+		counted += FAR - sampler_cpu(s, i)->left[WIRE_FOLLOW_WINDOW];
 	assert_int_equal(counted, user);
 	assert_true(user > 0);
 	sampler_free(s);
@@ -386,15 +387,59 @@ static void test_windows_are_of_one_event(void **state)
 	(void)state;
 	assert_int_equal(sampler_start(s, &diag), 0);
 	sampler_stop(s);
-	sampler_interpret(s, 1, PERIOD);
+	sampler_follow_event(s, 1);
+	sampler_follow(s, WIRE_FOLLOW_WINDOW, PERIOD);
 	for (unsigned i = 0; i < sampler_cpus(s); i++)
-		sampler_cpu(s, i)->window_left = FAR;
+		sampler_cpu(s, i)->left[WIRE_FOLLOW_WINDOW] = FAR;
 	go_on(s);
 	spin_ns(50000000);
 	sampler_stop(s);
 	for (unsigned i = 0; i < sampler_cpus(s); i++)
-		assert_int_equal(sampler_cpu(s, i)->window_left, FAR);
+		assert_int_equal(sampler_cpu(s, i)->left[WIRE_FOLLOW_WINDOW], FAR);
 	sampler_free(s);
+}
+
+/* What ends a pair has the next sample of its event, whoever else is due to it, and no further one.
+ */
+static void check_pair(uint32_t followed, bool ends)
+{
+	enum { FAR = 60000, PERIOD = 1000, CPUS = 1024 };
+	static uint64_t before[CPUS];
+	struct sampler *s = start(false, 100000);
+	uint64_t taken = 0;
+	struct diag diag;
+
+	assert_true(sampler_cpus(s) <= CPUS);
+	assert_int_equal(sampler_start(s, &diag), 0);
+	sampler_stop(s);
+	sampler_follow_event(s, followed);
+	sampler_follow(s, WIRE_FOLLOW_STACK, PERIOD);
+	for (unsigned i = 0; i < sampler_cpus(s); i++) {
+		sampler_cpu(s, i)->left[WIRE_FOLLOW_STACK] = FAR;
+		sampler_cpu(s, i)->pair = 1;
+		before[i] = sampler_cpu(s, i)->samples;
+	}
+	go_on(s);
+	spin_ns(20000000);
+	sampler_stop(s);
+	for (unsigned i = 0; i < sampler_cpus(s); i++) {
+		const struct wire_cpu *cpu = sampler_cpu(s, i);
+		const uint64_t samples = cpu->samples - before[i];
+		const bool ended = ends && samples > 0;
+
+		taken += samples;
+		assert_int_equal(cpu->pair, !ended);
+		assert_int_equal(FAR - cpu->left[WIRE_FOLLOW_STACK], samples - ended);
+	}
+	assert_true(taken > 0);
+	sampler_free(s);
+}
+
+static void test_pairs_take_the_next_sample(void **state)
+{
+	(void)state;
+	check_pair(0, true);
+	check_pair(1, false);
 }
 
 /* What is drawn at the first sample of a start, as the largest and the least of some draws. */
@@ -432,12 +477,13 @@ static void test_followers_come_at_random_distances(void **state)
 		sampler_free(s);
 		skip();
 	}
-	sampler_unwind(s, PERIOD);
-	draw_distances(s, &sampler_cpu(s, 0)->stack_left, &least, &most);
+	sampler_follow(s, WIRE_FOLLOW_STACK, PERIOD);
+	draw_distances(s, &sampler_cpu(s, 0)->left[WIRE_FOLLOW_STACK], &least, &most);
 	assert_true(least < PERIOD * 3 / 4 && most > PERIOD * 5 / 4 && most < 2 * PERIOD);
-	sampler_unwind(s, 0);
-	sampler_interpret(s, 0, PERIOD);
-	draw_distances(s, &sampler_cpu(s, 0)->window_left, &least, &most);
+	sampler_follow(s, WIRE_FOLLOW_STACK, 0);
+	sampler_follow_event(s, 0);
+	sampler_follow(s, WIRE_FOLLOW_WINDOW, PERIOD);
+	draw_distances(s, &sampler_cpu(s, 0)->left[WIRE_FOLLOW_WINDOW], &least, &most);
 	assert_true(least < PERIOD * 3 / 4 && most > PERIOD * 5 / 4 && most < 2 * PERIOD);
 	assert_int_equal(sched_setaffinity(0, sizeof(all), &all), 0);
 	sampler_free(s);
@@ -510,6 +556,76 @@ static void test_a_cpu_without_tables_is_counted(void **state)
 	sampler_free(s);
 }
 
+#define LOOP_BYTES 128 /* at most; nothing else runs long */
+
+static __attribute__((noinline)) void loop(uint64_t turns)
+{
+	while (turns--)
+		__asm__ volatile("" : "+r"(turns));
+}
+
+struct places {
+	uint64_t in[2], elsewhere[2]; /* of this process in user mode, by event */
+	pid_t me;
+};
+
+static void add_place(void *arg, const struct sampler_entry *e)
+{
+	struct places *p = arg;
+	bool in = e->pc - (uintptr_t)loop < LOOP_BYTES;
+
+	assert_true(e->event < 2);
+	if ((pid_t)e->tgid == p->me && !(e->pc >> 63))
+		(in ? p->in : p->elsewhere)[e->event] += e->count;
+}
+
+/* The tick finds a program where a timer of the same period does, and as often. */
+static void test_ticks_are_samples(void **state)
+{
+	uint64_t periods[2], begun;
+	struct event events[2];
+	struct sampler_config config = {.events = events,
+					.periods = periods,
+					.event_count = 2,
+					.randomize = true,
+					.seed = 1};
+	struct places p = {.me = getpid()};
+	struct sampler_counters c, later;
+	struct sampler *s;
+	struct diag diag;
+	int r;
+
+	(void)state;
+	if (clock_refused || is_refusal(event_parse("tick", &events[0], &diag)))
+		skip();
+	events[1] = clock_event;
+	periods[0] = periods[1] = events[0].period;
+	r = sampler_new(&config, &s, &diag);
+	if (is_refusal(r))
+		skip();
+	assert_int_equal(r, 0);
+	assert_int_equal(sampler_start(s, &diag), 0);
+	for (begun = now_ns(); now_ns() < begun + 1000000000 || p.in[0] + p.in[1] < 100;) {
+		loop(10000000);
+		if (sampler_pressure(s) == 0 && now_ns() < begun + 1000000000)
+			continue;
+		sampler_flip(s, 0, sampler_cpus(s), &diag);
+		sampler_drain(s, 0, sampler_cpus(s), add_place, &p);
+	}
+	sampler_stop(s);
+	assert_true(p.in[0] > 20 * p.elsewhere[0] && p.in[1] > 20 * p.elsewhere[1]);
+	/* Less than twice as many of one as of the other: 100 of them are 6 standard errors off. */
+	assert_true(p.in[0] < 2 * p.in[1] && p.in[1] < 2 * p.in[0]);
+	sampler_flip(s, 0, sampler_cpus(s), &diag);
+	sampler_drain(s, 0, sampler_cpus(s), add_place, &p);
+	sampler_read_counters(s, &c);
+	spin_ns(50000000);
+	sampler_read_counters(s, &later);
+	assert_int_equal(c.samples, later.samples); /* stopped */
+	sampler_free(s);
+	event_free(&events[0]);
+}
+
 static int parse_clock(void **state)
 {
 	(void)state;
@@ -537,10 +653,12 @@ int main(void)
 		cmocka_unit_test(test_a_process_leaves_the_scope_with_its_end),
 		cmocka_unit_test(test_windows_are_of_user_code_alone),
 		cmocka_unit_test(test_windows_are_of_one_event),
+		cmocka_unit_test(test_pairs_take_the_next_sample),
 		cmocka_unit_test(test_followers_come_at_random_distances),
 		cmocka_unit_test(test_event_times),
 		cmocka_unit_test(test_missed_cpus),
 		cmocka_unit_test(test_a_cpu_without_tables_is_counted),
+		cmocka_unit_test(test_ticks_are_samples),
 	};
 
 	return cmocka_run_group_tests(tests, parse_clock, free_clock);

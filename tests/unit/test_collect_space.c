@@ -9,7 +9,7 @@
 #include <cmocka.h>
 #include <errno.h>
 
-#include "collect/space.h"
+#include "collect/process/space.h"
 
 static struct files *files;
 

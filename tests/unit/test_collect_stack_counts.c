@@ -4,7 +4,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
-#include "collect/stack_counts.h"
+#include "collect/stacks/stack_counts.h"
 
 static const struct wire_stack_key a = {{7 << 1, 1ull << 40}};
 static const struct wire_stack_key like_a = {{7 << 1, 2ull << 40}}; /* but for its second half */

@@ -8,7 +8,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include "analyze/data_footprint.h"
+#include "analyze/culprits/data_footprint.h"
 #include "db/touches.h"
 #include "util/hash.h"
 

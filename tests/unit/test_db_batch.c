@@ -30,12 +30,12 @@ struct seen {
 	size_t count;
 };
 
-static int see(void *arg, const struct db_row *row)
+static int see(void *arg, const void *item)
 {
 	struct seen *s = arg;
 
 	assert_true(s->count < 16);
-	s->rows[s->count++] = *row;
+	s->rows[s->count++] = *(const struct db_row *)item;
 	return 0;
 }
 
@@ -69,7 +69,7 @@ static void rows_come_sorted_and_summed(void **state)
 	assert_int_equal(db_batch_add(b, c, 9, 10), 0);
 	assert_int_equal(db_batch_add(b, c, 1, 0), 0); /* nothing is nothing */
 	assert_int_equal(db_batch_rows(b), 4);
-	assert_int_equal(db_batch_each(b, see, &s), 0);
+	assert_int_equal(db_batch_each_row(b, see, &s), 0);
 	assert_int_equal(s.count, 4);
 	for (size_t i = 1; i < s.count; i++)
 		assert_true(db_row_compare(&s.rows[i - 1], &s.rows[i]) < 0);
@@ -93,7 +93,7 @@ static void counts_grow_past_32_bits(void **state)
 	assert_int_equal(db_batch_add(b, p, 2, 5000000000u), 0);
 	assert_int_equal(db_batch_add(b, p, 3, UINT64_MAX), 0);
 	assert_int_equal(db_batch_add(b, p, 3, 2), 0); /* stops there */
-	assert_int_equal(db_batch_each(b, see, &s), 0);
+	assert_int_equal(db_batch_each_row(b, see, &s), 0);
 	assert_int_equal(s.count, 3);
 	assert_true(s.rows[0].count == (uint64_t)UINT32_MAX + 1);
 	assert_true(s.rows[1].count == 10000000000u);

@@ -38,7 +38,7 @@ static struct pack *make(const struct help_place *p)
 	return pack;
 }
 
-/* One more sample in a chunk's header, whose checksum is made anew. */
+/* One more sample in a chunk's header, whose checksum is recomputed. */
 static void lie(uint8_t *header, struct chunk_header *h)
 {
 	const size_t samples_at = 24, sum_at = CHUNK_HEADER_SIZE - 8;
@@ -79,30 +79,17 @@ static void copy_changed(const struct pack *from, int dirfd, enum chunk_type typ
 	buf_free(&whole);
 }
 
-struct findings {
-	unsigned count;
-	char last[512];
-};
-
-static void keep_finding(void *arg, const char *what)
-{
-	struct findings *f = arg;
-
-	f->count++;
-	snprintf(f->last, sizeof(f->last), "%s", what);
-}
-
 /* What the check finds in the file "changed". */
-static struct findings check(int dirfd, struct check_totals *ret)
+static struct help_findings check(int dirfd, struct check_totals *ret)
 {
-	struct findings f = {0};
+	struct help_findings f = {0};
 	struct pack *pack;
 	int r;
 
-	assert_int_equal(
-		pack_open(&io_system, dirfd, "changed", "changed", keep_finding, &f, &pack, NULL),
-		0);
-	r = check_pack(pack, keep_finding, &f, NULL, ret);
+	assert_int_equal(pack_open(&io_system, dirfd, "changed", "changed", help_keep_finding, &f,
+				   &pack, NULL),
+			 0);
+	r = check_pack(pack, help_keep_finding, &f, NULL, ret);
 	assert_int_equal(r, f.count ? -EBADMSG : 0);
 	pack_close(pack);
 	return f;
@@ -122,7 +109,7 @@ static void each_chunk_holds_what_it_says(void **state)
 	struct pack *sound = make(*state);
 	int dirfd = open_place(*state);
 	struct check_totals totals;
-	struct findings f;
+	struct help_findings f;
 
 	copy_changed(sound, dirfd, CHUNK_ROWS, CHANGE_NOTHING);
 	assert_int_equal(check(dirfd, &totals).count, 0);
@@ -144,7 +131,7 @@ static void rows_rise_through_the_chunks(void **state)
 	struct pack *sound = make(*state);
 	int dirfd = open_place(*state);
 	struct check_totals once, twice;
-	struct findings f;
+	struct help_findings f;
 
 	copy_changed(sound, dirfd, CHUNK_ROWS, CHANGE_NOTHING);
 	assert_int_equal(check(dirfd, &once).count, 0);
@@ -152,7 +139,8 @@ static void rows_rise_through_the_chunks(void **state)
 	f = check(dirfd, &twice);
 	assert_int_equal(f.count, 1);
 	assert_non_null(strstr(f.last, "cannot be decoded"));
-	assert_true(twice.samples == once.samples && twice.lost_samples == once.samples);
+	assert_true(twice.of[CHUNK_ROWS].sum == once.of[CHUNK_ROWS].sum &&
+		    twice.of[CHUNK_ROWS].lost == once.of[CHUNK_ROWS].sum);
 	close(dirfd);
 	pack_close(sound);
 }
@@ -196,7 +184,7 @@ static void every_byte_is_accounted_for(void **state)
 		bool before = step % 2, whole = step / 2;
 		size_t size = whole ? chunk.size : 8;
 		const struct catalog_entry *last;
-		struct findings f;
+		struct help_findings f;
 		uint64_t index;
 
 		copy_changed(sound, dirfd, CHUNK_ROWS, CHANGE_NOTHING);

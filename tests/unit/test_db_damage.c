@@ -189,10 +189,10 @@ static void expect_whole(const struct small_db *s)
 	assert_int_equal(help_read(s->place.db, &io_system, "all", &got, NULL), 0);
 	assert_true(got.samples == s->total.samples && got.weighted == s->total.weighted);
 	assert_int_equal(db_verify(s->place.db, &io_system, NULL, NULL, &totals, NULL), 0);
-	assert_true(totals.samples == s->total.samples);
-	assert_true(totals.passes == s->total.passes && totals.passes);
-	assert_true(totals.stacks > 0);
-	assert_true(totals.raws > 0);
+	assert_true(totals.of[CHUNK_ROWS].sum == s->total.samples);
+	assert_true(totals.of[CHUNK_EDGES].sum == s->total.passes && totals.of[CHUNK_EDGES].sum);
+	assert_true(totals.of[CHUNK_STACKS].items > 0);
+	assert_true(totals.of[CHUNK_RAWS].items > 0);
 	assert_int_equal(totals.files, 3);
 }
 

@@ -7,9 +7,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include "db/batch_rows.h"
+#include "db/edges.h"
 #include "db/pack.h"
 #include "db/touches.h"
 #include "db_help.h"
+#include "kind_help.h"
 
 static const struct db_event windows = {"windows", 0, DB_EVENT_USER};
 static const struct image_id image_a = {.kind = IMAGE_BUILD_ID, .size = 2, .bytes = {9, 9}};
@@ -18,11 +20,12 @@ static const struct image_id image_b = {.kind = IMAGE_BUILD_ID, .size = 2, .byte
 struct fixture {
 	struct db_batch *b;
 	uint32_t event, image[2];
+	enum db_evidence evidence;
 };
 
 static struct fixture make_batch(size_t max_rows)
 {
-	struct fixture f = {.b = db_batch_new(max_rows)};
+	struct fixture f = {.b = db_batch_new(max_rows), .evidence = DB_EVIDENCE_WINDOWS};
 
 	assert_int_equal(db_batch_event(f.b, &windows, &f.event), 0);
 	assert_int_equal(db_batch_image(f.b, &image_a, "/bin/a", 6, &f.image[0]), 0);
@@ -33,7 +36,7 @@ static struct fixture make_batch(size_t max_rows)
 static int add(struct fixture *f, uint32_t image, uint64_t from, uint32_t to_image, uint64_t to,
 	       uint64_t count, uint64_t in)
 {
-	struct db_edge e = {.event = f->event, .from = from, .to = to};
+	struct db_edge e = {.event = f->event, .evidence = f->evidence, .from = from, .to = to};
 
 	e.image = f->image[image];
 	e.to_image = f->image[to_image];
@@ -45,13 +48,19 @@ struct seen {
 	size_t count;
 };
 
-static int see(void *arg, const struct db_edge_item *e)
+static int see(void *arg, const void *item)
 {
 	struct seen *s = arg;
 
 	assert_true(s->count < 64);
-	s->items[s->count++] = *e;
+	s->items[s->count++] = *(const struct db_edge_item *)item;
 	return 0;
+}
+
+static int see_item(void *arg, const char *epoch, const void *item)
+{
+	(void)epoch;
+	return see(arg, item);
 }
 
 /* Every kind of target: near, far, backward, itself, an end, in another image, the extremes. */
@@ -63,6 +72,11 @@ static void fill_all_kinds(struct fixture *f)
 		for (unsigned k = 0; k < 6; k++)
 			assert_int_equal(add(f, i % 2, places[i], k % 2, places[k], 1 + i * k, 1),
 					 0);
+	/* The same edges are others where others saw them. */
+	for (f->evidence = DB_EVIDENCE_RECORDS; f->evidence <= DB_EVIDENCE_COUNTS; f->evidence++)
+		for (unsigned i = 0; i < 6; i++)
+			assert_int_equal(add(f, 0, places[i], 0, places[0], 7, 2), 0);
+	f->evidence = DB_EVIDENCE_WINDOWS;
 	for (unsigned i = 0; i < 6; i++) {
 		assert_int_equal(add(f, 0, places[i], 0, DB_EDGE_END, 5, 5), 0);
 		assert_int_equal(add(f, 0, DB_EDGE_START, 0, places[i], 300, 300), 0);
@@ -84,7 +98,7 @@ static void edges_come_sorted_and_summed(void **state)
 	assert_int_equal(add(&f, 0, 20, 0, DB_EDGE_END, UINT64_MAX, 1), 0);
 	assert_int_equal(add(&f, 0, 20, 0, DB_EDGE_END, 3, 1), 0); /* stops at the largest */
 	assert_int_equal(db_batch_edges(f.b), 6);
-	assert_int_equal(db_batch_each_edge(f.b, see, &s), 0);
+	assert_int_equal(kind_each(&kind_edges, f.b, see, &s), 0);
 	assert_int_equal(s.count, 6);
 	for (size_t i = 1; i < s.count; i++)
 		assert_true(db_edge_compare(&s.items[i - 1], &s.items[i]) < 0);
@@ -100,7 +114,7 @@ static void edges_come_sorted_and_summed(void **state)
 static void nonsense_is_refused(void **state)
 {
 	struct fixture f = make_batch(1000);
-	struct db_edge unknown = {.image = 7, .event = f.event, .from = 1, .to = 2};
+	struct db_edge unknown = {.image = 7, .event = f.event, .evidence = 1, .from = 1, .to = 2};
 
 	(void)state;
 	assert_int_equal(add(&f, 0, 1, 0, 2, 0, 0), -EINVAL);
@@ -108,6 +122,10 @@ static void nonsense_is_refused(void **state)
 	assert_int_equal(add(&f, 0, DB_EDGE_START, 1, 2, 1, 1), -EINVAL);
 	assert_int_equal(add(&f, 0, 1, 1, DB_EDGE_END, 1, 1), -EINVAL);
 	assert_int_equal(add(&f, 0, DB_EDGE_START, 0, DB_EDGE_END, 1, 1), -EINVAL);
+	f.evidence = 0; /* nobody saw it */
+	assert_int_equal(add(&f, 0, 1, 0, 2, 1, 1), -EINVAL);
+	f.evidence = DB_EVIDENCE_MAX + 1;
+	assert_int_equal(add(&f, 0, 1, 0, 2, 1, 1), -EINVAL);
 	assert_int_equal(db_batch_edge(f.b, &unknown, 1, 1), -EINVAL);
 	assert_int_equal(db_batch_edges(f.b), 0);
 	db_batch_free(f.b);
@@ -145,48 +163,84 @@ static void the_codes_of_targets_are_all_different(void **state)
 	}
 }
 
+static const void *get_edge(const void *items, size_t i)
+{
+	return (const struct db_edge_item *)items + i;
+}
+
 static void what_goes_into_a_chunk_comes_out(void **state)
 {
 	struct fixture f = make_batch(1000);
-	struct edges_builder *builder = edges_builder_new();
 	struct db_bytes streams[CHUNK_STREAMS_MAX];
 	struct arena *a = arena_new(1 << 20);
 	struct seen s = {.count = 0};
-	struct edges_cursor c;
-	struct edges_chunk t;
-	struct chunk_header h;
-	struct db_edge_item e;
-	struct buf out, raw;
+	struct kind_chunk c;
+	struct buf raw;
 
 	(void)state;
 	fill_all_kinds(&f);
-	assert_int_equal(db_batch_each_edge(f.b, see, &s), 0);
-	for (size_t i = 0; i < s.count; i++) {
-		assert_true(edges_builder_takes(builder, &s.items[i]));
-		assert_int_equal(edges_builder_add(builder, &s.items[i]), 0);
-		assert_false(edges_builder_takes(builder, &s.items[i]));
-	}
-	buf_init(&out, 1 << 20);
+	assert_int_equal(kind_each(&kind_edges, f.b, see, &s), 0);
 	buf_init(&raw, 1 << 20);
-	assert_int_equal(edges_builder_finish(builder, 3, &out, &h), 0);
-	assert_int_equal(h.rows, s.count);
-	assert_int_equal(chunk_open(out.data + CHUNK_HEADER_SIZE, h.payload_size, &raw, streams),
-			 0);
-	assert_int_equal(edges_chunk_open(streams, h.rows, a, &t), 0);
-	edges_cursor_start(&c, &t);
+	kind_make_chunk(&kind_edges, get_edge, s.items, s.count, &raw, streams);
+	assert_int_equal(kind_chunk_open(&kind_edges, streams, (uint32_t)s.count, a, &c), 0);
 	for (size_t i = 0; i < s.count; i++) {
-		assert_int_equal(edges_cursor_next(&c, &e), 1);
-		assert_int_equal(db_edge_compare(&e, &s.items[i]), 0);
-		assert_true(e.count == s.items[i].count && e.windows == s.items[i].windows);
-		assert_int_equal(db_bytes_compare(&e.path, &s.items[i].path), 0);
-		assert_int_equal(db_bytes_compare(&e.to_path, &s.items[i].to_path), 0);
+		const struct db_edge_item *e = c.item;
+
+		assert_int_equal(kind_chunk_next(&c), 1);
+		assert_int_equal(db_edge_compare(e, &s.items[i]), 0);
+		assert_int_equal(e->evidence, s.items[i].evidence);
+		assert_true(e->count == s.items[i].count && e->windows == s.items[i].windows);
+		assert_int_equal(db_bytes_compare(&e->path, &s.items[i].path), 0);
+		assert_int_equal(db_bytes_compare(&e->to_path, &s.items[i].to_path), 0);
 	}
-	assert_int_equal(edges_cursor_next(&c, &e), 0);
-	assert_int_equal(edges_chunk_open(streams, h.rows + 2, a, &t), -EBADMSG);
-	buf_free(&out);
+	assert_int_equal(kind_chunk_next(&c), 0);
+	assert_int_equal(kind_read_all(&kind_edges, streams, (uint32_t)s.count + 2), -EBADMSG);
 	buf_free(&raw);
 	arena_free(a);
-	edges_builder_free(builder);
+	db_batch_free(f.b);
+}
+
+/* Sums of two runs, whole, through compaction: as large as executions are. */
+static void counts_of_executions_add_up(void **state)
+{
+	static const struct db_event executions = {DB_COUNTS_EVENT, 1, DB_EVENT_USER};
+	const uint64_t many = 123456789012345;
+	struct seen s = {.count = 0};
+	struct db_visitor v = {.item = {[CHUNK_EDGES] = see_item}, .arg = &s};
+	struct fixture f = make_batch(1000);
+	struct help_place p;
+	struct db_reader *r;
+	struct db_writer *w;
+	char epoch[64];
+
+	(void)state;
+	help_place_make(&p);
+	assert_int_equal(db_writer_open(p.db, TEST_MACHINE, &io_system, &w, NULL), 0);
+	assert_int_equal(db_writer_begin_epoch(w, TEST_TIME_NS, NULL), 0);
+	snprintf(epoch, sizeof(epoch), "%s", db_writer_epoch(w));
+	for (unsigned run = 0; run < 2; run++) {
+		db_batch_free(f.b);
+		f = make_batch(1000);
+		assert_int_equal(db_batch_event(f.b, &executions, &f.event), 0);
+		f.evidence = DB_EVIDENCE_COUNTS;
+		assert_int_equal(add(&f, 0, DB_EDGE_START, 0, 16, 1 + run, 1 + run), 0);
+		assert_int_equal(add(&f, 0, 20, 0, 16, many, many), 0);
+		assert_int_equal(add(&f, 0, 24, 0, DB_EDGE_END, 1 + run, 1 + run), 0);
+		assert_int_equal(db_writer_flush(w, f.b, NULL), 0);
+	}
+	assert_int_equal(db_writer_compact(w, epoch, NULL), 0);
+	assert_int_equal(db_writer_close(w, NULL), 0);
+	assert_int_equal(db_reader_open(p.db, &io_system, &r, NULL), 0);
+	assert_int_equal(db_reader_select(r, "all", NULL), 0);
+	assert_int_equal(db_reader_query(r, &v, NULL), 0);
+	assert_int_equal(s.count, 3);
+	for (size_t i = 0; i < s.count; i++)
+		assert_int_equal(s.items[i].evidence, DB_EVIDENCE_COUNTS);
+	assert_true(s.items[0].from == 20 && s.items[0].count == 2 * many);
+	assert_true(s.items[1].to == DB_EDGE_END && s.items[1].count == 3);
+	assert_true(s.items[2].from == DB_EDGE_START && s.items[2].windows == 3);
+	db_reader_free(r);
+	help_place_remove(&p);
 	db_batch_free(f.b);
 }
 
@@ -202,19 +256,15 @@ static void write_unsorted(const struct help_place *p, const char *epoch, struct
 	int fd;
 
 	fill_all_kinds(&f);
-	assert_int_equal(db_batch_each_edge(f.b, see, &s), 0);
+	assert_int_equal(kind_each(&kind_edges, f.b, see, &s), 0);
 	snprintf(path, sizeof(path), "%s/" TEST_MACHINE "/%s", p->db, epoch);
 	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	assert_int_equal(pack_create(&io_system, fd, "seg-00000002", &head, 3, &w, NULL), 0);
+	assert_int_equal(pack_begin(w, &kind_edges), 0);
 	for (unsigned step = 0; step < 3; step++)
 		for (size_t i = step; i < s.count; i += 3) {
-			struct db_profile profile = {.image = s.items[i].image, .event = &windows};
-			struct db_edge_row row = {s.items[i].from, s.items[i].to,
-						  s.items[i].to_image, s.items[i].count,
-						  s.items[i].windows};
-
-			assert_int_equal(pack_add_edge(w, &s.items[i]), 0);
-			help_digest_add_edge(d, &profile, &row);
+			assert_int_equal(pack_add(w, &s.items[i]), 0);
+			help_edge(d, "", &s.items[i]);
 		}
 	assert_int_equal(pack_finish(w, &bytes, NULL), 0);
 	close(fd);
@@ -247,7 +297,7 @@ static void chunks_that_fall_lose_nothing(void **state)
 	assert_int_equal(db_writer_close(w, NULL), 0);
 	assert_int_equal(db_verify(p.db, &io_system, NULL, NULL, &totals, NULL), 0);
 	assert_int_equal(totals.files, 1);
-	assert_true(totals.passes == d.passes);
+	assert_true(totals.of[CHUNK_EDGES].sum == d.passes);
 	assert_int_equal(help_read(p.db, &io_system, "all", &got, NULL), 0);
 	assert_true(got.weighted == d.weighted && got.samples == d.samples);
 	help_place_remove(&p);
@@ -259,19 +309,17 @@ struct least {
 	uint64_t sum, least_left_out;
 };
 
-static int see_least(void *arg, const struct db_profile *p, const struct db_edge_row *rows,
-		     size_t n)
+static int see_least(void *arg, const char *epoch, const void *item)
 {
+	const struct db_touch_item *t = item;
 	struct least *l = arg;
 
-	assert_true(db_event_is_touches(p->event));
-	for (size_t i = 0; i < n; i++) {
-		assert_true(rows[i].from == 10 || rows[i].from == 20);
-		l->rows++;
-		if (rows[i].from == 10) {
-			assert_true(rows[i].to < l->least_left_out);
-			l->sum += rows[i].count;
-		}
+	(void)epoch;
+	assert_true(t->load == 10 || t->load == 20);
+	l->rows++;
+	if (t->load == 10) {
+		assert_true(t->place < l->least_left_out);
+		l->sum += t->count;
 	}
 	return 0;
 }
@@ -279,9 +327,8 @@ static int see_least(void *arg, const struct db_profile *p, const struct db_edge
 /* Of each load the least places, whole, through segments and compaction. */
 static void touches_are_kept_to_a_number(void **state)
 {
-	static const struct db_event touches = {DB_TOUCH_EVENT, 0, DB_EVENT_USER};
 	struct least l = {.least_left_out = 7 * DB_TOUCHES_MAX};
-	struct db_visitor v = {.edges = see_least, .arg = &l};
+	struct db_visitor v = {.item = {[CHUNK_TOUCHES] = see_least}, .arg = &l};
 	struct fixture f = make_batch(40000);
 	struct help_place p;
 	struct db_reader *r;
@@ -295,11 +342,10 @@ static void touches_are_kept_to_a_number(void **state)
 	snprintf(epoch, sizeof(epoch), "%s", db_writer_epoch(w));
 	for (unsigned part = 0; part < 3; part++) {
 		db_batch_clear(f.b);
-		assert_int_equal(db_batch_event(f.b, &touches, &f.event), 0);
 		assert_int_equal(db_batch_image(f.b, &image_a, "/bin/a", 6, &f.image[0]), 0);
 		for (unsigned i = 0; i < 600; i++)
-			assert_int_equal(add(&f, 0, 10, 0, i * 7, 1 + i % 2, 1), 0);
-		assert_int_equal(add(&f, 0, 20, 0, 5, 1, 1), 0);
+			assert_int_equal(db_batch_touch(f.b, f.image[0], 10, i * 7, 1 + i % 2), 0);
+		assert_int_equal(db_batch_touch(f.b, f.image[0], 20, 5, 1), 0);
 		assert_int_equal(db_writer_flush(w, f.b, NULL), 0);
 	}
 	assert_int_equal(db_writer_compact(w, epoch, NULL), 0);
@@ -314,43 +360,6 @@ static void touches_are_kept_to_a_number(void **state)
 	db_batch_free(f.b);
 }
 
-static bool want_none(void *arg, const struct db_profile *p)
-{
-	(void)arg;
-	assert_int_equal(p->subject_size, 0);
-	return false;
-}
-
-static int never(void *arg, const struct db_profile *p, const struct db_edge_row *rows, size_t n)
-{
-	(void)arg, (void)p, (void)rows, (void)n;
-	fail_msg("edges that nobody wants");
-	return 0;
-}
-
-static void what_is_not_wanted_is_not_shown(void **state)
-{
-	struct db_visitor v = {.want_edges = want_none, .edges = never};
-	struct fixture f = make_batch(1000);
-	struct help_place p;
-	struct db_reader *r;
-	struct db_writer *w;
-
-	(void)state;
-	help_place_make(&p);
-	fill_all_kinds(&f);
-	assert_int_equal(db_writer_open(p.db, TEST_MACHINE, &io_system, &w, NULL), 0);
-	assert_int_equal(db_writer_begin_epoch(w, TEST_TIME_NS, NULL), 0);
-	assert_int_equal(db_writer_flush(w, f.b, NULL), 0);
-	assert_int_equal(db_writer_close(w, NULL), 0);
-	assert_int_equal(db_reader_open(p.db, &io_system, &r, NULL), 0);
-	assert_int_equal(db_reader_select(r, "all", NULL), 0);
-	assert_int_equal(db_reader_query(r, &v, NULL), 0);
-	db_reader_free(r);
-	help_place_remove(&p);
-	db_batch_free(f.b);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -359,8 +368,8 @@ int main(void)
 		cmocka_unit_test(a_full_batch_says_so_and_still_sums),
 		cmocka_unit_test(the_codes_of_targets_are_all_different),
 		cmocka_unit_test(what_goes_into_a_chunk_comes_out),
+		cmocka_unit_test(counts_of_executions_add_up),
 		cmocka_unit_test(chunks_that_fall_lose_nothing),
-		cmocka_unit_test(what_is_not_wanted_is_not_shown),
 		cmocka_unit_test(touches_are_kept_to_a_number),
 	};
 

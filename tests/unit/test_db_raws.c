@@ -8,6 +8,7 @@
 #include <cmocka.h>
 #include "db/raws.h"
 #include "db_help.h"
+#include "kind_help.h"
 
 static const struct image_id images[] = {
 	{.kind = IMAGE_BUILD_ID, .size = 2, .bytes = {1}},
@@ -61,54 +62,37 @@ static unsigned make_items(struct db_raw_item *r)
 	return n;
 }
 
-static void expect_items(const struct raws_chunk *t, const struct db_raw_item *wanted, unsigned n)
+static void expect_items(const struct db_bytes streams[CHUNK_STREAMS_MAX],
+			 const struct db_raw_item *wanted, unsigned n)
 {
-	struct raws_cursor c;
-	struct db_raw_item got;
+	struct arena *a = arena_new(1 << 20);
+	const struct db_raw_item *got;
+	struct kind_chunk c;
 
-	raws_cursor_start(&c, t);
+	assert_int_equal(kind_chunk_open(&kind_raws, streams, n, a, &c), 0);
+	got = c.item;
 	for (unsigned i = 0; i < n; i++) {
-		assert_int_equal(raws_cursor_next(&c, &got), 1);
-		assert_int_equal(db_raw_compare(&got, &wanted[i]), 0);
-		assert_true(got.count == wanted[i].count);
-		assert_int_equal(got.path.size, 4);
-		if (got.target_image)
-			assert_memory_equal(got.target_path.data, "path", 4);
+		assert_int_equal(kind_chunk_next(&c), 1);
+		assert_int_equal(db_raw_compare(got, &wanted[i]), 0);
+		assert_true(got->count == wanted[i].count);
+		assert_int_equal(got->path.size, 4);
+		if (got->target_image)
+			assert_memory_equal(got->target_path.data, "path", 4);
 	}
-	assert_int_equal(raws_cursor_next(&c, &got), 0);
+	assert_int_equal(kind_chunk_next(&c), 0);
+	arena_free(a);
 }
 
-/* A chunk of these, opened; the bytes are in raw, the lists in a. */
-static void make_chunk(const struct db_raw_item *items, unsigned n, struct buf *raw,
-		       struct db_bytes streams[CHUNK_STREAMS_MAX], struct chunk_header *ret)
+static const void *get_raw(const void *items, size_t i)
 {
-	struct raws_builder *builder = raws_builder_new();
-	struct buf out;
-
-	for (unsigned i = 0; i < n; i++) {
-		assert_true(raws_builder_takes(builder, &items[i]));
-		assert_int_equal(raws_builder_add(builder, &items[i]), 0);
-		/* Neither it again nor what comes before it. */
-		assert_false(raws_builder_takes(builder, &items[i]));
-		assert_false(raws_builder_takes(builder, &items[0]));
-	}
-	buf_init(&out, 1 << 20);
-	assert_int_equal(raws_builder_finish(builder, 3, &out, ret), 0);
-	assert_int_equal(raws_builder_count(builder), 0);
-	assert_int_equal(chunk_open(out.data + CHUNK_HEADER_SIZE, ret->payload_size, raw, streams),
-			 0);
-	buf_free(&out);
-	raws_builder_free(builder);
+	return (const struct db_raw_item *)items + i;
 }
 
 static void what_goes_into_a_chunk_comes_out(void **state)
 {
 	struct db_bytes streams[CHUNK_STREAMS_MAX];
-	struct arena *a = arena_new(1 << 20);
 	struct db_raw_item items[16];
 	unsigned n = make_items(items);
-	struct chunk_header h;
-	struct raws_chunk t;
 	struct buf raw;
 
 	(void)state;
@@ -119,32 +103,9 @@ static void what_goes_into_a_chunk_comes_out(void **state)
 		if (items[i].target_image)
 			items[i].target_path = (struct db_bytes){"path", 4};
 	buf_init(&raw, 1 << 20);
-	make_chunk(items, n, &raw, streams, &h);
-	assert_int_equal(h.type, CHUNK_RAWS);
-	assert_int_equal(h.rows, n);
-	assert_true(h.samples == UINT64_MAX); /* it stops there */
-	assert_int_equal(raws_chunk_open(streams, h.rows, a, &t), 0);
-	expect_items(&t, items, n);
-	expect_items(&t, items, n); /* nothing of the first cursor is left */
+	kind_make_chunk(&kind_raws, get_raw, items, n, &raw, streams);
+	expect_items(streams, items, n);
 	buf_free(&raw);
-	arena_free(a);
-}
-
-/* Reads a chunk to its end. 0, or the error. */
-static int read_all(const struct db_bytes streams[CHUNK_STREAMS_MAX], uint32_t rows)
-{
-	struct arena *a = arena_new(1 << 20);
-	struct db_raw_item got;
-	struct raws_cursor c;
-	struct raws_chunk t;
-	int r = raws_chunk_open(streams, rows, a, &t);
-
-	if (r == 0)
-		raws_cursor_start(&c, &t);
-	while (r == 0 && (r = raws_cursor_next(&c, &got)) == 1)
-		r = 0;
-	arena_free(a);
-	return r;
 }
 
 /* Every stream a byte shorter, a byte longer, and every count of records but the right one. */
@@ -153,13 +114,12 @@ static void what_does_not_fit_is_refused(void **state)
 	struct db_bytes streams[CHUNK_STREAMS_MAX], kept;
 	struct db_raw_item items[16];
 	unsigned n = make_items(items);
-	struct chunk_header h;
 	struct buf raw;
 	char longer[4096];
 
 	(void)state;
 	buf_init(&raw, 1 << 20);
-	make_chunk(items, n, &raw, streams, &h);
+	kind_make_chunk(&kind_raws, get_raw, items, n, &raw, streams);
 	for (unsigned i = 0; i < RAWS_STREAMS; i++) {
 		kept = streams[i];
 		assert_true(kept.size < sizeof(longer));
@@ -167,15 +127,16 @@ static void what_does_not_fit_is_refused(void **state)
 		if (kept.size)
 			memcpy(longer, kept.data, kept.size);
 		streams[i] = (struct db_bytes){longer, kept.size + 1};
-		assert_int_equal(read_all(streams, h.rows), -EBADMSG);
+		assert_int_equal(kind_read_all(&kind_raws, streams, n), -EBADMSG);
 		streams[i] = kept;
 		streams[i].size -= kept.size > 0;
 		if (kept.size)
-			assert_int_equal(read_all(streams, h.rows), -EBADMSG);
+			assert_int_equal(kind_read_all(&kind_raws, streams, n), -EBADMSG);
 		streams[i] = kept;
 	}
 	for (uint32_t rows = 0; rows < 2 * n; rows++)
-		assert_int_equal(read_all(streams, rows), rows == n ? 0 : -EBADMSG);
+		assert_int_equal(kind_read_all(&kind_raws, streams, rows),
+				 rows == n ? 0 : -EBADMSG);
 	buf_free(&raw);
 }
 
@@ -186,12 +147,11 @@ static void every_byte_may_lie(void **state)
 	struct db_raw_item items[16];
 	unsigned n = make_items(items), refused = 0;
 	size_t size = 0;
-	struct chunk_header h;
 	struct buf raw;
 
 	(void)state;
 	buf_init(&raw, 1 << 20);
-	make_chunk(items, n, &raw, streams, &h);
+	kind_make_chunk(&kind_raws, get_raw, items, n, &raw, streams);
 	for (unsigned i = 0; i < RAWS_STREAMS; i++)
 		size += streams[i].size;
 	for (size_t at = 0; at < size; at++)
@@ -199,13 +159,13 @@ static void every_byte_may_lie(void **state)
 			int r;
 
 			raw.data[at] ^= (uint8_t)(1u << bit);
-			r = read_all(streams, h.rows);
+			r = kind_read_all(&kind_raws, streams, n);
 			assert_true(r == 0 || r == -EBADMSG || r == -ENOMEM);
 			refused += r != 0;
 			raw.data[at] ^= (uint8_t)(1u << bit);
 		}
 	assert_true(refused > 100);
-	assert_int_equal(read_all(streams, h.rows), 0);
+	assert_int_equal(kind_read_all(&kind_raws, streams, n), 0);
 	buf_free(&raw);
 }
 

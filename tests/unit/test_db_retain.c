@@ -323,13 +323,16 @@ static void blobs_do_not_drive_history_out(void **state)
 	date_blobs(s, 6 * HOUR_NS);
 	assert_int_equal(retain(s, 0, 2 << 20), 0);
 	assert_true(has_file(s, "images/bb.code")); /* as long as there is room */
+	assert_int_equal(db_writer_trimmed(s->w), 0);
 	assert_int_equal(retain(s, 0, 1 << 20), 0);
 	assert_false(has_file(s, "images/bb.code"));
 	assert_false(has_file(s, "images/cc.lines"));
 	assert_true(has_file(s, "images/aa.code"));
+	assert_int_equal(db_writer_trimmed(s->w), 2);
 	assert_int_equal(retain(s, 0, 420 << 10), 0);
 	assert_false(has_file(s, "images/aa.code"));
 	assert_false(has_file(s, "images/aa.symbols"));
+	assert_int_equal(db_writer_trimmed(s->w), 4);
 	assert_int_equal(look(s).count, 6);
 }
 

@@ -6,8 +6,8 @@
 #include "db_place.h"
 
 /*
- * What a sealed epoch is made of, and what lies in a database that is none of it: each such thing
- * costs itself only, and is named.
+ * What a sealed epoch is made of, and what lies in a database that is none of it: each such
+ * thing costs itself only, and is named.
  */
 
 #define EPOCH "20261118T110640Z"
@@ -32,24 +32,11 @@ static struct db_writer *make(const struct help_place *p, struct help_digest par
 	return NULL;
 }
 
-struct findings {
-	unsigned count;
-	char last[512];
-};
-
-static void keep_finding(void *arg, const char *what)
-{
-	struct findings *f = arg;
-
-	f->count++;
-	snprintf(f->last, sizeof(f->last), "%s", what);
-}
-
-static struct findings verify(const struct help_place *p)
+static struct help_findings verify(const struct help_place *p)
 {
 	struct db_verify_totals totals;
-	struct findings f = {0};
-	int r = db_verify(p->db, &io_system, keep_finding, &f, &totals, NULL);
+	struct help_findings f = {0};
+	int r = db_verify(p->db, &io_system, help_keep_finding, &f, &totals, NULL);
 
 	assert_int_equal(r, f.count ? -EBADMSG : 0);
 	return f;
@@ -71,7 +58,7 @@ static void a_lost_file_is_named(void **state)
 	static const char *const names[] = {"seg-00000001", "seg-00000002", "seg-00000003"};
 	struct help_place *p = *state;
 	struct help_digest parts[3], got;
-	struct findings f;
+	struct help_findings f;
 	char path[400], name[64];
 	uint64_t left;
 
@@ -140,7 +127,7 @@ static void another_file_is_told_from_the_sealed_one(void **state)
 	struct help_place *p = *state;
 	struct help_digest parts[3];
 	char one[400], two[400], four[400];
-	struct findings f;
+	struct help_findings f;
 
 	make(p, parts, true);
 	in_machine(p, EPOCH "/seg-00000001", one);
@@ -318,7 +305,7 @@ static void strange_things_cost_only_themselves(void **state)
 	};
 	struct help_place *p = *state;
 	struct help_digest parts[3], whole;
-	struct findings f;
+	struct help_findings f;
 	char path[400];
 
 	for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++)
@@ -423,9 +410,9 @@ static void a_strange_epoch_is_noted_where_it_was_meant(void **state)
 		assert_int_equal(count, cases[i].noted);
 		if (count)
 			assert_string_equal(notes[0], "damaged: 20261117T000000Z was passed over: "
-						      "it is no directory");
+						      "it is not a directory");
 		if (i == 3)
-			assert_non_null(strstr(diag.text, "it is no directory"));
+			assert_non_null(strstr(diag.text, "it is not a directory"));
 		db_reader_free(r);
 	}
 }

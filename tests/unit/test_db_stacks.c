@@ -7,8 +7,10 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include "db/dict.h"
 #include "db/stacks.h"
 #include "db_help.h"
+#include "kind_help.h"
 #include "util/id_hash.h"
 
 #define IMAGES 3
@@ -42,15 +44,16 @@ static struct db_stack_item make_stack(const struct numbers *n, const char *subj
 				      .count = count};
 }
 
-static void expect_stack(struct stacks_cursor *c, const struct numbers *n, const char *subject,
+static void expect_stack(struct kind_chunk *c, const struct numbers *n, const char *subject,
 			 uint64_t count)
 {
 	struct db_frame_item frames[8];
-	struct db_stack_item is, wanted = make_stack(n, subject, count, frames);
+	struct db_stack_item wanted = make_stack(n, subject, count, frames);
+	const struct db_stack_item *is = c->item;
 
-	assert_int_equal(stacks_cursor_next(c, &is), 1);
-	assert_int_equal(db_stack_compare(&is, &wanted), 0);
-	assert_int_equal(is.count, count);
+	assert_int_equal(kind_chunk_next(c), 1);
+	assert_int_equal(db_stack_compare(is, &wanted), 0);
+	assert_int_equal(is->count, count);
 }
 
 /* Stacks that share frames, that are parts of others, that call the same in other places. */
@@ -66,45 +69,82 @@ static const struct numbers stacks[] = {
 };
 #define STACKS (sizeof(stacks) / sizeof(*stacks))
 
+static const char *const subjects[] = {"a", "b"};
+
+/* The stacks of one subject, then those of the other. */
+static const void *get_stack(const void *items, size_t i)
+{
+	static struct db_frame_item frames[8];
+	static struct db_stack_item s;
+
+	(void)items;
+	s = make_stack(&stacks[i % STACKS], subjects[i / STACKS], i + 1, frames);
+	return &s;
+}
+
 static void what_goes_into_a_chunk_comes_out(void **state)
 {
-	static const char *const subjects[] = {"a", "b"};
-	struct stacks_builder *builder = stacks_builder_new();
 	struct db_bytes streams[CHUNK_STREAMS_MAX];
 	struct arena *a = arena_new(1 << 20);
-	static struct stacks_cursor c;
-	struct db_frame_item frames[8];
-	struct db_stack_item last;
-	struct chunk_header h;
-	struct stacks_chunk t;
-	struct buf out, raw;
+	struct kind_chunk c;
+	struct buf raw;
 
 	(void)state;
-	for (size_t i = 0; i < 2 * STACKS; i++) {
-		struct db_stack_item s =
-			make_stack(&stacks[i % STACKS], subjects[i / STACKS], i + 1, frames);
-
-		assert_true(stacks_builder_takes(builder, &s));
-		assert_int_equal(stacks_builder_add(builder, &s), 0);
-		assert_false(stacks_builder_takes(builder, &s));
-	}
-	buf_init(&out, 1 << 20);
 	buf_init(&raw, 1 << 20);
-	assert_int_equal(stacks_builder_finish(builder, 3, &out, &h), 0);
-	assert_int_equal(chunk_open(out.data + CHUNK_HEADER_SIZE, h.payload_size, &raw, streams),
-			 0);
-	assert_int_equal(stacks_chunk_open(streams, h.rows, a, &t), 0);
-	/* Twice, as nothing of the first cursor may be left. */
-	for (int turn = 0; turn < 2; turn++) {
-		stacks_cursor_start(&c, &t);
-		for (size_t i = 0; i < 2 * STACKS; i++)
-			expect_stack(&c, &stacks[i % STACKS], subjects[i / STACKS], i + 1);
-		assert_int_equal(stacks_cursor_next(&c, &last), 0);
-	}
-	buf_free(&out);
+	kind_make_chunk(&kind_stacks, get_stack, NULL, 2 * STACKS, &raw, streams);
+	assert_int_equal(kind_chunk_open(&kind_stacks, streams, 2 * STACKS, a, &c), 0);
+	for (size_t i = 0; i < 2 * STACKS; i++)
+		expect_stack(&c, &stacks[i % STACKS], subjects[i / STACKS], i + 1);
+	assert_int_equal(kind_chunk_next(&c), 0);
 	buf_free(&raw);
 	arena_free(a);
-	stacks_builder_free(builder);
+}
+
+/* Into a batch, whose numbers of images and subjects rise as they come. */
+static void add_to_batch(struct db_batch *b, size_t i)
+{
+	const struct numbers *n = &stacks[i % STACKS];
+	struct db_frame frames[8];
+	uint32_t event_number, subject;
+
+	assert_int_equal(db_batch_event(b, &event, &event_number), 0);
+	assert_int_equal(db_batch_subject(b, subjects[i / STACKS], 1, &subject), 0);
+	for (uint32_t f = 0; f < n->count; f++) {
+		frames[f].offset = 7 * (n->frame[f] % 100);
+		assert_int_equal(
+			db_batch_image(b, &images[n->frame[f] / 100], "path", 4, &frames[f].image),
+			0);
+	}
+	assert_int_equal(db_batch_stack(b, event_number, subject, frames, n->count, i + 1), 0);
+}
+
+static int expect_next(void *arg, const void *item)
+{
+	size_t *next = arg;
+
+	assert_int_equal(db_stack_compare(item, get_stack(NULL, *next)), 0);
+	assert_int_equal(((const struct db_stack_item *)item)->count, *next + 1);
+	++*next;
+	return 0;
+}
+
+/* They come out of a batch in the order of packs, however they went in. */
+static void a_batch_tells_them_in_order(void **state)
+{
+	size_t next;
+
+	(void)state;
+	for (size_t first = 0; first < 2 * STACKS; first++) {
+		struct db_batch *b = db_batch_new(1000);
+
+		assert_non_null(b);
+		for (size_t i = 2 * STACKS; i-- > 0;)
+			add_to_batch(b, (first + i) % (2 * STACKS));
+		next = 0;
+		assert_int_equal(kind_each(&kind_stacks, b, expect_next, &next), 0);
+		assert_int_equal(next, 2 * STACKS);
+		db_batch_free(b);
+	}
 }
 
 /* Streams of one image with frames 0 to 9, as all of them have it. */
@@ -127,23 +167,21 @@ static void put_names(struct buf *dict, struct buf *groups, struct buf *frames, 
 		buf_append_varint(frames, i ? 7 : 0);
 }
 
-/* The streams of numbers of one form, a digit each; NULL: it has no such stream. */
+/* The streams of numbers, a digit each. */
 struct digits {
-	const char *steps, *firsts, *calls, *again;
+	const char *unused, *firsts, *calls, *again;
 };
 
 /* What they say of count stacks of one sample each, that share and go on as three[] does. */
 static int try_numbers(const struct digits *d, const struct numbers *wanted, unsigned count)
 {
 	const char *texts[STACKS_STREAMS] = {
-		[STACKS_SHARED] = "010",     [STACKS_FRESH] = "212",	[STACKS_STEPS] = d->steps,
+		[STACKS_SHARED] = "010",     [STACKS_FRESH] = "212",	[STACKS_UNUSED] = d->unused,
 		[STACKS_FIRSTS] = d->firsts, [STACKS_CALLS] = d->calls, [STACKS_AGAIN] = d->again};
 	struct db_bytes streams[CHUNK_STREAMS_MAX] = {0};
 	struct arena *a = arena_new(1 << 20);
 	struct buf bufs[STACKS_STREAMS];
-	static struct stacks_cursor c;
-	struct db_stack_item last;
-	struct stacks_chunk t;
+	struct kind_chunk c;
 	int r;
 
 	chunk_streams_init(bufs, STACKS_STREAMS);
@@ -154,17 +192,13 @@ static int try_numbers(const struct digits *d, const struct numbers *wanted, uns
 		if (i == STACKS_COUNTS)
 			for (unsigned n = 0; n < count; n += 2)
 				buf_append_u8(&bufs[i], 0);
-		if (i < STACKS_FIRSTS || texts[i])
-			streams[i] = (struct db_bytes){bufs[i].data ? (void *)bufs[i].data : "",
-						       bufs[i].size};
+		streams[i] = (struct db_bytes){bufs[i].data, bufs[i].size};
 	}
-	assert_int_equal(stacks_chunk_open(streams, count, a, &t), 0);
-	stacks_cursor_start(&c, &t);
+	r = kind_chunk_open(&kind_stacks, streams, count, a, &c);
 	for (unsigned i = 0; wanted && i < count; i++)
 		expect_stack(&c, &wanted[i], "a", 1);
-	do {
-		r = stacks_cursor_next(&c, &last);
-	} while (r == 1);
+	while (r == 0 && (r = kind_chunk_next(&c)) == 1)
+		r = 0;
 	chunk_streams_free(bufs, STACKS_STREAMS);
 	arena_free(a);
 	return r;
@@ -177,35 +211,6 @@ static void expect_numbers(const struct digits *good, const struct digits *bad, 
 	assert_int_equal(try_numbers(good, three, 3), 0);
 	for (size_t i = 0; i < bad_count; i++)
 		assert_int_equal(try_numbers(&bad[i], NULL, 3), -EBADMSG);
-}
-
-static void the_form_of_numbers_alone_is_read(void **state)
-{
-	static const struct digits good = {"13545236", NULL, NULL, NULL},
-				   bad[] = {
-					   {"13535236", NULL, NULL, NULL},  /* does not rise */
-					   {"13545:36", NULL, NULL, NULL},  /* is not there */
-					   {"135452361", NULL, NULL, NULL}, /* one too many */
-				   };
-
-	(void)state;
-	expect_numbers(&good, bad, sizeof(bad) / sizeof(*bad));
-}
-
-static void the_form_with_all_steps_in_one_stream_is_read(void **state)
-{
-	/* 1, 3, 5; 4 for 3, and 5 first of 4; 2 for 1, 3 first of 2, and one more than 5 of 3. */
-	static const struct digits good = {"135532", "00", NULL, NULL},
-				   bad[] = {
-					   {"135532", "09", NULL, NULL}, /* past the last */
-					   {"13553:", "00", NULL, NULL},
-					   {"13553;", "00", NULL, NULL},  /* below the first */
-					   {"1355322", "00", NULL, NULL}, /* one too many */
-					   {"135532", "000", NULL, NULL},
-				   };
-
-	(void)state;
-	expect_numbers(&good, bad, sizeof(bad) / sizeof(*bad));
 }
 
 static void frames_stand_by_what_their_caller_called(void **state)
@@ -224,7 +229,7 @@ static void frames_stand_by_what_their_caller_called(void **state)
 					   {"", "000", "24422", "2"}, /* one too many */
 					   {"", "00", "244222", "2"},
 					   {"", "00", "24422", "22"},
-					   {"1", "00", "24422", "2"}, /* of a form before */
+					   {"1", "00", "24422", "2"}, /* nothing is there */
 					   {"", "00", "2442", "2"},   /* one too few */
 					   {"", "00", "24422", ""},
 				   };
@@ -270,8 +275,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_goes_into_a_chunk_comes_out),
-		cmocka_unit_test(the_form_of_numbers_alone_is_read),
-		cmocka_unit_test(the_form_with_all_steps_in_one_stream_is_read),
+		cmocka_unit_test(a_batch_tells_them_in_order),
 		cmocka_unit_test(frames_stand_by_what_their_caller_called),
 		cmocka_unit_test(ids_of_scripts_follow_from_their_paths),
 	};

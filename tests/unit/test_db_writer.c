@@ -155,6 +155,53 @@ static void an_epoch_can_be_abandoned(void **state)
 	place_expect(p, "all", &a);
 }
 
+static void flush_counter(struct db_writer *w)
+{
+	struct db_batch *b = db_batch_new(1u << 20);
+
+	assert_int_equal(db_batch_count(b, DB_EVENT_NONE, "records.lost", 3), 0);
+	db_batch_interval(b, TEST_TIME_NS, TEST_TIME_NS + 1000);
+	assert_int_equal(db_writer_flush(w, b, NULL), 0);
+	db_batch_free(b);
+}
+
+/* Of a program that did not run, or a machine that idled: what is asked for are samples. */
+static void last_has_samples(void **state)
+{
+	struct help_place *p = *state;
+	struct help_digest a = {0};
+	struct db_writer *w = place_open_writer(p);
+	const struct db_epoch *const *chosen;
+	const char *const *notes;
+	struct db_reader *r;
+	size_t count, more;
+
+	assert_int_equal(db_writer_begin_epoch(w, TEST_TIME_NS, NULL), 0);
+	flush_counter(w);
+	assert_int_equal(db_reader_open(p->db, &io_system, &r, NULL), 0);
+	assert_int_equal(db_reader_select(r, "last", NULL), 0); /* there is no better one */
+	db_reader_take_notes(r, &count, &more);
+	assert_int_equal(count, 0);
+	db_reader_free(r);
+	assert_int_equal(db_writer_begin_epoch(w, TEST_TIME_NS + 5000000000u, NULL), 0);
+	place_flush_random(w, &a, 1, 100);
+	for (unsigned i = 2; i < 4; i++) {
+		assert_int_equal(db_writer_begin_epoch(w, TEST_TIME_NS + i * 5000000000u, NULL), 0);
+		flush_counter(w);
+	}
+	place_expect(p, "last", &a);
+	assert_int_equal(db_reader_open(p->db, &io_system, &r, NULL), 0);
+	assert_int_equal(db_reader_select(r, "last", NULL), 0);
+	chosen = db_reader_selected(r, &count);
+	assert_int_equal(count, 1);
+	assert_string_equal(chosen[0]->name, "20261118T110645Z");
+	notes = db_reader_take_notes(r, &count, &more);
+	assert_int_equal(count, 1);
+	assert_non_null(strstr(notes[0], "2 newer epochs have no samples"));
+	db_reader_free(r);
+	db_writer_free(w);
+}
+
 static void expressions_choose_epochs(void **state)
 {
 	static const struct {
@@ -322,6 +369,7 @@ int main(void)
 		PLACE_TEST(epochs_are_sealed_and_listed),
 		PLACE_TEST(symbols_that_were_not_written_to_the_end_go),
 		PLACE_TEST(an_epoch_can_be_abandoned),
+		PLACE_TEST(last_has_samples),
 		PLACE_TEST(expressions_choose_epochs),
 		PLACE_TEST(a_newer_version_is_refused),
 		PLACE_TEST(a_reader_says_what_is_not_there),

@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include "analyze/match.h"
+#include "analyze/compare/match.h"
 
 static uint32_t draw(uint32_t *state, uint32_t below)
 {

@@ -12,11 +12,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include <cmocka.h>
-#include "collect/event.h"
-#include "collect/event_generic.h"
-#include "collect/event_name.h"
-#include "collect/event_suggest.h"
-#include "collect/host.h"
+#include "collect/events/event.h"
+#include "collect/events/event_generic.h"
+#include "collect/events/event_name.h"
+#include "collect/events/event_suggest.h"
+#include "collect/host/host.h"
+#include "db/batch.h"
 
 #define PLAIN  TEST_DATA "/machines/plain"
 #define HYBRID TEST_DATA "/machines/hybrid"
@@ -70,6 +71,25 @@ static void test_generic(void **state)
 	check_error(PLAIN, "", EINVAL, "no name");
 	check_error(PLAIN, ":u", EINVAL, "no name");
 	check_error(PLAIN, "cylces", ENOENT, "did you mean cycles");
+}
+
+static void test_tick(void **state)
+{
+	static const char *const names[] = {"tick", DB_EVENT_TICK_NAME};
+
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		struct event e = must_parse(PLAIN, names[i]);
+
+		assert_true(e.tick && e.user && e.kernel && event_is_clock(&e));
+		assert_string_equal(e.name, DB_EVENT_TICK_NAME);
+		event_free(&e);
+	}
+	check_error(PLAIN, "tick:u", EOPNOTSUPP, "no modifiers");
+	check_error(PLAIN, "tick:k", EOPNOTSUPP, "no modifiers");
+	check_error(PLAIN, "tick@1000000", EOPNOTSUPP, "no period");
+	check_error(PLAIN, "cpu-clock:tick:2M", EOPNOTSUPP, "no period");
+	check_error(PLAIN, "tock", ENOENT, "did you mean tick");
 }
 
 static void test_cache(void **state)
@@ -146,11 +166,11 @@ static void test_modifiers(void **state)
 	check_name("PERF_COUNT_HW_CPU_CYCLES:k", "cycles:k");
 	check_name("cpu-cycles:u", "cpu-cycles:u");
 	check_name("faults", "faults");
-	check_error(PLAIN, "{cycles", EINVAL, "no groups");
+	check_error(PLAIN, "{cycles", EINVAL, "groups are not supported");
 	check_error(PLAIN, "cycles:pppp", EINVAL, "ppp");
 	check_error(PLAIN, "cycles:h", EINVAL, "hypervisor");
-	check_error(PLAIN, "cycles:x", EINVAL, "no modifier");
-	check_error(PLAIN, "cycles:G", EINVAL, "no modifier");
+	check_error(PLAIN, "cycles:x", EINVAL, "not a modifier");
+	check_error(PLAIN, "cycles:G", EINVAL, "not a modifier");
 	check_error(PLAIN, "cycles:0", EINVAL, "positive");
 	check_error(PLAIN, "cycles:12x", EINVAL, "positive");
 	check_error(PLAIN, "cycles@", EINVAL, "positive");
@@ -195,7 +215,7 @@ static void test_pmu_errors(void **state)
 	check_error(PLAIN, "cpu/event=1/x", EINVAL, "two slashes");
 	check_error(PLAIN, "cpu/event=0x100/", EINVAL, "does not fit");
 	check_error(PLAIN, "cpu/event=abc/", EINVAL, "not a number");
-	check_error(PLAIN, "cpu/broken=1/", EINVAL, "not known");
+	check_error(PLAIN, "cpu/broken=1/", EINVAL, "unknown way");
 	check_error(PLAIN, "cpu/period=0/", EINVAL, "positive");
 	check_error(PLAIN, "../event=1/", ENOENT, "PMU");
 	check_error(PLAIN, "cpu/..=1/", EINVAL, "field");
@@ -223,6 +243,10 @@ static void test_hybrid(void **state)
 	assert_int_equal(host_first_cpu(HYBRID, NULL), 0);
 	assert_true(host_has_core_pmu(HYBRID) && host_has_core_pmu(PLAIN));
 	assert_true(host_is_virtual(HYBRID) && !host_is_virtual(PLAIN));
+	assert_int_equal(host_idle_ns(HYBRID), (4500 + 20) * (1000000000 / sysconf(_SC_CLK_TCK)));
+	assert_int_equal(host_idle_ns(PLAIN), 0); /* it does not say */
+	assert_int_equal(host_interrupts(HYBRID), 12345);
+	assert_int_equal(host_interrupts(PLAIN), 0);
 }
 
 static void test_tracepoints(void **state)
@@ -230,6 +254,9 @@ static void test_tracepoints(void **state)
 	(void)state;
 	check_code(PLAIN, "sched:sched_switch", PERF_TYPE_TRACEPOINT, 314, 0);
 	check_code(PLAIN, "sched:sched_switch:k:10", PERF_TYPE_TRACEPOINT, 314, 0);
+	/* Called like modifiers. */
+	check_code(PLAIN, "sched:up", PERF_TYPE_TRACEPOINT, 315, 0);
+	check_code(PLAIN, "sched:up:k:10", PERF_TYPE_TRACEPOINT, 315, 0);
 	check_error(PLAIN, "sched:sched_swich", ENOENT, "did you mean sched:sched_switch");
 	check_error(PLAIN, "sched:sched_switch:u", EOPNOTSUPP, "never");
 	check_error(PLAIN, "sched:sched_odd", ENOENT, "sched");
@@ -369,19 +396,13 @@ static void test_real_tracepoint(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_generic),
-		cmocka_unit_test(test_cache),
-		cmocka_unit_test(test_listing),
-		cmocka_unit_test(test_modifiers),
-		cmocka_unit_test(test_pmu),
-		cmocka_unit_test(test_pmu_errors),
-		cmocka_unit_test(test_hybrid),
-		cmocka_unit_test(test_tracepoints),
-		cmocka_unit_test(test_libpfm),
-		cmocka_unit_test(test_distance),
-		cmocka_unit_test(test_hostile),
-		cmocka_unit_test(test_this_machine),
-		cmocka_unit_test(test_real_tracepoint),
+		cmocka_unit_test(test_generic),	     cmocka_unit_test(test_tick),
+		cmocka_unit_test(test_cache),	     cmocka_unit_test(test_listing),
+		cmocka_unit_test(test_modifiers),    cmocka_unit_test(test_pmu),
+		cmocka_unit_test(test_pmu_errors),   cmocka_unit_test(test_hybrid),
+		cmocka_unit_test(test_tracepoints),  cmocka_unit_test(test_libpfm),
+		cmocka_unit_test(test_distance),     cmocka_unit_test(test_hostile),
+		cmocka_unit_test(test_this_machine), cmocka_unit_test(test_real_tracepoint),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include <string.h>
-#include "analyze/event_mode.h"
+#include "analyze/query/event_mode.h"
 
 static void test_same(void **state)
 {

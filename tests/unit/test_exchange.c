@@ -13,8 +13,8 @@
 #include "exchange/stacks.h"
 #include "exchange/xml.h"
 #include "profile_feed.h"
-#include "report/flame.h"
-#include "report/flame_page.h"
+#include "render/flame.h"
+#include "render/flame_page.h"
 #include "stack_feed.h"
 #include "util/text.h"
 
@@ -440,7 +440,7 @@ static void counts(void **state)
 		char *line;
 
 		buf_init(&b, 1u << 30);
-		counts_write(&image, &b);
+		block_counts_write(&image, &b);
 		check_clean(&b);
 		while ((line = next_line(&b, &at))) {
 			procedures += !strncmp(line, "procedure 0x", 12);

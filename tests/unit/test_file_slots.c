@@ -9,7 +9,7 @@
 #include <cmocka.h>
 #include <errno.h>
 
-#include "collect/file_slots.h"
+#include "collect/process/file_slots.h"
 
 /* Above the kernel's limit, so that no real process is meant. */
 #define PID    5000000

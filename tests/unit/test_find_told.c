@@ -7,7 +7,7 @@
 #include <cmocka.h>
 #include <sys/stat.h>
 #include "image/facts.h"
-#include "image/find.h"
+#include "find/find.h"
 #include "image/lines_new.h"
 #include "workshop.h"
 
@@ -92,6 +92,32 @@ static void test_told(void **state)
 	image_finder_free(f);
 }
 
+/* A profile may say anything of the last of all addresses: that spoils nothing else. */
+static void test_last_address(void **state)
+{
+	struct image_id id = {.kind = IMAGE_BUILD_ID, .size = 4, .bytes = {9, 9, 9, 9}};
+	const uint64_t all[] = {0x100, UINT64_MAX - 1, UINT64_MAX}, last = UINT64_MAX;
+	const struct image_frame *frames;
+	const struct image_symbols *s;
+	struct image_lines *l;
+	struct image_finder *f;
+
+	(void)state;
+	tell(&id, &last, 1, "last");
+	tell(&id, all, 3, "one");
+	f = finder();
+	assert_int_equal(image_find_symbols(f, &id, "/none/p", &s, NULL), 0);
+	assert_string_equal(name_at(s, 0x100), "one");
+	assert_int_equal(image_find_lines(f, &id, "/none/p", all, 3, &l, NULL), 0);
+	assert_int_equal(image_lines_frames(l, 0, &frames), 1);
+	assert_int_equal(frames[0].line, 0x100);
+	assert_int_equal(image_lines_frames(l, 1, &frames), 1);
+	assert_int_equal(image_lines_frames(l, 2, &frames), 0);
+	assert_int_equal(image_finder_counts(f).damaged, 0);
+	image_lines_free(l);
+	image_finder_free(f);
+}
+
 /* A blob that is damaged costs what was told, nothing else. */
 static void test_damaged(void **state)
 {
@@ -151,6 +177,7 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_told),
+		cmocka_unit_test(test_last_address),
 		cmocka_unit_test(test_damaged),
 		cmocka_unit_test(test_file),
 	};

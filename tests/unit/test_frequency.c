@@ -8,27 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
-#include "analyze/cpi.h"
-#include "analyze/frequency.h"
-#include "analyze/frequency_spread.h"
-#include "analyze/logsum.h"
-#include "analyze/sparse.h"
+#include "analyze/frequency/frequency.h"
+#include "analyze/frequency/frequency_spread.h"
+#include "analyze/frequency/logsum.h"
+#include "analyze/frequency/sparse.h"
 #include "cfg/cfg.h"
-
-/*
- * Frequencies of programs that are made up, with known branch probabilities: windows begin where
- * made-up time is spent, and walk the code as a processor would. Random numbers are ours, so every
- * run is the same.
- */
-static uint64_t state;
-
-static double uniform(void)
-{
-	state ^= state << 13;
-	state ^= state >> 7;
-	state ^= state << 17;
-	return (double)(state >> 11) / 9007199254740992.0;
-}
+#include "walked_program.h"
 
 /* ---- sparse.h against elimination in full ---- */
 
@@ -154,193 +139,6 @@ static void test_logsum(void **unused)
 
 /* ---- whole programs ---- */
 
-#define CODE_MAX 512
-
-struct program {
-	uint8_t code[CODE_MAX];
-	size_t size;
-	struct cfg_bytes bytes;
-	struct cfg_extent extents[4];
-	struct cfg_source source;
-	struct cfg_image *image;
-};
-
-static void emit(struct program *p, const char *bytes, size_t size)
-{
-	memcpy(p->code + p->size, bytes, size);
-	p->size += size;
-}
-
-static void emit_nops(struct program *p, int n)
-{
-	for (int i = 0; i < n; i++)
-		emit(p, "\x90", 1);
-}
-
-static void emit_near(struct program *p, const char *opcode, size_t size, size_t to)
-{
-	int32_t distance;
-
-	emit(p, opcode, size);
-	distance = (int32_t)((int64_t)to - (int64_t)p->size - 4);
-	emit(p, (const char *)&distance, 4);
-}
-
-#define BASE 0x1000
-
-/*
- * leaf:  a loop of 3 instructions that is left with 1/4; main: for ever { 30%: five nops and a
- * call of leaf, else two nops; 60%: another call }. Offsets of the branches are in at[].
- */
-enum { LEAF_LOOP, MAIN_SKIP, MAIN_SECOND, BRANCHES };
-static const double taken[BRANCHES] = {0.75, 0.7, 0.4};
-
-static void make_program(struct program *p, uint64_t at[BRANCHES])
-{
-	size_t main_at, fix, loop;
-
-	memset(p, 0, sizeof(*p));
-	emit_nops(p, 2); /* leaf */
-	loop = p->size;
-	emit_nops(p, 2);
-	at[LEAF_LOOP] = BASE + p->size;
-	emit_near(p, "\x0f\x84", 2, loop);
-	emit(p, "\xc3", 1);
-	main_at = p->size;
-	emit_nops(p, 3);
-	at[MAIN_SKIP] = BASE + p->size;
-	fix = p->size;
-	emit_near(p, "\x0f\x84", 2, 0);
-	emit_nops(p, 5);
-	emit_near(p, "\xe8", 1, 0);
-	emit_near(p, "\xe9", 1, p->size + 7);
-	memcpy(p->code + fix + 2, &(int32_t){(int32_t)(p->size - fix - 6)}, 4);
-	emit_nops(p, 2);
-	at[MAIN_SECOND] = BASE + p->size;
-	emit_near(p, "\x0f\x84", 2, p->size + 11);
-	emit_near(p, "\xe8", 1, 0);
-	emit_near(p, "\xe9", 1, main_at);
-	p->bytes = (struct cfg_bytes){BASE, p->code, p->size};
-	p->extents[0] = (struct cfg_extent){BASE, main_at, "leaf", true, false};
-	p->extents[1] = (struct cfg_extent){BASE + main_at, p->size - main_at, "main", true, false};
-	p->source = (struct cfg_source){.machine = 62,
-					.bits = 64,
-					.code = &p->bytes,
-					.code_count = 1,
-					.extents = p->extents,
-					.extent_count = 2};
-	assert_int_equal(cfg_image_new(&p->source, &p->image, NULL), 0);
-}
-
-/* A processor: its place and where it returns to. */
-struct walker {
-	const struct program *p;
-	const uint64_t *at;
-	uint64_t pc, back;
-};
-
-static const struct isa_instruction *instruction(const struct program *p, uint64_t pc)
-{
-	const struct cfg_function *f;
-
-	assert_int_equal(cfg_image_function(p->image, pc, &f), 0);
-	return &f->instructions[cfg_function_instruction_at(f, pc)];
-}
-
-/* One step; true when it was a transfer. */
-static bool step(struct walker *w)
-{
-	const struct isa_instruction *in = instruction(w->p, w->pc);
-	const uint64_t next = w->pc + in->size;
-
-	switch (in->branch) {
-	case ISA_BRANCH_CONDITIONAL:
-		for (int i = 0; i < BRANCHES; i++) {
-			if (w->at[i] == w->pc)
-				w->pc = uniform() < taken[i] ? in->target : next;
-		}
-		return true;
-	case ISA_BRANCH_JUMP:
-		w->pc = in->target;
-		return true;
-	case ISA_BRANCH_CALL:
-		w->back = next;
-		w->pc = in->target;
-		return true;
-	case ISA_BRANCH_RETURN:
-		w->pc = w->back;
-		return true;
-	default:
-		w->pc = next;
-		return false;
-	}
-}
-
-struct rows {
-	struct evidence_sample samples[CODE_MAX];
-	struct evidence_edge edges[CODE_MAX * 8];
-	size_t sample_count, edge_count;
-	uint64_t truth[CODE_MAX], total;
-	uint64_t time[CODE_MAX], pair[CODE_MAX][CODE_MAX], ends[CODE_MAX];
-	uint64_t jumps[CODE_MAX][CODE_MAX]; /* taken ones, of the whole run */
-};
-
-/* Time passes in proportion to an instruction's cost, which differs tenfold. */
-static double cost(uint64_t pc)
-{
-	return pc % 5 == 0 ? 5 : pc % 3 == 0 ? 0.5 : 1;
-}
-
-static void run(struct rows *r, const struct program *p, const uint64_t *at, size_t windows)
-{
-	struct walker w = {.p = p, .at = at, .pc = BASE + 11};
-	double clock = 0, next = 200 * uniform();
-	size_t taken_windows = 0;
-	uint64_t here, next_pc;
-
-	memset(r, 0, sizeof(*r));
-	w.pc = p->extents[1].start;
-	while (taken_windows < windows) {
-		r->truth[w.pc - BASE]++;
-		r->total++;
-		clock += cost(w.pc);
-		if (clock > next) {
-			struct walker ahead = w;
-
-			next = clock + 400 * uniform();
-			taken_windows++;
-			r->time[w.pc - BASE]++;
-			for (int i = 0; i < 64; i++) {
-				const uint64_t from = ahead.pc;
-
-				if (step(&ahead))
-					r->pair[from - BASE][ahead.pc - BASE]++;
-			}
-			r->ends[ahead.pc - BASE]++;
-		}
-		here = w.pc;
-		next_pc = w.pc + instruction(p, w.pc)->size;
-		if (step(&w) && w.pc != next_pc)
-			r->jumps[here - BASE][w.pc - BASE]++;
-	}
-	for (uint64_t i = 0; i < CODE_MAX; i++) {
-		if (r->time[i]) {
-			r->samples[r->sample_count++] =
-				(struct evidence_sample){BASE + i, r->time[i]};
-			r->edges[r->edge_count++] = (struct evidence_edge){
-				EVIDENCE_START, BASE + i, r->time[i], 0, r->time[i]};
-		}
-		if (r->ends[i])
-			r->edges[r->edge_count++] = (struct evidence_edge){
-				BASE + i, EVIDENCE_END, r->ends[i], 0, r->ends[i]};
-		for (uint64_t j = 0; j < CODE_MAX; j++) {
-			if (r->pair[i][j])
-				r->edges[r->edge_count++] = (struct evidence_edge){
-					BASE + i, BASE + j, r->pair[i][j], 0, 0};
-		}
-	}
-}
-
 struct score {
 	double worst;	    /* relative error of a block */
 	unsigned held, all; /* blocks whose interval held the truth */
@@ -369,6 +167,23 @@ static void judge(const struct rows *r, const struct frequency *f, struct score 
 	}
 }
 
+/* Twice as often: all counts with it, bounds of what is likely too, and no share of the whole. */
+static void check_rescale(struct frequency *f, double factor)
+{
+	const struct frequency_function *one = frequency_find(f, 0, BASE + 1);
+	const struct frequency_estimate all = frequency_instructions(f);
+	const struct frequency_estimate count = one->block_count[0], share = one->block_relative[0];
+	const struct frequency_estimate edge = one->edge_count[0];
+
+	frequency_rescale(f, factor);
+	assert_true(fabs(frequency_instructions(f).value / all.value / factor - 1) < 1e-9);
+	assert_true(fabs(one->block_count[0].value - factor * count.value) <= 1e-9 * count.value);
+	assert_true(fabs(one->block_count[0].low - factor * count.low) <= 1e-9 * count.low);
+	assert_true(one->block_count[0].high <= fmax(count.high, one->block_count[0].value));
+	assert_true(fabs(one->edge_count[0].value - factor * edge.value) <= 1e-9 * edge.value);
+	assert_true(one->block_relative[0].value == share.value);
+}
+
 static void estimate(const struct rows *r, const struct program *p, bool edges,
 		     enum frequency_method method, struct score *s)
 {
@@ -393,6 +208,8 @@ static void estimate(const struct rows *r, const struct program *p, bool edges,
 	assert_null(frequency_find(f, 1, BASE + 1));
 	assert_true(frequency_instructions(f).value > 0);
 	judge(r, f, s);
+	check_rescale(f, 2);
+	check_rescale(f, 0.1);
 	frequency_free(f);
 	evidence_free(e);
 }
@@ -434,8 +251,7 @@ static void test_hardware(void **unused)
 	static struct evidence_sample executed[CODE_MAX];
 	const struct frequency_options options = {.cycles_per_sample = 1e6,
 						  .instructions_per_sample = 50};
-	struct evidence_image image = {
-		.edges = edges, .executed = executed, .kind = EVIDENCE_HARDWARE};
+	struct evidence_image image = {.edges = edges, .executed = executed};
 	struct rows *r = malloc(sizeof(*r));
 	struct score records = {0}, both = {0};
 	uint64_t at[BRANCHES];
@@ -451,7 +267,8 @@ static void test_hardware(void **unused)
 		for (uint64_t j = 0; j < CODE_MAX; j++) {
 			if (r->jumps[i][j])
 				edges[image.edge_count++] = (struct evidence_edge){
-					BASE + i, BASE + j, r->jumps[i][j] / 20, 0, 0};
+					BASE + i, BASE + j, r->jumps[i][j] / 20,
+					.evidence = DB_EVIDENCE_RECORDS};
 		}
 	}
 	for (int pass = 0; pass < 2; pass++) {
@@ -612,9 +429,11 @@ static void check_unseen(enum frequency_method method, size_t edge_count)
 	size_t count;
 
 	make_program(&p, at);
-	edges[0] = (struct evidence_edge){EVIDENCE_START, BASE + 2, 100, 0, 100};
-	edges[1] = (struct evidence_edge){at[LEAF_LOOP], BASE + 2, 10000, 0, 0};
-	edges[2] = (struct evidence_edge){BASE + 2, EVIDENCE_END, 100, 0, 100};
+	edges[0] = (struct evidence_edge){EVIDENCE_START, BASE + 2, 100, .windows = 100};
+	edges[1] = (struct evidence_edge){at[LEAF_LOOP], BASE + 2, 10000};
+	edges[2] = (struct evidence_edge){BASE + 2, EVIDENCE_END, 100, .windows = 100};
+	for (size_t i = 0; i < 3; i++)
+		edges[i].evidence = DB_EVIDENCE_WINDOWS;
 	image.cfg = p.image;
 	image.edge_count = edge_count;
 	assert_int_equal(evidence_new(&e, NULL), 0);
@@ -669,8 +488,8 @@ static void test_slowness(void **unused)
 		(struct frequency_spread){3, 0}, (struct frequency_spread){4, 1});
 
 	(void)unused;
-	assert_true(one.below > log(100) && one.below < log(120));
-	assert_true(one.above > log(10) && one.above < log(12));
+	assert_true(one.below > log(28) && one.below < log(32));
+	assert_true(one.above > log(17) && one.above < log(19));
 	assert_true(fabs(many.below - one.below / 4) < 1e-9);
 	assert_true(fabs(many.above - one.above / 4) < 1e-9);
 	assert_true(best.below == one.below && best.above < log(3.5) && best.above > log(3));
@@ -707,24 +526,31 @@ static void test_causes(void **unused)
 static void test_cpi(void **unused)
 {
 	const struct frequency_estimate count = {1000, 900, 1111, FREQUENCY_HIGH};
-	struct frequency_estimate c = cpi_estimate(10000, 0.2, &count);
+	const struct sample_cycles each = {0.2, 0};
+	struct frequency_estimate c = cpi_estimate(10000, each, &count);
 
 	(void)unused;
 	assert_true(fabs(c.value - 2) < 1e-9);
 	assert_true(c.low < 1.8 + 0.01 && c.low > 1.7 && c.high > 2.2 && c.high < 2.3);
 	assert_int_equal(c.confidence, FREQUENCY_HIGH);
-	c = cpi_estimate(2, 0.2, &count);
+	c = cpi_estimate(2, each, &count);
 	assert_int_equal(c.confidence, FREQUENCY_LOW);
-	c = cpi_estimate(0, 0.2, &count);
+	c = cpi_estimate(0, each, &count);
 	assert_true(c.value == 0 && c.high > 0);
 	/* The CPI is low where the count is high. */
-	c = cpi_estimate(10000, 0.2, &(struct frequency_estimate){1000, 500, 10000, FREQUENCY_LOW});
+	c = cpi_estimate(10000, each,
+			 &(struct frequency_estimate){1000, 500, 10000, FREQUENCY_LOW});
 	assert_true(fabs(c.low - 0.2) < 0.01 && fabs(c.high - 4) < 0.01);
 	/* Where it is not known whether it ran, the CPI has no end. */
-	c = cpi_estimate(5, 0.2, &(struct frequency_estimate){0, 0, 100, FREQUENCY_LOW});
+	c = cpi_estimate(5, each, &(struct frequency_estimate){0, 0, 100, FREQUENCY_LOW});
 	assert_true(c.value == 0 && fabs(c.low - 0.01) < 1e-9 && isinf(c.high));
-	c = cpi_estimate(5, 0.2, &(struct frequency_estimate){0});
+	c = cpi_estimate(5, each, &(struct frequency_estimate){0});
 	assert_true(c.value == 0 && isinf(c.high) && c.confidence == FREQUENCY_LOW);
+	/* However many samples: no better than the clock is known. */
+	c = cpi_estimate(1e9, (struct sample_cycles){0.2, 0.05},
+			 &(struct frequency_estimate){1000, 1000, 1000, FREQUENCY_COUNTED});
+	assert_true(fabs(log(c.high / c.value) - 1.645 * 0.05) < 1e-3);
+	assert_true(fabs(log(c.value / c.low) - 1.645 * 0.05) < 1e-3);
 }
 
 int main(void)

@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include "image/go_frames.h"
+#include "unwind/go_frames.h"
 
 #define TEXT	0x402000
 #define STEPS	80

@@ -11,7 +11,7 @@
 #include <xxhash.h>
 #include "elf_file.h"
 #include "image/facts.h"
-#include "image/notes.h"
+#include "image/elf/notes.h"
 
 static int read_bytes(const void *bytes, size_t size, struct image_facts *ret, struct diag *diag)
 {

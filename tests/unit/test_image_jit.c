@@ -9,8 +9,8 @@
 #include <stdio.h>
 #include <cmocka.h>
 #include "elf_file.h"
-#include "image/jit.h"
-#include "image/worker.h"
+#include "image/jit/jit.h"
+#include "image/worker/worker.h"
 #include "util/buf.h"
 
 typedef int read_function(int fd, size_t max, struct image_symbols **ret, struct diag *diag);

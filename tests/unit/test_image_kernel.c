@@ -18,10 +18,11 @@
 #include <sys/stat.h>
 #include <cmocka.h>
 #include "elf_file.h"
-#include "image/kallsyms.h"
-#include "image/kernel.h"
-#include "image/kernel_ahead.h"
-#include "image/kernel_scan.h"
+#include "image/kernel/kallsyms.h"
+#include "image/kernel/kernel.h"
+#include "image/kernel/kernel_ahead.h"
+#include "image/kernel/kernel_ask.h"
+#include "image/kernel/kernel_scan.h"
 
 #define SLIDE UINT64_C(0x1ee00000)
 #define TEXT  (UINT64_C(0xffffffff81000000) + SLIDE)
@@ -357,6 +358,56 @@ static void test_core_alone(void **state)
 	image_kernel_free(k);
 }
 
+/* What the kernel says of an address that is in no region. */
+static void test_answers(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *text;
+		int r;
+		const char *name;
+	} cases[] = {
+		{BPF_A "+0x20/0x80", 0, BPF_A},
+		{BPF_A "+0x20/0x80 [bpf]", 0, BPF_A},
+		{"bpf_trampoline_6442517287+0x20/0x1000", 0, "bpf_trampoline_6442517287"},
+		{"ftrace_trampoline+0x20/0x1000 [__builtin__ftrace]", 0, "ftrace_trampoline"},
+		/* A filter of system calls. */
+		{"0xffffffffc1000020", -ENOENT, NULL},
+		/* Of these there is more to know than one function. */
+		{"ext4_read+0x20/0x80 [ext4]", -EAGAIN, NULL},
+		{"bpf_iter_func+0x20/0x80 [some_module]", -EAGAIN, NULL},
+		{"native_safe_halt+0x20/0x80", -EAGAIN, NULL},
+		/* No answers. */
+		{"", -EAGAIN, NULL},
+		{BPF_A, -EAGAIN, NULL},
+		{BPF_A "+0x20", -EAGAIN, NULL},
+		{BPF_A "+0x80/0x80", -EAGAIN, NULL},
+		{BPF_A "+0xffffffffd0000000/0xffffffffe0000000", -EAGAIN, NULL},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct kernel_answer a;
+
+		assert_int_equal(kernel_answer_parse(cases[i].text, 0xffffffffc1000020, &a),
+				 cases[i].r);
+		if (cases[i].r)
+			continue;
+		assert_string_equal(a.name, cases[i].name);
+		assert_int_equal(a.start, 0xffffffffc1000000);
+	}
+}
+
+/* Under another root the running kernel says nothing. */
+static void test_no_answers(void **state)
+{
+	(void)state;
+	struct image_kernel *k = kernel_new();
+
+	assert_int_equal(image_kernel_ask(k, 0xffffffffc1000020), -EAGAIN);
+	assert_int_equal(image_kernel_counts(k).asked, 0);
+	image_kernel_free(k);
+}
+
 /* Where the sizes are hidden, or are none: all names, as always. */
 static void test_core_by_scan(void **state)
 {
@@ -601,7 +652,7 @@ int main(void)
 		EACH(test_modules),	  EACH(test_bpf),	    EACH(test_ksymbol),
 		EACH(test_sizes_survive), EACH(test_hostile_lines), EACH(test_kcore),
 		EACH(test_symbols),	  EACH(test_this_machine),  EACH(test_core_alone),
-		EACH(test_core_by_scan),
+		EACH(test_core_by_scan),  EACH(test_answers),	    EACH(test_no_answers),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

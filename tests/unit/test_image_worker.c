@@ -21,9 +21,10 @@
 #include <cmocka.h>
 #include "elf_file.h"
 #include "image/code.h"
-#include "image/worker.h"
+#include "image/worker/worker.h"
+#include "image/worker/worker_wire.h"
 #include "util/clock.h"
-#include "image/worker_wire.h"
+#include "util/sanitized.h"
 
 #define MS UINT64_C(1000000)
 
@@ -97,6 +98,7 @@ static void test_facts(void **state)
 	(void)state;
 	struct image_worker *w = image_worker_new(NULL);
 	struct image_facts direct, asked;
+	struct image_layout *layout;
 	int fd = open_self();
 
 	memset(&direct, 0, sizeof(direct));
@@ -109,6 +111,8 @@ static void test_facts(void **state)
 	fd = file_with("#!/bin/sh\necho culprit\n", 23);
 	assert_int_equal(image_worker_facts(w, fd, &asked, &diag), -EBADMSG);
 	assert_string_equal(diag.text, "not an ELF file");
+	assert_int_equal(image_worker_layout(w, fd, SIZE_MAX, &layout, &diag), -EBADMSG);
+	assert_non_null(strstr(diag.text, "ELF file"));
 	assert_int_equal(image_worker_stats(w).failed, 0); /* a refusal is an answer */
 	assert_int_equal(image_worker_stats(w).starts, 1);
 	close(fd);
@@ -371,7 +375,7 @@ static void test_jail(void **state)
 	assert_int_equal(in_jail(jail_turns_to_code), -SIGSYS);
 	assert_int_equal(in_jail(jail_shares), -SIGSYS);
 	assert_int_equal(in_jail(jail_sends_elsewhere), -SIGSYS);
-#ifndef __SANITIZE_ADDRESS__
+#if !SANITIZED
 	assert_int_equal(in_jail(jail_allocates), 0);
 #endif
 }
@@ -576,7 +580,7 @@ static void test_time_of_processor(void **state)
 static void test_memory(void **state)
 {
 	(void)state;
-#ifdef __SANITIZE_ADDRESS__
+#if SANITIZED
 	skip();
 #endif
 	struct elf_file f = elf_file_64(1);

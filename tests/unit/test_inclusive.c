@@ -4,7 +4,7 @@
 #include <stdint.h>
 #include <setjmp.h>
 #include <cmocka.h>
-#include "analyze/inclusive.h"
+#include "analyze/calls/inclusive.h"
 #include "profile_feed.h"
 #include "stack_feed.h"
 
@@ -86,6 +86,8 @@ static void expect(const struct made *m, const char *function, uint32_t line, si
 	assert_non_null(row);
 	assert_int_equal(row->counts[event], self);
 	assert_int_equal(row->inclusive[event], total);
+	if (row->own) /* nothing is interpreted */
+		assert_int_equal(row->own[event], self);
 }
 
 /* Callers without samples get rows; recursion counts once; each event by its own stacks. */

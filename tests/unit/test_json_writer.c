@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
-#include "report/json_writer.h"
+#include "render/json_writer.h"
 
 #include <errno.h>
 #include <math.h>
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
-#include "report/json.h"
+#include "render/json.h"
 
 /* What somebody prints into a stream, freed by the caller. */
 static char *printed(void (*print)(FILE *out, const void *arg), const void *arg)
@@ -34,8 +34,8 @@ static void print_number(FILE *out, const void *arg)
 	struct json_writer w;
 
 	json_writer_init(&w, 1 << 20);
-	json_writer_open(&w, '[');
-	json_writer_number(&w, *(double *)arg);
+	json_writer_open(&w, NULL, '[');
+	json_writer_number(&w, NULL, *(double *)arg);
 	json_writer_close(&w, ']');
 	assert_int_equal(json_writer_end(&w, out), 0);
 }
@@ -88,25 +88,18 @@ static void print_written(FILE *out, const void *arg)
 	struct json_writer w;
 
 	json_writer_init(&w, 1 << 20);
-	json_writer_open(&w, '{');
-	json_writer_key(&w, "text");
-	json_writer_text(&w, arg);
-	json_writer_key(&w, "count");
-	json_writer_count(&w, UINT64_MAX);
-	json_writer_key(&w, "address");
-	json_writer_address(&w, 0);
-	json_writer_key(&w, "yes");
-	json_writer_bool(&w, true);
-	json_writer_key(&w, "list");
-	json_writer_open(&w, '[');
-	json_writer_count(&w, 0);
-	json_writer_address(&w, 0xdeadbeef12345678);
+	json_writer_open(&w, NULL, '{');
+	json_writer_text(&w, "text", arg);
+	json_writer_count(&w, "count", UINT64_MAX);
+	json_writer_address(&w, "address", 0);
+	json_writer_bool(&w, "yes", true);
+	json_writer_open(&w, "list", '[');
+	json_writer_count(&w, NULL, 0);
+	json_writer_address(&w, NULL, 0xdeadbeef12345678);
 	json_writer_close(&w, ']');
-	json_writer_key(&w, "empty");
-	json_writer_open(&w, '{');
+	json_writer_open(&w, "empty", '{');
 	json_writer_close(&w, '}');
-	json_writer_key(&w, "none");
-	json_writer_open(&w, '[');
+	json_writer_open(&w, "none", '[');
 	json_writer_close(&w, ']');
 	json_writer_close(&w, '}');
 	assert_int_equal(json_writer_end(&w, out), 0);
@@ -145,8 +138,8 @@ static void test_limit(void **state)
 	(void)state;
 	assert_non_null(out);
 	json_writer_init(&w, 16);
-	json_writer_open(&w, '[');
-	json_writer_text(&w, "longer than sixteen characters");
+	json_writer_open(&w, NULL, '[');
+	json_writer_text(&w, NULL, "longer than sixteen characters");
 	json_writer_close(&w, ']');
 	assert_int_equal(json_writer_end(&w, out), -EFBIG);
 	fclose(out);

@@ -15,9 +15,9 @@
 #include <unistd.h>
 
 #include <cmocka.h>
-#include "collect/keeper.h"
+#include "collect/keep/keeper.h"
 #include "image/facts.h"
-#include "image/worker.h"
+#include "image/worker/worker.h"
 
 static int remove_one(const char *path, const struct stat *st, int type, struct FTW *at)
 {
@@ -160,6 +160,72 @@ static void what_the_disk_could_not_take_is_asked_for_again(void **state)
 	assert_int_equal(nftw(dir, remove_one, 8, FTW_DEPTH | FTW_PHYS), 0);
 }
 
+/* A file of that user, nothing in it. */
+static int make_file(const char *dir, const char *name, uid_t user)
+{
+	char path[96];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/%s", dir, name);
+	fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+	assert_true(fd >= 0);
+	assert_int_equal(fchown(fd, user, user), 0);
+	return fd;
+}
+
+static void want_of(struct keeper *k, uint8_t number, int fd)
+{
+	struct image_id id = {.kind = IMAGE_BUILD_ID, .size = 1, .bytes = {number}};
+
+	keeper_want_file(k, &id, "/nowhere/program", fd);
+}
+
+static void await_done(struct keeper *k, uint64_t count)
+{
+	struct keeper_counters c;
+
+	for (int tries = 0; tries < 6000; tries++) {
+		keeper_read_counters(k, &c);
+		if (c.kept + c.failed >= count)
+			break;
+		usleep(10000);
+	}
+	assert_int_equal(c.kept + c.failed, count);
+}
+
+/* Who writes a file pays for it: the others' are looked at while he waits. */
+static void a_costly_file_holds_up_its_owner_alone(void **state)
+{
+	char dir[] = "/tmp/culprit-keeper.XXXXXX";
+	struct allowance *a = allowance_new(1, 1, 0);
+	int theirs, ours;
+	struct keeper *k;
+
+	(void)state;
+	if (geteuid())
+		skip();
+	assert_non_null(a);
+	assert_non_null(mkdtemp(dir));
+	theirs = make_file(dir, "theirs", 64124);
+	ours = make_file(dir, "ours", 0);
+	k = keeper_new(dir, "machine");
+	assert_non_null(k);
+	keeper_set_allowance(k, a);
+	want_of(k, 1, theirs);
+	await_done(k, 1);
+	for (uint8_t number = 2; number < 10; number++)
+		want_of(k, number, theirs);
+	want_of(k, 10, ours);
+	await_done(k, 2);
+	keeper_finish(k);
+	await_done(k, 10);
+	keeper_free(k);
+	allowance_free(a);
+	close(theirs);
+	close(ours);
+	assert_int_equal(nftw(dir, remove_one, 8, FTW_DEPTH | FTW_PHYS), 0);
+}
+
 static unsigned blobs;
 
 static int count_blob(const char *path, const struct stat *st, int type, struct FTW *at)
@@ -207,10 +273,72 @@ static void what_retention_removed_is_kept_again(void **state)
 	assert_int_equal(blobs_after_wanting(k, db), 1);
 	assert_int_equal(nftw(db, remove_blob, 8, FTW_DEPTH | FTW_PHYS), 0);
 	assert_int_equal(blobs_after_wanting(k, db), 0);
-	keeper_forget(k);
+	keeper_forget(k, false, 1);
+	assert_int_equal(blobs_after_wanting(k, db), 0);
+	keeper_forget(k, true, 1);
+	assert_int_equal(blobs_after_wanting(k, db), 1);
+	/* Not at each removal, but of none too long after. */
+	assert_int_equal(nftw(db, remove_blob, 8, FTW_DEPTH | FTW_PHYS), 0);
+	keeper_forget(k, true, KEEPER_FORGET_NS);
+	assert_int_equal(blobs_after_wanting(k, db), 0);
+	keeper_forget(k, false, KEEPER_FORGET_NS + 1);
 	assert_int_equal(blobs_after_wanting(k, db), 1);
 	keeper_free(k);
 	assert_int_equal(nftw(db, remove_one, 8, FTW_DEPTH | FTW_PHYS), 0);
+}
+
+/* A file of a user's that says to be an image is heard until one of root's does. */
+static void a_file_of_roots_is_kept_after_a_users(void **state)
+{
+	char dir[] = "/tmp/culprit-keeper.XXXXXX";
+	struct keeper_counters c;
+	int theirs, others, ours;
+	struct keeper *k;
+
+	(void)state;
+	if (geteuid())
+		skip();
+	assert_non_null(mkdtemp(dir));
+	theirs = make_file(dir, "theirs", 64124);
+	others = make_file(dir, "others", 64125);
+	ours = make_file(dir, "ours", 0);
+	k = keeper_new(dir, "machine");
+	assert_non_null(k);
+	want_of(k, 1, theirs);
+	await_done(k, 1);
+	want_of(k, 1, theirs);
+	keeper_read_counters(k, &c);
+	assert_int_equal(c.disputed, 0);
+	/* Whose program it is then nobody can tell: that is counted. */
+	want_of(k, 1, others);
+	want_of(k, 1, others);
+	keeper_read_counters(k, &c);
+	assert_int_equal(c.disputed, 1);
+	assert_int_equal(c.claimed, 0);
+	/* Nor which samples are of the one and which of the others. */
+	want_of(k, 1, ours);
+	await_done(k, 2);
+	keeper_read_counters(k, &c);
+	assert_int_equal(c.claimed, 1);
+	want_of(k, 1, ours);
+	want_of(k, 1, others);
+	want_of(k, 1, theirs);
+	want_of(k, 2, ours);
+	want_of(k, 2, ours);
+	want_of(k, 2, -1); /* nobody knows whose */
+	keeper_read_counters(k, &c);
+	assert_int_equal(c.claimed, 1);
+	want_of(k, 2, theirs);
+	keeper_finish(k);
+	await_done(k, 3);
+	keeper_read_counters(k, &c);
+	assert_int_equal(c.disputed, 1);
+	assert_int_equal(c.claimed, 2);
+	keeper_free(k);
+	close(theirs);
+	close(others);
+	close(ours);
+	assert_int_equal(nftw(dir, remove_one, 8, FTW_DEPTH | FTW_PHYS), 0);
 }
 
 int main(int argc, char **argv)
@@ -221,6 +349,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test(maps_are_held_behind_many_descriptors),
 		cmocka_unit_test(what_the_disk_could_not_take_is_asked_for_again),
 		cmocka_unit_test(what_retention_removed_is_kept_again),
+		cmocka_unit_test(a_file_of_roots_is_kept_after_a_users),
+		cmocka_unit_test(a_costly_file_holds_up_its_owner_alone),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

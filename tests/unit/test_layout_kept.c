@@ -7,7 +7,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include "image/debug_link.h"
+#include "image/elf/debug_link.h"
 #include "image/layout.h"
 #include "workshop.h"
 
@@ -15,7 +15,6 @@ static struct image_layout *empty(void)
 {
 	struct image_layout *l = calloc(1, sizeof(*l));
 	assert_non_null(l);
-	l->refs = 1;
 	l->machine = 62;
 	l->bits = 64;
 	return l;

@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include <math.h>
-#include "analyze/line_life.h"
+#include "analyze/culprits/line_life.h"
 
 static void near(double value, double wanted)
 {

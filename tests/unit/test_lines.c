@@ -152,6 +152,45 @@ static void test_separate(void **state)
 	close(fd);
 }
 
+static int probe(const char *name, const char *debug)
+{
+	struct image_line_table none;
+	int fd = workshop_open(name), debug_fd = debug ? workshop_open(debug) : -1;
+	int r = image_line_table_read(fd, debug_fd, NULL, 0, &none, NULL);
+	if (!r) {
+		assert_int_equal(none.range_count, 0);
+		image_line_table_free(&none);
+	}
+	close(fd);
+	if (debug_fd >= 0)
+		close(debug_fd);
+	return r;
+}
+
+/* Whether there are any is known of no addresses; what was left of a section by its name is none.
+ */
+static void test_probe(void **state)
+{
+	(void)state;
+	assert_int_equal(workshop_run("gcc -O2 -g -gz=zlib p.c -o packed;"
+				      "objcopy -R .debug_info p5 headless;"
+				      "objcopy --only-keep-debug thin hollow"),
+			 0);
+	assert_int_equal(probe("p5", NULL), 0);
+	assert_int_equal(probe("packed", NULL), 0);
+	assert_int_equal(probe("thin", "p5.debug"), 0);
+	assert_int_equal(probe("p5", "hollow"), 0);
+	assert_int_equal(probe("thin", NULL), -ENOENT);
+	assert_int_equal(probe("headless", NULL), -ENOENT);
+	assert_int_equal(probe("p.c", NULL), -ENOENT);
+	/* The bytes of DWARF are not there, only its section. */
+	assert_int_equal(
+		workshop_run("objcopy --set-section-flags .debug_info=alloc p5 as-code 2>err &&"
+			     "objcopy --only-keep-debug as-code empty 2>err"),
+		0);
+	assert_int_equal(probe("empty", NULL), -ENOENT);
+}
+
 /* Lines, but no inlined functions: they are in a .dwo file, which is not looked for. */
 static void test_split(void **state)
 {
@@ -317,6 +356,20 @@ static void test_table(void **state)
 	check_table("p4");
 	assert_int_equal(workshop_run("gcc -O2 -g -ffunction-sections p.c -o ps"), 0);
 	check_table("ps");
+	/* Calls that are inlined, all on one line: only their own ranges tell where each begins. */
+	assert_int_equal(
+		workshop_write("one.c",
+			       "volatile int sink; static inline __attribute__((always_inline)) "
+			       "int deep(int x) { sink = x; return sink / x; } "
+			       "__attribute__((noinline)) int outer(int x) { sink = x; return "
+			       "deep(x) + deep(x + 2) + sink; } int main(int argc, char **argv) "
+			       "{ (void)argv; return outer(argc); }\n"),
+		0);
+	assert_int_equal(workshop_run("gcc -O2 -g -gno-column-info -gno-inline-points "
+				      "-gno-statement-frontiers -gno-variable-location-views "
+				      "-fno-var-tracking one.c -o pi"),
+			 0);
+	check_table("pi");
 }
 
 /* A table of ranges that begin every 10 addresses, from start on, each of as many addresses as it
@@ -518,13 +571,21 @@ static void test_code(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_inlines),	       cmocka_unit_test(test_no_aranges),
-		cmocka_unit_test(test_separate),       cmocka_unit_test(test_split),
-		cmocka_unit_test(test_cplusplus),      cmocka_unit_test(test_save_load),
-		cmocka_unit_test(test_table),	       cmocka_unit_test(test_md5),
-		cmocka_unit_test(test_tables_overlap), cmocka_unit_test(test_table_of_many_frames),
-		cmocka_unit_test(test_broken_table),   cmocka_unit_test(test_code),
-		cmocka_unit_test(test_short_md5),      cmocka_unit_test(test_hostile),
+		cmocka_unit_test(test_inlines),
+		cmocka_unit_test(test_no_aranges),
+		cmocka_unit_test(test_separate),
+		cmocka_unit_test(test_probe),
+		cmocka_unit_test(test_split),
+		cmocka_unit_test(test_cplusplus),
+		cmocka_unit_test(test_save_load),
+		cmocka_unit_test(test_table),
+		cmocka_unit_test(test_md5),
+		cmocka_unit_test(test_tables_overlap),
+		cmocka_unit_test(test_table_of_many_frames),
+		cmocka_unit_test(test_broken_table),
+		cmocka_unit_test(test_code),
+		cmocka_unit_test(test_short_md5),
+		cmocka_unit_test(test_hostile),
 	};
 	return cmocka_run_group_tests(tests, workshop_setup, workshop_teardown);
 }

@@ -7,7 +7,7 @@
 #include <cmocka.h>
 #include "analyze/listing.h"
 #include "image/facts.h"
-#include "image/worker.h"
+#include "image/worker/worker.h"
 #include "workshop.h"
 
 #define ROWS_MAX 256

@@ -2,6 +2,8 @@
 /* Users take turns: one whose files hang, or who has too many, waits alone. */
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -12,7 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 #include <cmocka.h>
-#include "collect/looks.h"
+#include "collect/process/looks.h"
 #include "elf_file.h"
 
 #define HOUR_NS 3600000000000ull
@@ -29,7 +31,7 @@ static struct file_look *new_look(uid_t user)
 	look->name = (struct file_name){
 		.path = program, .path_size = strlen(program), .inode = st.st_ino};
 	look->mapping.pid = getpid();
-	look->user = user;
+	look->turn.user = user;
 	look->fd = -1;
 	return look;
 }
@@ -48,7 +50,7 @@ static uid_t next(struct looks *q)
 	while (!(look = looks_take(q)))
 		usleep(1000);
 	assert_int_equal(look->looked, FILE_LOOKED_READ);
-	user = look->user;
+	user = look->turn.user;
 	if (look->fd >= 0)
 		close(look->fd);
 	free(look);
@@ -112,6 +114,42 @@ static void test_who_hangs_hangs_alone(void **state)
 	assert_true(looks_free(q));
 }
 
+static void *keep_writing(void *stop)
+{
+	int fd = open(program, O_WRONLY | O_APPEND | O_CLOEXEC);
+
+	while (!__atomic_load_n((bool *)stop, __ATOMIC_RELAXED))
+		if (write(fd, "x", 1) != 1)
+			break;
+	close(fd);
+	return NULL;
+}
+
+/* What is written while it is read is neither what it was nor what it became. */
+static void test_written_while_read(void **state)
+{
+	struct image_worker *worker = image_worker_new(NULL);
+	bool stop = false, busy = false;
+	pthread_t writer;
+
+	(void)state;
+	assert_non_null(worker);
+	assert_int_equal(pthread_create(&writer, NULL, keep_writing, &stop), 0);
+	for (int tries = 0; tries < 2000 && !busy; tries++) {
+		struct file_look *look = new_look(1);
+
+		file_look(look, worker);
+		busy = look->looked == FILE_LOOKED_FAILED && look->error == -EBUSY;
+		if (look->fd >= 0)
+			close(look->fd);
+		free(look);
+	}
+	stop = true;
+	pthread_join(writer, NULL);
+	image_worker_free(worker);
+	assert_true(busy);
+}
+
 static int setup(void **state)
 {
 	struct elf_file f = elf_file_64(1);
@@ -136,6 +174,7 @@ int main(int argc, char **argv)
 	image_worker_dispatch(argc, argv);
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_who_hangs_hangs_alone),
+		cmocka_unit_test(test_written_while_read),
 	};
 	return cmocka_run_group_tests(tests, setup, teardown);
 }

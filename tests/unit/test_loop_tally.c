@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 #include <elf.h>
-#include "analyze/loop_tally.h"
+#include "analyze/query/loop_tally.h"
 #include "isa/decode.h"
 
 enum {

@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "collect/skid_cache.h"
-#include "collect/skid_loops.h"
+#include "collect/cost/skid_cache.h"
+#include "collect/cost/skid_loops.h"
 #include "machine/skid.h"
 
 static struct machine_skid sample_skid(void)

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <cmocka.h>
 #include <errno.h>
-#include "analyze/metric.h"
+#include "analyze/query/metric.h"
 
 /* Formulas over events: what they mean, and what is said of those that mean nothing. */
 
@@ -122,21 +122,21 @@ static void test_mistakes(void **state)
 	static const struct {
 		const char *text, *says;
 	} cases[] = {
-		{"", "position 1 (its end): it begins with its name"},
-		{"5 = 3", "position 1 (at '5 = 3'): it begins"},
+		{"", "position 1 (its end): a metric begins with its name"},
+		{"5 = 3", "position 1 (at '5 = 3'): a metric begins"},
 		{"x", "position 2 (its end): '=' is missing"},
-		{"x =", "position 4 (its end): here a number"},
-		{"x = 1 +", "position 8 (its end): here a number"},
-		{"x = 1 + * 2", "position 9 (at '* 2'): here a number"},
+		{"x =", "position 4 (its end): expected a number"},
+		{"x = 1 +", "position 8 (its end): expected a number"},
+		{"x = 1 + * 2", "position 9 (at '* 2'): expected a number"},
 		{"x = (1 + 2", "position 11 (its end): ')' is missing"},
-		{"x = 1 2", "position 7 (at '2'): here an operator"},
-		{"x = 1)", "position 6 (at ')'): here an operator"},
-		{"x = 5cycles", "position 6 (at 'cycles'): here an operator"},
-		{"x = 1e999", "position 5 (at '1e999'): this is no number"},
-		{"x = sin(1)", "position 5 (at 'sin(1)'): there is no such function"},
-		{"x = min(1)", "position 10 (at ')'): two values"},
+		{"x = 1 2", "position 7 (at '2'): expected an operator"},
+		{"x = 1)", "position 6 (at ')'): expected an operator"},
+		{"x = 5cycles", "position 6 (at 'cycles'): expected an operator"},
+		{"x = 1e999", "position 5 (at '1e999'): this is not a number"},
+		{"x = sin(1)", "position 5 (at 'sin(1)'): no such function"},
+		{"x = min(1)", "position 10 (at ')'): expected two values"},
 		{"x = max(1, 2", "position 13 (its end): ')' is missing"},
-		{"x = samples(5)", "position 13 (at '5)'): here the name of an event"},
+		{"x = samples(5)", "position 13 (at '5)'): expected the name of an event"},
 		{"x = total(cycles", "position 17 (its end): ')' is missing"},
 		{"x = \"cycles", "position 5 (at '\"cycles'): the quote is not closed"},
 		{"x = \"\"", "position 5 (at '\"\"'): the name is empty"},
@@ -162,12 +162,13 @@ static void test_events(void **state)
 	(void)state;
 	assert_int_equal(metric_new("x = cycles + cyclops", &m, NULL), 0);
 	assert_int_equal(metric_bind(m, &query, &bound, &diag), -ENOENT);
-	assert_non_null(strstr(diag.text, "position 14: there is no event 'cyclops'; there are: "
-					  "cycles, instructions, cache-misses:u, twin:10"));
+	assert_non_null(strstr(diag.text,
+			       "position 14: there is no event 'cyclops'; the events are: "
+			       "cycles, instructions, cache-misses:u, twin:10"));
 	metric_free(m);
 	assert_int_equal(metric_new("x = twin", &m, NULL), 0);
 	assert_int_equal(metric_bind(m, &query, &bound, &diag), -EINVAL);
-	assert_non_null(strstr(diag.text, "'twin' may be any of 2 events"));
+	assert_non_null(strstr(diag.text, "'twin' matches 2 events"));
 	metric_free(m);
 }
 

@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
-#include "collect/period.h"
+#include "collect/events/period.h"
 
 #define NOMINAL 1000000 /* 1 kHz on a clock */
 #define RATE	1000.0
@@ -211,6 +211,15 @@ static void test_simulated_rate(void **state)
 	assert_true(fabs(sum / (REPETITIONS * SECONDS * RATE) - 1) < 0.002);
 }
 
+static void test_another_rate(void **state)
+{
+	(void)state;
+	assert_int_equal(period_at(1000000, 0.5), 2000000);
+	assert_int_equal(period_at(1000000, 4), 250000);
+	assert_int_equal(period_at(3, 4), 1);
+	assert_int_equal(period_at(1, 1000), 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -221,6 +230,7 @@ int main(void)
 		cmocka_unit_test(test_locked_program),
 		cmocka_unit_test(test_regular_redraws_are_unfair),
 		cmocka_unit_test(test_simulated_rate),
+		cmocka_unit_test(test_another_rate),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -6,11 +6,11 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
-#include "collect/python.h"
-#include "collect/python_codes.h"
-#include "image/find.h"
+#include "collect/stacks/python.h"
+#include "collect/stacks/python_codes.h"
+#include "find/find.h"
 #include "image/script.h"
-#include "image/worker.h"
+#include "image/worker/worker.h"
 #include "workshop.h"
 
 /* What CPython 3.11.2 compiles a function of 15 lines to, and what its co_lines() says (where it
@@ -360,6 +360,15 @@ static void test_codes(void **state)
 	assert_int_equal(counters.codes, 4);
 	assert_int_equal(counters.unknown, 2);
 	assert_int_equal(counters.refused, 0);
+	/* All are unknown once they were forgotten, and known when they come again. */
+	for (int round = 0; round < 2; round++) {
+		python_codes_clear(c);
+		assert_int_equal(python_codes_find(c, frame(1, 47), &a, &f), 0);
+		assert_int_not_equal(image_script_line(f), 22);
+		python_codes_take(c, &one, sizeof(one));
+		assert_int_equal(python_codes_find(c, frame(1, 47), &a, &f), 0);
+		assert_int_equal(image_script_line(f), 22);
+	}
 	python_codes_free(c);
 	scripts_free(s);
 }

@@ -13,8 +13,8 @@
 #include <time.h>
 #include <unistd.h>
 #include <cmocka.h>
-#include "collect/cost_cache.h"
-#include "collect/remembered.h"
+#include "collect/cost/cost_cache.h"
+#include "collect/host/remembered.h"
 
 static char top[64], directory[96];
 
@@ -129,23 +129,38 @@ static void test_cost(void **state)
 	damage("case $f in *.kept) mv $f ${f%.kept};; esac");
 	assert_int_equal(cost_cache_read(directory, &clock, true, &back, &age), 0);
 	clock_gettime(CLOCK_BOOTTIME, &now);
-	damage("sed -i 's/^15000.*/15000 200 0 99999999999/' $f");
+	damage("sed -i 's/^15000.*/15000 200 0 99999999999 0/' $f");
 	assert_int_equal(cost_cache_read(directory, &clock, true, &back, &age), -ENOENT);
-	snprintf(command, sizeof(command), "sed -i 's/^15000.*/15000 200 0 %lld/' $f",
+	snprintf(command, sizeof(command), "sed -i 's/^15000.*/15000 200 0 %lld 0/' $f",
 		 (long long)now.tv_sec - COST_CACHE_S / 2);
 	damage(command);
 	assert_int_equal(cost_cache_read(directory, &clock, true, &back, &age),
 			 now.tv_sec < COST_CACHE_S / 2 ? -ENOENT : 0);
 	if (now.tv_sec > COST_CACHE_S) {
-		damage("sed -i 's/^15000.*/15000 200 0 1/' $f");
+		damage("sed -i 's/^15000.*/15000 200 0 1 0/' $f");
 		assert_int_equal(cost_cache_read(directory, &clock, true, &back, &age), -ENOENT);
 	}
+	/* What was measured beside other work is not believed for long. */
+	cost.busy = true;
+	assert_int_equal(cost_cache_write(directory, &clock, true, &cost), 0);
+	assert_int_equal(cost_cache_read(directory, &clock, true, &back, &age), 0);
+	assert_true(back.busy);
+	if (now.tv_sec > COST_CACHE_BUSY_S) {
+		snprintf(command, sizeof(command), "sed -i 's/^15000.*/15000 200 0 %lld 1/' $f",
+			 (long long)now.tv_sec - COST_CACHE_BUSY_S);
+		damage(command);
+		assert_int_equal(cost_cache_read(directory, &clock, true, &back, &age), -ENOENT);
+		damage("sed -i '2s/1$/0/' $f");
+		assert_int_equal(cost_cache_read(directory, &clock, true, &back, &age), 0);
+		assert_false(back.busy);
+	}
+	cost.busy = false;
 	/* What no machine has. */
-	static const char *const nonsense[] = {"nan 200 0 1",	 "inf 200 0 1",
-					       "1 0 0 1",	 "15000 nan 0 1",
-					       "15000 9000 0 1", "15000 -1 0 1",
-					       "1e9 200 0 1",	 "15000 200 0 1 more",
-					       "15000 200 1",	 ""};
+	static const char *const nonsense[] = {"nan 200 0 1 0",	   "inf 200 0 1 0",
+					       "1 0 0 1 0",	   "15000 nan 0 1 0",
+					       "15000 9000 0 1 0", "15000 -1 0 1 0",
+					       "1e9 200 0 1 0",	   "15000 200 0 1 0 more",
+					       "15000 200 0 1",	   ""};
 	for (size_t i = 0; i < sizeof(nonsense) / sizeof(*nonsense); i++) {
 		snprintf(command, sizeof(command), "sed -i '2s/.*/%s/' $f", nonsense[i]);
 		damage(command);

@@ -12,7 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
-#include "collect/rights.h"
+#include "collect/host/rights.h"
 
 #define STRICT TEST_DATA "/machines/old"    /* paranoid is 4 */
 #define MILD   TEST_DATA "/machines/hybrid" /* and 2 here */

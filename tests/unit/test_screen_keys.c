@@ -8,8 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 #include <cmocka.h>
-#include "report/screen.h"
-#include "report/screen_keys.h"
+#include "render/screen.h"
+#include "render/screen_keys.h"
 
 struct line {
 	struct screen_keys keys;

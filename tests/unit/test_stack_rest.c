@@ -5,8 +5,8 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
-#include "collect/files.h"
-#include "collect/stack_rest.h"
+#include "collect/process/files.h"
+#include "collect/stacks/stack_rest.h"
 
 #define DEVICE	0x100002
 #define ADDRESS 0x7f0000012345

@@ -7,7 +7,7 @@
 #include <cmocka.h>
 #include <stdlib.h>
 #include <string.h>
-#include "collect/stack_waiting.h"
+#include "collect/stacks/stack_waiting.h"
 
 #define SLOTS 8
 
@@ -152,9 +152,23 @@ static void ends_after_many_tries(void **state)
 	assert_int_equal(stack_waiting_count(t->w), 0);
 }
 
+/* While one waits, what its process was when it was taken is kept of all processes. */
+static void none_waits_for_ever(void **state)
+{
+	struct test *t = *state;
+
+	for (uint64_t number = 1; number <= 4; number++)
+		add(t, number, 1 + number % 2);
+	stack_waiting_end_before(t->w, 3);
+	assert_int_equal(t->forced, 2);
+	assert_true(t->ended[0] == 1 && t->ended[1] == 2);
+	assert_int_equal(stack_waiting_oldest_ns(t->w), 3);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(none_waits_for_ever, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(waits_for_its_table, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(the_first_make_room, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(ends_after_many_tries, set_up, tear_down),

@@ -6,8 +6,8 @@
 #include <cmocka.h>
 #include <errno.h>
 #include <math.h>
-#include "analyze/chance.h"
-#include "analyze/stats.h"
+#include "analyze/compare/chance.h"
+#include "analyze/compare/stats.h"
 
 #define NEAR(a, b, error) assert_true(fabs((a) - (b)) <= (error))
 

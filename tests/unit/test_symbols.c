@@ -4,8 +4,11 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include <fcntl.h>
+#include <unistd.h>
 #include "elf_file.h"
 #include "image/demangle.h"
+#include "image/elf/elf_code.h"
 #include "image/elf_symbols.h"
 #include "image/symbols.h"
 #include "workshop.h"
@@ -90,6 +93,40 @@ static void test_symtab(void **state)
 	assert_int_equal(second->start, half->start + 2);
 	assert_int_equal(second->size, 2);
 	image_symbols_free(s);
+}
+
+static const char data_c[] =
+	"int variable[4] = {1}; static int buffer[2]; const long constant = 5; _Thread_local int "
+	"mine[64];\n"
+	"int main(int argc, char **argv) { (void)argv; buffer[argc & 1] = argc;\n"
+	"return variable[argc & 3] + buffer[0] + (int)constant + mine[argc & 63]; }\n";
+
+/* Variables and constants; no function, and nothing whose address is not the image's. */
+static void test_data(void **state)
+{
+	static const char *const names[] = {"variable", "buffer", "constant"};
+	static const uint64_t sizes[] = {16, 8, 8};
+	struct image_symbols *s = NULL;
+
+	(void)state;
+	assert_int_equal(workshop_write("d.c", data_c), 0);
+	assert_int_equal(workshop_run("gcc -O1 d.c -o d && cp d d.debug && strip d"), 0);
+	int fd = workshop_open("d"), debug_fd = workshop_open("d.debug");
+	assert_int_equal(image_data_symbols_read(fd, -1, 1 << 20, &s, NULL), -ENOENT);
+	assert_int_equal(image_data_symbols_read(fd, debug_fd, 1 << 20, &s, NULL), 0);
+	check_sorted(s);
+	for (size_t i = 0; i < 3; i++) {
+		const struct image_function *f = by_name(s, names[i]);
+
+		assert_non_null(f);
+		assert_int_equal(f->size, sizes[i]);
+	}
+	assert_null(by_name(s, "main"));
+	assert_null(by_name(s, "_start"));
+	assert_null(by_name(s, "mine"));
+	image_symbols_free(s);
+	close(fd);
+	close(debug_fd);
 }
 
 static void test_stripped(void **state)
@@ -537,10 +574,71 @@ static void test_limits(void **state)
 	close(fd);
 }
 
+/* How many names were refused is kept with the symbols. */
+static void test_names_refused(void **state)
+{
+	(void)state;
+	struct image_symbols *s = read_symbols("p", NULL);
+	struct buf b;
+	assert_int_equal(image_symbols_names_refused(s), 0);
+	image_symbols_free(s);
+	assert_int_equal(workshop_run("long=$(printf %20000s | tr ' ' n); printf '%s: ret\n"
+				      ".globl %s\n.type %s, @function\n.size %s, 1\n' "
+				      "$long $long $long $long >long.s; gcc -c long.s -o long.o; "
+				      "gcc -shared -nostdlib long.o -o long"),
+			 0);
+	s = read_symbols("long", NULL);
+	/* In both tables of symbols. */
+	assert_int_equal(image_symbols_names_refused(s), 2);
+	buf_init(&b, 1 << 20);
+	assert_int_equal(image_symbols_save(s, &b), 0);
+	image_symbols_free(s);
+	assert_int_equal(image_symbols_load(b.data, b.size, &s, NULL), 0);
+	assert_int_equal(image_symbols_names_refused(s), 2);
+	image_symbols_free(s);
+	/* There is no number where there is none, and nothing behind it. */
+	b.data[b.size - 1] = 0;
+	assert_int_equal(image_symbols_load(b.data, b.size, &s, NULL), -EBADMSG);
+	b.data[b.size - 1] = 2;
+	assert_int_equal(buf_append_u8(&b, 1), 0);
+	assert_int_equal(image_symbols_load(b.data, b.size, &s, NULL), -EBADMSG);
+	buf_free(&b);
+}
+
+/* Sections' names that would be read whole, for one: a file of 1 GiB that takes no room. */
+static void test_names_without_end(void **state)
+{
+	(void)state;
+	Elf64_Ehdr header;
+	Elf64_Shdr names;
+	GElf_Shdr found;
+	assert_int_equal(workshop_write("names.c", program_c), 0);
+	assert_int_equal(workshop_run("gcc -O1 names.c -o names"), 0);
+	char path[256];
+	snprintf(path, sizeof(path), "%s/names", workshop_dir);
+	int fd = open(path, O_RDWR | O_CLOEXEC);
+	assert_true(fd >= 0);
+	assert_int_equal(elf_version(EV_CURRENT), EV_CURRENT);
+	for (int turn = 0; turn < 2; turn++) {
+		Elf *elf = elf_begin(fd, ELF_C_READ, NULL);
+		assert_non_null(elf);
+		assert_int_equal(elf_find_section(elf, ".text", &found) == NULL, turn);
+		elf_end(elf);
+		assert_int_equal(pread(fd, &header, sizeof(header), 0), sizeof(header));
+		off_t at = (off_t)(header.e_shoff + header.e_shstrndx * sizeof(names));
+		assert_int_equal(pread(fd, &names, sizeof(names), at), sizeof(names));
+		names.sh_size = 1 << 30;
+		assert_int_equal(pwrite(fd, &names, sizeof(names), at), sizeof(names));
+		assert_int_equal(ftruncate(fd, (off_t)(names.sh_offset + names.sh_size)), 0);
+	}
+	close(fd);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_symtab),
+		cmocka_unit_test(test_data),
 		cmocka_unit_test(test_stripped),
 		cmocka_unit_test(test_no_sections),
 		cmocka_unit_test(test_regions),
@@ -553,7 +651,9 @@ int main(void)
 		cmocka_unit_test(test_save_load),
 		cmocka_unit_test(test_labels_do_not_split),
 		cmocka_unit_test(test_limits),
+		cmocka_unit_test(test_names_refused),
 		cmocka_unit_test(test_hostile),
+		cmocka_unit_test(test_names_without_end),
 		cmocka_unit_test(test_go),
 		cmocka_unit_test(test_go_hostile),
 	};

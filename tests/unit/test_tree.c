@@ -5,8 +5,8 @@
 #include <setjmp.h>
 #include <cmocka.h>
 #include <stdio.h>
-#include "analyze/call_graph.h"
-#include "analyze/tree_callers.h"
+#include "analyze/calls/call_graph.h"
+#include "analyze/calls/tree_callers.h"
 #include "stack_feed.h"
 
 static const struct query_selection everything = {0};

@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "image/cfi.h"
-#include "image/unwind.h"
+#include "unwind/cfi.h"
+#include "unwind/unwind.h"
 
 #define RSP 7
 #define RBX 3

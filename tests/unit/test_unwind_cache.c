@@ -7,18 +7,46 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <linux/magic.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
+#include <sys/vfs.h>
 #include <time.h>
 #include <unistd.h>
-#include "collect/unwind_cache.h"
-#include "db/blob.h"
+#include "collect/stacks/unwind_cache.h"
+#include "util/buf.h"
+#include "util/hash.h"
 #include "util/io.h"
 
 #define ROWS 5000
+
+/* In place of the C library's: a file system and a device as one likes. */
+static long file_system;
+static unsigned loop_device;
+
+int fstatfs(int fd, struct statfs *ret)
+{
+	int r = (int)syscall(SYS_fstatfs, fd, ret);
+
+	if (!r && file_system)
+		ret->f_type = file_system;
+	return r;
+}
+
+int fstat(int fd, struct stat *ret)
+{
+	int r = fstatat(fd, "", ret, AT_EMPTY_PATH);
+
+	if (!r && loop_device)
+		ret->st_dev = makedev(loop_device, 0);
+	return r;
+}
 
 struct test {
 	char root[64], cache[80], file[80];
@@ -78,6 +106,8 @@ static int tear_down(void **state)
 	return 0;
 }
 
+static const struct image_python interpreter = {.runtime = 7, .version = 0x030b02f0};
+
 static struct image_unwind *make_table(size_t rows)
 {
 	struct image_unwind *u = calloc(1, sizeof(*u));
@@ -85,9 +115,9 @@ static struct image_unwind *make_table(size_t rows)
 	assert_non_null(u);
 	*u = (struct image_unwind){
 		.base = 0x1000, .row_count = rows, .rule_count = 2, .derived = 7};
-	u->rules = calloc(2, sizeof(*u->rules));
-	u->rows = calloc(rows, sizeof(*u->rows));
-	assert_true(u->rules && u->rows);
+	u->memory = u->rules = calloc(1, 2 * sizeof(*u->rules) + rows * sizeof(*u->rows));
+	assert_non_null(u->rules);
+	u->rows = (void *)(u->rules + 2);
 	u->rules[1] = (struct wire_unwind_rule){.cfa = WIRE_CFA_REGISTER, .cfa_reg = 7, .rbx = 3};
 	for (size_t i = 0; i < rows; i++)
 		u->rows[i] = (struct image_unwind_row){(uint32_t)(3 * i), (i & 1) ^ 1};
@@ -100,17 +130,21 @@ static int record(struct test *t, size_t rows, struct unwind_cache_counters *ret
 {
 	struct unwind_cache *c = unwind_cache_new(t->cache);
 	struct image_unwind *u = NULL;
+	struct image_python python;
 	struct cache_key key;
 	int r;
 
 	assert_non_null(c);
-	r = unwind_cache_read(c, t->fd, &key, &u);
+	r = unwind_cache_read(c, t->fd, &key, &u, &python);
 	if (!r) {
 		assert_true(u->base == 0x1000 && u->row_count == rows && u->rule_count == 2);
+		assert_memory_equal(&python, &interpreter, sizeof(python));
+		/* Where it was read, not a copy. */
+		assert_true((uint8_t *)u->rules > (uint8_t *)u->memory);
 		assert_true(u->derived == 7 && u->rules[1].rbx == 3 && u->rows[8].offset == 24);
 		image_unwind_free(u);
 	} else {
-		unwind_cache_take(c, t->fd, &key, make_table(rows));
+		unwind_cache_take(c, t->fd, &key, make_table(rows), &interpreter);
 		unwind_cache_write(c);
 	}
 	unwind_cache_count(c, ret);
@@ -154,13 +188,11 @@ static void a_table_is_made_once(void **state)
 	assert_true(st.st_mtim.tv_sec > 1000000 && (st.st_mode & 0777) == 0600);
 }
 
-static void small_tables_and_young_files_are_not_kept(void **state)
+static void young_files_have_no_table(void **state)
 {
 	struct unwind_cache_counters count;
 	struct test *t = *state;
 
-	assert_int_equal(record(t, 100, &count), -ENOENT);
-	assert_int_equal(count.written, 0);
 	change_file(t);
 	assert_int_equal(record(t, ROWS, &count), -ENOENT);
 	assert_int_equal(count.written, 0);
@@ -204,7 +236,7 @@ static void damage_is_no_table(void **state)
 			assert_int_equal(pwrite(fd, &byte, 1, (off_t)places[i]), 1);
 		}
 		close(fd);
-		/* And is made anew. */
+		/* And is rebuilt. */
 		assert_int_equal(record(t, ROWS, &count), -ENOENT);
 		assert_true(count.damaged == 1 && count.written == 1);
 		assert_int_equal(record(t, ROWS, &count), 0);
@@ -216,32 +248,35 @@ static void nonsense_is_no_table(void **state)
 {
 	struct unwind_cache_counters count;
 	struct image_unwind *u = NULL;
+	struct image_python python;
 	struct cache_key key;
 	struct test *t = *state;
 	struct unwind_cache *c;
-	struct buf plain, packed;
+	struct buf plain;
 	char entry[512];
+	uint64_t sum = 0;
 	int directory;
 
 	assert_int_equal(record(t, ROWS, &count), -ENOENT);
 	find_entry(t, entry, sizeof(entry));
 	c = unwind_cache_new(t->cache);
-	assert_int_equal(unwind_cache_read(c, t->fd, &key, &u), 0);
+	assert_int_equal(unwind_cache_read(c, t->fd, &key, &u, &python), 0);
 	u->rows[10].rule = 2;
 	buf_init(&plain, 1 << 20);
-	buf_init(&packed, 1 << 20);
+	buf_append(&plain, &sum, sizeof(sum));
 	buf_append(&plain, &key, sizeof(key));
+	buf_append(&plain, &python, sizeof(python));
 	assert_int_equal(image_unwind_save(u, &plain), 0);
-	assert_int_equal(db_blob_pack(plain.data, plain.size, &packed), 0);
+	sum = hash_bytes(plain.data + sizeof(sum), plain.size - sizeof(sum));
+	memcpy(plain.data, &sum, sizeof(sum));
 	image_unwind_free(u);
 	directory = open(t->cache, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	assert_int_equal(io_place_file(&io_system, directory, strrchr(entry, '/') + 1, packed.data,
-				       packed.size, 0600),
+	assert_int_equal(io_place_file(&io_system, directory, strrchr(entry, '/') + 1, plain.data,
+				       plain.size, 0600),
 			 0);
 	close(directory);
 	buf_free(&plain);
-	buf_free(&packed);
-	assert_int_equal(unwind_cache_read(c, t->fd, &key, &u), -ENOENT);
+	assert_int_equal(unwind_cache_read(c, t->fd, &key, &u, &python), -ENOENT);
 	unwind_cache_count(c, &count);
 	assert_int_equal(count.damaged, 1);
 	unwind_cache_free(c);
@@ -282,7 +317,9 @@ static void the_least_used_makes_room_on_disk(void **state)
 
 		snprintf(path[i], sizeof(path[i]), "%s/%u", t->cache, i);
 		fd = open(path[i], O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
-		assert_int_equal(ftruncate(fd, UNWIND_CACHE_BYTES / 3), 0);
+		/* Without the first there would be room, but only for this one. */
+		assert_int_equal(ftruncate(fd, i ? UNWIND_CACHE_BYTES / 3 - (1 << 20) : 4 << 20),
+				 0);
 		close(fd);
 		assert_int_equal(utimensat(AT_FDCWD, path[i], times, 0), 0);
 	}
@@ -298,15 +335,56 @@ static void the_least_used_makes_room_on_disk(void **state)
 	assert_int_equal(record(t, ROWS, &count), 0);
 }
 
+/* Where much is new, a store is filled within the hour: what is in use must not seem the oldest. */
+static void what_is_read_counts_as_used_since_minutes(void **state)
+{
+	const struct timespec before[] = {{.tv_sec = time(NULL) - 300},
+					  {.tv_sec = time(NULL) - 300}};
+	struct unwind_cache_counters count;
+	struct test *t = *state;
+	char entry[512];
+	struct stat st;
+
+	assert_int_equal(record(t, ROWS, &count), -ENOENT);
+	find_entry(t, entry, sizeof(entry));
+	assert_int_equal(utimensat(AT_FDCWD, entry, before, 0), 0);
+	assert_int_equal(record(t, ROWS, &count), 0);
+	assert_int_equal(stat(entry, &st), 0);
+	assert_true(st.st_mtim.tv_sec > before[1].tv_sec);
+}
+
+/* Times and numbers that whoever made an image of a file system wrote into it say nothing. */
+static void files_whose_times_are_made_up_are_not_known(void **state)
+{
+	static const long made_up[] = {SQUASHFS_MAGIC,	ISOFS_SUPER_MAGIC,    MSDOS_SUPER_MAGIC,
+				       UDF_SUPER_MAGIC, EROFS_SUPER_MAGIC_V1, FUSE_SUPER_MAGIC};
+	struct test *t = *state;
+	struct cache_key key;
+
+	assert_int_equal(cache_store_key(t->fd, &key), 0);
+	for (size_t i = 0; i < sizeof(made_up) / sizeof(*made_up); i++) {
+		file_system = made_up[i];
+		assert_int_equal(cache_store_key(t->fd, &key), -ENOENT);
+	}
+	file_system = EXT4_SUPER_MAGIC;
+	assert_int_equal(cache_store_key(t->fd, &key), 0);
+	loop_device = 7;
+	assert_int_equal(cache_store_key(t->fd, &key), -ENOENT);
+	loop_device = 8;
+	assert_int_equal(cache_store_key(t->fd, &key), 0);
+	file_system = loop_device = 0;
+}
+
 static void there_may_be_no_cache(void **state)
 {
 	struct unwind_cache_counters count;
 	struct cache_key key;
 	struct image_unwind *u;
+	struct image_python python;
 	struct test *t = *state;
 
-	assert_int_equal(unwind_cache_read(NULL, t->fd, &key, &u), -ENOENT);
-	unwind_cache_take(NULL, t->fd, &key, make_table(ROWS));
+	assert_int_equal(unwind_cache_read(NULL, t->fd, &key, &u, &python), -ENOENT);
+	unwind_cache_take(NULL, t->fd, &key, make_table(ROWS), &interpreter);
 	unwind_cache_write(NULL);
 	unwind_cache_free(NULL);
 	snprintf(t->cache, sizeof(t->cache), "/proc/nowhere");
@@ -318,8 +396,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(a_table_is_made_once, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(small_tables_and_young_files_are_not_kept, set_up,
-						tear_down),
+		cmocka_unit_test_setup_teardown(young_files_have_no_table, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_changed_file_has_another_table, set_up,
 						tear_down),
 		cmocka_unit_test_setup_teardown(damage_is_no_table, set_up, tear_down),
@@ -327,6 +404,10 @@ int main(void)
 		cmocka_unit_test_setup_teardown(what_others_may_write_is_not_read, set_up,
 						tear_down),
 		cmocka_unit_test_setup_teardown(the_least_used_makes_room_on_disk, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(what_is_read_counts_as_used_since_minutes, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(files_whose_times_are_made_up_are_not_known, set_up,
 						tear_down),
 		cmocka_unit_test_setup_teardown(there_may_be_no_cache, set_up, tear_down),
 	};

@@ -11,8 +11,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
-#include "collect/unwind_maker.h"
+#include "collect/stacks/unwind_maker.h"
 #include "util/clock.h"
 
 #define SECOND_NS 1000000000ull
@@ -95,7 +96,8 @@ static void answers_each_wish(void **state)
 	close(null);
 	made = await(t->maker);
 	assert_int_equal(made->wish, 7);
-	assert_true(made->u && made->u->row_count > 1000 && !made->is_kept && !made->is_python);
+	assert_true(made->u && made->u->row_count > 1000 && !made->is_kept &&
+		    !made->python.version);
 	unwind_maker_give_back(t->maker, made);
 	made = await(t->maker);
 	assert_true(made->wish == UINT64_MAX && !made->u);
@@ -138,6 +140,7 @@ static void keeps_to_its_allowance(void **state)
 static void keeps_what_it_makes(void **state)
 {
 	struct test *t = *state;
+	siginfo_t child;
 
 	for (int i = 0; i < 3; i++) {
 		struct unwind_made *made;
@@ -152,9 +155,54 @@ static void keeps_what_it_makes(void **state)
 		made = await(t->maker);
 		assert_true(made->u && made->is_kept);
 		unwind_maker_give_back(t->maker, made);
+		/* Without a worker, whose start takes longer than all else. */
+		assert_int_equal(waitid(P_ALL, 0, &child, WEXITED | WNOHANG | WNOWAIT), -1);
 		assert_int_equal(count(t->maker).cache.read, 1);
 		unwind_maker_free(t->maker, 60 * SECOND_NS);
 		t->maker = NULL;
+	}
+}
+
+/* Symbols of an interpreter whose version lies where a file has no bytes; and a file without, which
+ * shows that either could be kept by then. */
+static void keeps_no_guess_about_the_interpreter(void **state)
+{
+	static const char *const symbols[] = {"", "--add-symbol _PyRuntime=.bss:0,global,object "
+						  "--add-symbol Py_Version=.bss:0,global,object"};
+	struct test *t = *state;
+	char command[512], path[96];
+	int fd[2];
+
+	for (int i = 0; i < 2; i++) {
+		snprintf(path, sizeof(path), "%s.copy", t->cache);
+		snprintf(command, sizeof(command), "objcopy %s /proc/%d/exe %s 2>/dev/null",
+			 symbols[i], (int)getpid(), path);
+		if (system(command))
+			skip();
+		snprintf(command, sizeof(command), "%s.%d", path, i);
+		assert_int_equal(rename(path, command), 0);
+		fd[i] = open(command, O_RDONLY | O_CLOEXEC);
+		assert_true(fd[i] >= 0);
+	}
+	sleep(3); /* what has just changed is not kept */
+	for (int round = 0; round < 2; round++) {
+		t->maker = new_maker(t, 30 * SECOND_NS);
+		for (int i = 0; i < 2; i++) {
+			struct unwind_made *made;
+
+			assert_int_equal(unwind_maker_ask(t->maker, 1, fd[i]), 0);
+			made = await(t->maker);
+			assert_true(made->u && !made->python.version);
+			assert_true(made->is_kept == (round && i == 0));
+			unwind_maker_give_back(t->maker, made);
+		}
+		unwind_maker_free(t->maker, 60 * SECOND_NS);
+		t->maker = NULL;
+	}
+	for (int i = 0; i < 2; i++) {
+		snprintf(path, sizeof(path), "%s.copy.%d", t->cache, i);
+		close(fd[i]);
+		assert_int_equal(unlink(path), 0);
 	}
 }
 
@@ -198,6 +246,28 @@ static void tries_again(void **state)
 	unwind_maker_give_back(t->maker, made);
 }
 
+/* What is wanted no more is not made: only what had begun by then. */
+static void forgets(void **state)
+{
+	struct test *t = *state;
+	struct unwind_made *made;
+	unsigned before = 0;
+	uint64_t wish;
+
+	t->maker = new_maker(t, 30 * SECOND_NS);
+	for (unsigned i = 0; i < 300; i++)
+		assert_int_equal(unwind_maker_ask(t->maker, i, t->fd), 0);
+	unwind_maker_forget(t->maker);
+	assert_int_equal(unwind_maker_ask(t->maker, 1000, t->fd), 0);
+	do {
+		made = await(t->maker);
+		wish = made->wish;
+		before += wish != 1000;
+		unwind_maker_give_back(t->maker, made);
+	} while (wish != 1000);
+	assert_true(before < 290);
+}
+
 /* However much it has to do. */
 static void ends_at_once(void **state)
 {
@@ -222,8 +292,11 @@ int main(int argc, char **argv)
 		cmocka_unit_test_setup_teardown(answers_each_wish, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(keeps_to_its_allowance, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(keeps_what_it_makes, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(keeps_no_guess_about_the_interpreter, set_up,
+						tear_down),
 		cmocka_unit_test_setup_teardown(gives_up_after_some_tries, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(tries_again, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(forgets, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(ends_at_once, set_up, tear_down),
 	};
 

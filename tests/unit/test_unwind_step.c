@@ -283,7 +283,7 @@ static void frame_pointers_are_followed_after_calls_only(void **state)
 	assert_int_equal(u.pc, CODE + 100);
 	assert_int_equal(u.reg[UNWIND_RSP], STACK + 8 * 22);
 	assert_int_equal(u.reg[UNWIND_RBP], STACK + 8 * 30);
-	/* Its code was written anew since: no call is there any more. */
+	/* Its code was overwritten since: no call is there any more. */
 	code[95] = 0x90;
 	u = at(CODE + 50, 10);
 	u.reg[UNWIND_RBP] = STACK + 8 * 20;

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "collect/unwind_tables.h"
+#include "collect/stacks/unwind_tables.h"
 
 #define SLOTS 8
 
@@ -171,8 +171,8 @@ static struct image_unwind *stripes(struct image_segment *segment)
 	u->base = 0x1000;
 	u->rule_count = 3;
 	u->row_count = 41;
-	u->rules = calloc(3, sizeof(*u->rules));
-	u->rows = calloc(41, sizeof(*u->rows));
+	u->memory = u->rules = calloc(1, 3 * sizeof(*u->rules) + 41 * sizeof(*u->rows));
+	u->rows = (void *)(u->rules + 3);
 	for (uint8_t i = 1; i < 3; i++)
 		u->rules[i] = (struct wire_unwind_rule){.cfa = WIRE_CFA_REGISTER, .cfa_reg = i};
 	for (uint32_t i = 0; i < 41; i++)
@@ -217,11 +217,75 @@ static void the_least_used_makes_room(void **state)
 	image_unwind_free(u);
 }
 
+/* As unwind.bpf.c looks it up: what an offset's original is, 0: it has none. */
+static uint32_t look_up_original(const struct kernel *k, uint32_t slot, uint32_t offset)
+{
+	const struct wire_unwind_table *t = &k->tables[slot];
+	uint32_t low, count, in_page = offset & ((1 << WIRE_UNWIND_PAGE_BITS) - 1), *page;
+
+	if (offset >> WIRE_UNWIND_PAGE_BITS >= t->page_count)
+		return 0;
+	page = k->rows +
+	       (t->first_page + (offset >> WIRE_UNWIND_PAGE_BITS)) * WIRE_UNWIND_PAGE_ROWS;
+	low = page[0];
+	count = page[1];
+	assert_int_equal(low / WIRE_UNWIND_CHUNK_ROWS,
+			 (low + 2 * count - 1) / WIRE_UNWIND_CHUNK_ROWS);
+	assert_int_equal(k->rows[low] >> 16, 0);
+	for (; low + 1 < page[0] + count && k->rows[low + 1] >> 16 <= in_page; low++)
+		;
+	return k->rows[low + count] ? offset + k->rows[low + count] - WIRE_UNWIND_STEP : 0;
+}
+
+static void finds_originals(void **state)
+{
+	enum { COUNT = 20000 };
+	struct originals_run *runs = calloc(COUNT, sizeof(*runs));
+	struct kernel *k = make(65536);
+	struct image_segment segment;
+	struct image_unwind *u = stripes(&segment);
+	struct image_facts facts = {.segment_count = 1};
+	struct unwind_tables_counters c;
+
+	(void)state;
+	/* Runs of 7 bytes, each 3 further from the last, the original of some of them far behind
+	 * and of some none. */
+	for (uint32_t i = 0; i < COUNT; i++)
+		runs[i] = (struct originals_run){4096 + 7 * i, i % 100 == 99 ? NO_ORIGINAL
+							       : i % 2	     ? 90000000 - 10 * i
+									     : 1000 + 10 * i};
+	facts.segments[0] = segment;
+	assert_int_equal(unwind_tables_put_originals(k->t, 1, runs, COUNT), 0);
+	assert_int_equal(unwind_tables_put(k->t, 2, u, &segment, 1), 0);
+	for (uint32_t i = 0; i < COUNT; i++)
+		for (uint32_t d = 0; d < 7; d++)
+			assert_int_equal(look_up_original(k, 1, runs[i].offset + d),
+					 runs[i].original == NO_ORIGINAL ? 0
+									 : runs[i].original + d);
+	assert_int_equal(look_up_original(k, 1, 0), 0);
+	assert_int_equal(look_up_original(k, 1, 4095), 0);
+	check_table(k, 2, u, &facts);
+
+	/* What goes on where it was has no row of its own. */
+	for (uint32_t i = 0; i < COUNT; i++)
+		runs[i].original = 500 + runs[i].offset;
+	assert_int_equal(unwind_tables_put_originals(k->t, 1, runs, COUNT), 0);
+	unwind_tables_drop(k->t, 2);
+	unwind_tables_count(k->t, &c);
+	assert_true(c.rows < 16);
+	assert_int_equal(look_up_original(k, 1, 5000), 5500);
+	assert_int_equal(unwind_tables_put_originals(k->t, SLOTS, runs, COUNT), -ERANGE);
+	image_unwind_free(u);
+	free(runs);
+	end(k);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(finds_what_was_put),
 		cmocka_unit_test(the_least_used_makes_room),
+		cmocka_unit_test(finds_originals),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include <cmocka.h>
-#include "report/dot.h"
+#include "render/dot.h"
 #include "util/quote.h"
 
 static const char hostile[] = "a\"b\\c<d>&e'f\n\x1b[31m\x7f\xff\xe2\x80\xae\xc2\x9b";

@@ -51,6 +51,29 @@ static void escapes_zero_bytes(void **state)
 	assert_string_equal(out, "a\\x00b");
 }
 
+/* A name that is plain, or begins so, is copied in one piece: cut at any byte all the same. */
+static void cuts_plain_names(void **state)
+{
+	static const char *const names[] = {"plain", "plain\n", "plain\\n"};
+	char out[16];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		for (size_t room = 1; room <= sizeof("plain"); room++) {
+			memset(out, '!', sizeof(out));
+			assert_int_equal(text_escape(out, room, names[i], strlen(names[i])),
+					 strlen(names[i]) + (i > 0));
+			assert_int_equal(strlen(out), room - 1);
+			assert_memory_equal(out, "plain", room - 1);
+			assert_int_equal(out[room], '!');
+		}
+	assert_int_equal(text_escape(NULL, 0, "plain", 5), 5);
+	assert_int_equal(text_escape_controls(out, sizeof(out), "a\\b", 3), 3);
+	assert_string_equal(out, "a\\b");
+	assert_int_equal(text_width("plain"), 5);
+	assert_int_equal(text_width("plain \xe6\x97\xa5"), 8);
+}
+
 static void never_splits(void **state)
 {
 	static const char name[] = "é\n\x01日\\";
@@ -127,16 +150,28 @@ static void globs_and_paths(void **state)
 	assert_string_equal(text_base_name("/"), "");
 }
 
+/* Zero takes the plural in English. */
+static void counts_have_their_noun(void **state)
+{
+	(void)state;
+	assert_string_equal(text_plural(1, "row is", "rows are"), "row is");
+	assert_string_equal(text_plural(0, "row is", "rows are"), "rows are");
+	assert_string_equal(text_plural(2, "row is", "rows are"), "rows are");
+	assert_string_equal(text_plural((1ull << 32) + 1, "row is", "rows are"), "rows are");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(escapes_what_is_not_printable),
 		cmocka_unit_test(escapes_zero_bytes),
+		cmocka_unit_test(cuts_plain_names),
 		cmocka_unit_test(never_splits),
 		cmocka_unit_test(controls_only),
 		cmocka_unit_test(widths),
 		cmocka_unit_test(utf8),
 		cmocka_unit_test(globs_and_paths),
+		cmocka_unit_test(counts_have_their_noun),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
 /* A file is trusted when nobody else decides what it is. */
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
@@ -68,7 +69,7 @@ static void test_own(void **state)
 	unlink(file);
 	expect(-ENOENT, "");
 	mkfifo(file, 0644);
-	expect(-EINVAL, "no regular file");
+	expect(-EINVAL, "not a regular file");
 }
 
 static void test_writable(void **state)
@@ -125,6 +126,45 @@ static void test_links(void **state)
 	assert_int_equal(rename(held, directory), 0);
 }
 
+static bool as_before;
+
+/* In place of the C library's. as_before: what the path was before somebody made a link of it. */
+char *realpath(const char *path, char *ret)
+{
+	char *(*real)(const char *, char *) =
+		(char *(*)(const char *, char *))(uintptr_t)dlsym(RTLD_NEXT, "realpath");
+
+	return as_before ? strcpy(ret, path) : real(path, ret);
+}
+char *__realpath_chk(const char *path, char *ret, size_t room);
+char *__realpath_chk(const char *path, char *ret, size_t room)
+{
+	(void)room;
+	return realpath(path, ret);
+}
+
+/* Between its look at where the path leads and its steps there, somebody puts a link on the way. */
+static void test_late_link(void **state)
+{
+	char held[160];
+
+	(void)state;
+	snprintf(held, sizeof(held), "%s/held", top);
+	as_before = true;
+	expect(0, "");
+	assert_int_equal(rename(directory, held), 0);
+	assert_int_equal(symlink("held", directory), 0);
+	expect(-ENOTDIR, directory);
+	unlink(directory);
+	assert_int_equal(rename(held, directory), 0);
+	snprintf(held, sizeof(held), "%s/held", directory);
+	assert_int_equal(rename(file, held), 0);
+	assert_int_equal(symlink("held", file), 0);
+	expect(-ELOOP, file);
+	as_before = false;
+	unlink(held);
+}
+
 static void test_sudo(void **state)
 {
 	static const struct {
@@ -158,6 +198,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_writable, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_strangers, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_links, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_late_link, set_up, tear_down),
 		cmocka_unit_test(test_sudo),
 	};
 

@@ -1,20 +1,16 @@
 /* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
 /* Sunny Cove: Ice Lake; and Willow and Cypress Cove: Tiger and Rocket Lake. */
-#include "machine/core_table.h"
-
-enum { P0 = 1, P1 = 2, P2 = 4, P3 = 8, P4 = 16, P5 = 32, P6 = 64, P7 = 128, P8 = 256, P9 = 512 };
+#include "machine/cores/intel.h"
 
 const struct machine_core machine_core_icelake = {
 	.name = "icelake",
 	.title = "Intel Ice Lake",
-	.vendor = "GenuineIntel",
 	.llvm_cpu = "icelake-server",
 	.fetch_bytes = 16,
 	.decode_width = 5,
 	.uop_cache_width = 6,
 	.uop_cache_size = 2304,
 	.loop_buffer = 70,
-	.taken_cycles = 1,
 	.front_end_stages = 6,
 	.issue_width = 5,
 	.retire_width = 8,
@@ -23,46 +19,27 @@ const struct machine_core machine_core_icelake = {
 	.load_buffer = 128,
 	.store_buffer = 72,
 	.mispredict_cycles = 17,
-	.l1_cycles = 5,
-	.l1_vector_extra = 1,
 	.l2_cycles = 14,
 	.l3_cycles = 60,
 	.memory_cycles = 340,
 	.cache_kbytes = {48, 1280, 32768},
 	.dtlb_pages = {64, 2048},
-	.store_forward_cycles = 5,
 	.store_commit_width = 2,
 	.division32_cycles = 12,
 	.division64_cycles = 14,
-	.locked_cycles = 18,
 	.eliminates_moves = false, /* of general registers: switched off (erratum ICL065) */
-	.eliminates_vector_moves = true,
-	.zero_idioms = true,
-	.fuses_compare = true,
-	.fuses_arithmetic = true,
+	INTEL,
 	.ports = {"p0", "p1", "p2", "p3", "p4", "p5", "p6", "p7", "p8", "p9"},
 	.work =
 		{
+			INTEL_WORK,
 			[MACHINE_WORK_ALU] = {P0 | P1 | P5 | P6, 1},
-			[MACHINE_WORK_SHIFT] = {P0 | P6, 1},
-			[MACHINE_WORK_BRANCH] = {P0 | P6, 1},
-			[MACHINE_WORK_BRANCH_TAKEN] = {P6, 1},
 			[MACHINE_WORK_LEA_SLOW] = {P1, 3},
-			[MACHINE_WORK_MUL] = {P1, 3},
 			[MACHINE_WORK_DIV] = {P1, 12, 6},
-			[MACHINE_WORK_BITS] = {P1, 3},
 			[MACHINE_WORK_LOAD] = {P2 | P3, 5},
 			[MACHINE_WORK_STORE_ADDRESS] = {P7 | P8, 1},
 			[MACHINE_WORK_STORE_DATA] = {P4 | P9, 1},
-			[MACHINE_WORK_VECTOR_ALU] = {P0 | P1 | P5, 1},
-			[MACHINE_WORK_VECTOR_SHIFT] = {P0 | P1, 1},
-			[MACHINE_WORK_VECTOR_MUL] = {P0 | P1, 5},
 			[MACHINE_WORK_SHUFFLE] = {P1 | P5, 1},
 			[MACHINE_WORK_FP_ADD] = {P0 | P1, 4},
-			[MACHINE_WORK_FP_MUL] = {P0 | P1, 4},
-			[MACHINE_WORK_FP_DIV] = {P0, 13, 4},
-			[MACHINE_WORK_CONVERT] = {P0 | P1, 4},
-			[MACHINE_WORK_TO_VECTOR] = {P5, 1},
-			[MACHINE_WORK_FROM_VECTOR] = {P0, 2},
 		},
 };

@@ -2,8 +2,10 @@
 /*
  * loops NAME:MICROSECONDS[,NAME:MICROSECONDS...] SECONDS: runs loops (loops.py) in turn, a
  * millisecond at a time, in calls of about so many microseconds, for so long of processor time.
- * Prints of each: name, calls, rounds, nanoseconds of the thread. `loops clock` prints how many
- * cycles a nanosecond has, by a chain of additions.
+ * Prints of each: name, calls, rounds, nanoseconds of the thread. One turn of ten is a chain of
+ * additions, of a cycle each, printed as a loop named clock whose rounds are cycles: in cycles of
+ * that, a time has neither the clock's frequency nor the interrupts and neighbours in it, which
+ * both meet alike.
  */
 #define _GNU_SOURCE
 #include <stdint.h>
@@ -13,8 +15,10 @@
 #include <sys/mman.h>
 #include <time.h>
 
-#define TURN_NS 1000000
-#define MOST	8
+#define TURN_NS	      1000000
+#define TURNS_A_CHAIN 10
+#define CHAIN_ROUNDS  50000 /* of 16 cycles: 250 us, so that asking for the time is nothing */
+#define MOST	      8
 
 struct loop {
 	const char *name;
@@ -159,12 +163,14 @@ static void set_up(struct turn *t, char *text)
 	t->rounds_a_call = t->rounds_a_call * t->call_ns / 2 / (ns + 1) + 1;
 }
 
-static double cycles_a_ns(void)
+/* A turn of cycles that are known. */
+static void take_clock_turn(struct turn *t)
 {
-	double best = 0;
+	const uint64_t end = now_ns() + TURN_NS, begin = end - TURN_NS;
+	uint64_t now;
 
-	for (int i = 0; i < 20; i++) {
-		uint64_t n = 1000000, begin = now_ns();
+	do {
+		uint64_t n = CHAIN_ROUNDS;
 
 		__asm__ volatile("1:\n\t"
 				 ".rept 8\n\t"
@@ -176,22 +182,25 @@ static double cycles_a_ns(void)
 				 : "+r"(n)
 				 :
 				 : "rax", "cc");
-		best = 16e6 / (double)(now_ns() - begin) > best ? 16e6 / (double)(now_ns() - begin)
-								: best;
-	}
-	return best;
+		t->rounds += 16 * CHAIN_ROUNDS;
+		now = now_ns();
+	} while (now < end);
+	t->calls++;
+	t->ns += now - begin;
+}
+
+static void print_turn(const char *name, const struct turn *t)
+{
+	printf("%s %llu %llu %llu\n", name, (unsigned long long)t->calls,
+	       (unsigned long long)t->rounds, (unsigned long long)t->ns);
 }
 
 int main(int argc, char **argv)
 {
-	struct turn turns[MOST] = {{0}};
-	size_t count = 0;
+	struct turn turns[MOST] = {{0}}, chain = {0};
+	size_t count = 0, taken = 0;
 	uint64_t end;
 
-	if (argc == 2 && !strcmp(argv[1], "clock")) {
-		printf("%.4f\n", cycles_a_ns());
-		return 0;
-	}
 	if (argc != 3)
 		return 2;
 	for (char *save, *p = strtok_r(argv[1], ",", &save); p && count < MOST;
@@ -199,11 +208,13 @@ int main(int argc, char **argv)
 		set_up(&turns[count++], p);
 	end = now_ns() + (uint64_t)(atof(argv[2]) * 1e9);
 	while (now_ns() < end)
-		for (size_t i = 0; i < count; i++)
+		for (size_t i = 0; i < count; i++, taken++) {
 			take_turn(&turns[i]);
+			if (taken % TURNS_A_CHAIN == 0)
+				take_clock_turn(&chain);
+		}
 	for (size_t i = 0; i < count; i++)
-		printf("%s %llu %llu %llu\n", turns[i].loop->name,
-		       (unsigned long long)turns[i].calls, (unsigned long long)turns[i].rounds,
-		       (unsigned long long)turns[i].ns);
+		print_turn(turns[i].loop->name, &turns[i]);
+	print_turn("clock", &chain);
 	return 0;
 }

@@ -77,7 +77,7 @@ NOINLINE static int patch(void)
 	return 0;
 }
 
-/* Code that is written anew all the time: with a frame pointer, and without. */
+/* Code that is rewritten all the time: with a frame pointer, and without. */
 NOINLINE static int rewrite(void)
 {
 	void (*f)(uint64_t);

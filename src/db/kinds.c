@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#include "db/kind.h"
+
+/* Nothing else is in this file: a program that has a table of its own is linked without it. */
+
+#define KIND(NAME, name, number) &kind_##name,
+const struct db_kind *const db_kinds[] = {
+#include "db/kinds.inc"
+};
+#undef KIND
+
+const size_t db_kind_count = sizeof(db_kinds) / sizeof(*db_kinds);

@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#include <cmocka.h>
+#include "instrument/attach/attach_state.h"
+
+#define BASE  0x10000000ULL
+#define ENTRY 0x10400000ULL
+
+static uint8_t bytes[40];
+static struct instrument_place places[] = {
+	{ENTRY, 0}, {ENTRY + 3, 12}, {ENTRY + 8, 20}, {ENTRY + 0x1c, 28}, {ENTRY + 0x20, 32}};
+static struct instrument_patch patches[] = {
+	{.address = ENTRY, .stands_for = ENTRY, .size = 5},
+	{.address = ENTRY + 8, .stands_for = ENTRY + 8, .size = 2},
+	{.address = ENTRY + 0x20, .stands_for = ENTRY + 8, .size = 5},
+};
+static const struct instrument_code code = {.entry = ENTRY,
+					    .address = BASE + IMPLANT_HEADER_BYTES,
+					    .bytes = bytes,
+					    .size = sizeof(bytes),
+					    .places = places,
+					    .place_count = 5,
+					    .patches = patches,
+					    .patch_count = 3};
+
+struct file {
+	uint8_t *bytes;
+	uint64_t size;
+};
+
+static int read_file(void *arg, uint64_t offset, void *data, size_t size)
+{
+	const struct file *f = arg;
+
+	if (offset > f->size || size > f->size - offset)
+		return -EIO;
+	memcpy(data, f->bytes + offset, size);
+	return 0;
+}
+
+static struct implant *make(struct file *f)
+{
+	const struct instrument_code *const codes[] = {&code};
+	struct implant *i;
+
+	assert_int_equal(implant_make(BASE, codes, 1, &i, &f->bytes), 0);
+	f->size = i->bytes;
+	assert_int_equal(f->size % 4096, 0);
+	return i;
+}
+
+static void check_moves(const struct implant *i)
+{
+	const uint64_t copy = BASE + IMPLANT_HEADER_BYTES;
+	uint64_t to;
+
+	assert_true(implant_enter(i, ENTRY + 3, &to));
+	assert_int_equal(to, copy + 12);
+	assert_true(implant_enter(i, ENTRY + 0x100, &to));
+	assert_int_equal(to, ENTRY + 0x100);
+	/* Inside of a patch, and no instruction begins there. */
+	assert_false(implant_enter(i, ENTRY + 1, &to));
+	assert_true(implant_hides(i, ENTRY + 0x24));
+	assert_false(implant_hides(i, ENTRY + 0x25));
+	/* Another's jump lies on an instruction's start, and the one before it leads there. */
+	assert_true(implant_hides(i, ENTRY + 0x20));
+	assert_true(implant_enter(i, ENTRY + 0x20, &to));
+	assert_int_equal(to, copy + 32);
+	assert_true(implant_hides(i, ENTRY + 0x1c));
+	assert_false(implant_hides(i, ENTRY + 0x1b));
+	assert_false(implant_hides(i, ENTRY + 8));
+	assert_false(implant_hides(i, ENTRY));
+
+	assert_true(implant_leave(i, copy + 12, &to));
+	assert_int_equal(to, ENTRY + 3);
+	/* A jump in a place of its own. */
+	assert_int_equal(implant_relay(i, ENTRY + 0x20)->stands_for, ENTRY + 8);
+	assert_null(implant_relay(i, ENTRY + 0x21));
+	assert_null(implant_relay(i, ENTRY + 8));
+	assert_true(implant_leave(i, ENTRY + 0x20, &to));
+	assert_int_equal(to, ENTRY + 0x20);
+	assert_false(implant_leave(i, copy + 13, &to));
+	assert_true(implant_leave(i, ENTRY + 0x100, &to));
+	assert_int_equal(to, ENTRY + 0x100);
+}
+
+static void test_moves(void **state)
+{
+	struct file f;
+	struct implant *i = make(&f);
+
+	(void)state;
+	check_moves(i);
+	implant_unref(i);
+	free(f.bytes);
+}
+
+static void test_read_back(void **state)
+{
+	struct implant *i, *back;
+	struct file f;
+
+	(void)state;
+	i = make(&f);
+	assert_int_equal(implant_load(BASE, f.size, i->record_bytes - 1, read_file, &f, &back),
+			 -E2BIG);
+	assert_int_equal(implant_load(BASE, f.size, i->record_bytes, read_file, &f, &back), 0);
+	check_moves(back);
+	implant_unref(back);
+	implant_unref(i);
+	free(f.bytes);
+}
+
+/* Whatever lies there, it has whole copies or none. */
+static void test_damage(void **state)
+{
+	struct implant *i, *back;
+	struct file f;
+
+	(void)state;
+	i = make(&f);
+	implant_unref(i);
+	for (uint64_t at = 0; at < f.size; at += at < 128 || at > IMPLANT_HEADER_BYTES ? 1 : 64) {
+		f.bytes[at] ^= 0x55;
+		assert_int_equal(implant_load(BASE, f.size, f.size, read_file, &f, &back), 0);
+		if (back->count)
+			check_moves(back);
+		implant_unref(back);
+		f.bytes[at] ^= 0x55;
+	}
+	for (uint64_t size = 0; size < f.size; size += 64) {
+		struct file cut = {f.bytes, size};
+
+		assert_int_equal(implant_load(BASE, f.size, f.size, read_file, &cut, &back), 0);
+		implant_unref(back);
+	}
+	assert_int_equal(implant_load(BASE + 4096, f.size, f.size, read_file, &f, &back), 0);
+	assert_int_equal(back->count, 0);
+	implant_unref(back);
+	free(f.bytes);
+}
+
+static void test_below_header(void **state)
+{
+	const struct instrument_code *const codes[] = {&code};
+	struct implant *i;
+	uint8_t *file;
+
+	(void)state;
+	assert_int_equal(implant_make(BASE + 1, codes, 1, &i, &file), -EINVAL);
+}
+
+static void expect_gap(const struct target_maps *m, uint64_t start, uint64_t end, uint64_t size,
+		       uint64_t wanted)
+{
+	uint64_t got = 0;
+
+	assert_int_equal(target_maps_gap(m, start, end, size, &got), wanted ? 0 : -ENOSPC);
+	assert_int_equal(got, wanted);
+}
+
+static void test_gap(void **state)
+{
+	struct target_mapping list[] = {{.start = 0x400000, .end = 0x500000},
+					{.start = 0x600000, .end = 0x900000},
+					{.start = 0x7ffff0000000, .end = 0x7ffff0100000}};
+	struct target_maps m = {.list = list, .count = 3};
+
+	(void)state;
+	/* Below, right before it. */
+	expect_gap(&m, 0x400000, 0x500000, 0x1000, 0x3ff000);
+	expect_gap(&m, 0x600000, 0x900000, 0x1000, 0x5ff000);
+	/* Too large for what is below: above, far from what grows. */
+	expect_gap(&m, 0x400000, 0x500000, 0x400000, 0x7fff0000ULL);
+	expect_gap(&m, 0x400000, 0x500000, 0x80000000, 0);
+	/* With all the room there is below. */
+	expect_gap(&m, 0x7ffff0000000, 0x7ffff0100000, 0x1000, 0x7fffeffff000);
+	/* Not where a stack grows. */
+	strcpy(list[1].name, "[stack]");
+	expect_gap(&m, 0x600000, 0x900000, 0x1000, 0x3ff000);
+}
+
+/* Whose stack is not found is not taken for one without frames. */
+static void test_stacks(void **state)
+{
+	struct target_frame frames[TARGET_FRAMES_MAX];
+	const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	uint8_t *memory =
+		mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	const uint64_t stack = (uint64_t)memory;
+	int mem = open("/proc/self/mem", O_RDONLY | O_CLOEXEC);
+	struct target_maps maps = {0};
+
+	(void)state;
+	assert_int_not_equal(mprotect(memory + page, page, PROT_NONE), -1);
+	assert_int_equal(target_maps_read(getpid(), &maps), 0);
+	assert_int_equal(target_frames_find(mem, &maps, stack, frames), 0);
+	assert_int_equal(target_frames_find(mem, &maps, stack + page, frames), 0);
+	assert_int_equal(target_frames_find(mem, &maps, stack + page + 8, frames), -EFAULT);
+	assert_int_equal(target_frames_find(mem, &maps, 64, frames), -EFAULT);
+	target_maps_free(&maps);
+	close(mem);
+	munmap(memory, 2 * page);
+}
+
+/* What programs have together is limited; who was forked has his maker's. */
+static void test_memory(void **state)
+{
+	struct implant implants[4] = {0}, *lists[8];
+	struct attach_space spaces[8] = {0};
+	struct attach a = {.spaces = spaces};
+	struct diag why;
+
+	(void)state;
+	for (size_t i = 0; i < 8; i++) {
+		implants[i / 2] = (struct implant){.refs = 2, .bytes = ATTACH_COPIES_MAX_BYTES / 4};
+		lists[i] = &implants[i / 2];
+		spaces[i] = (struct attach_space){.implants = &lists[i], .implant_count = 1};
+		spaces[i].next = i < 7 ? &spaces[i + 1] : NULL;
+	}
+	assert_int_equal(attach_copies_fit(&a, 4096, &why), -ENOSPC);
+	assert_non_null(strstr(why.text, "MiB"));
+	/* A small machine's has room for this, too. */
+	for (size_t i = 0; i < 4; i++)
+		implants[i].bytes = 4 << 20;
+	assert_int_equal(attach_copies_fit(&a, 4096, &why), 0);
+	assert_int_equal(attach_copies_fit(&a, ATTACH_COPIES_MAX_BYTES, &why), -ENOSPC);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_moves),  cmocka_unit_test(test_read_back),
+		cmocka_unit_test(test_damage), cmocka_unit_test(test_below_header),
+		cmocka_unit_test(test_gap),    cmocka_unit_test(test_stacks),
+		cmocka_unit_test(test_memory),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
