@@ -38,6 +38,7 @@ static void append_code(struct buf *out, const struct instrument_code *c)
 {
 	const struct planner_code w = {.entry = c->entry,
 				       .address = c->address,
+				       .original_hash = c->original_hash,
 				       .size = c->size,
 				       .place_count = c->place_count,
 				       .patch_count = c->patch_count,

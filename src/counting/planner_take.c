@@ -61,6 +61,7 @@ static int take_code(struct cursor *c, const struct plans_facts *facts,
 		return -EBADMSG;
 	*ret = (struct instrument_code){.entry = w.entry,
 					.address = w.address,
+					.original_hash = w.original_hash,
 					.size = w.size,
 					.place_count = w.place_count,
 					.piece_count = w.piece_count,

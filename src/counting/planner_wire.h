@@ -44,7 +44,7 @@ struct planner_answer {
 
 /* Of a copy, followed by its bytes, places, pieces and patches. */
 struct planner_code {
-	uint64_t entry, address;
+	uint64_t entry, address, original_hash;
 	uint32_t size, place_count, patch_count, first_slot, slot_count, piece_count;
 };
 

@@ -56,6 +56,10 @@ static int open_image(const char *path, struct plans *p, struct plans_facts *f, 
 
 	if (!r && (f->image.bits != 64 || f->image.machine != EM_X86_64))
 		r = diag_fail(diag, EOPNOTSUPP, "is not a 64-bit program for x86-64");
+	if (!r && f->image.code_is_written)
+		r = diag_fail(diag, EOPNOTSUPP,
+			      "its code is written to when it is loaded or runs (text relocations, "
+			      "or a segment that is writable and executable)");
 	r = r ?: image_finder_new(NULL, NULL, &finder);
 	if (r)
 		return r;

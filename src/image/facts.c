@@ -22,6 +22,7 @@
 #define TABLE_ENTRIES_MAX 4096 /* program or section headers looked at */
 #define NOTES_MAX	  64   /* note segments or sections looked at */
 #define NOTE_BYTES_MAX	  4096 /* read of each */
+#define DYNAMIC_MAX	  1024 /* entries looked at */
 /* Of a file without a build ID: what is hashed whole, and of a larger one the pieces that are. */
 #define CONTENT_MAX  (UINT64_C(16) << 20)
 #define PIECE_BYTES  (UINT64_C(256) << 10)
@@ -166,6 +167,24 @@ static int elf_read_notes(const struct elf *e, const struct part *p, struct imag
 	return 0;
 }
 
+/* Whether the loader is told that it relocates code. Of 64-bit files. */
+static bool elf_relocates_code(const struct elf *e, const struct part *p)
+{
+	Elf64_Dyn list[DYNAMIC_MAX];
+	size_t count = p->file_size / sizeof(*list);
+	struct elf quiet = *e;
+
+	quiet.diag = NULL;
+	count = count < DYNAMIC_MAX ? count : DYNAMIC_MAX;
+	if (!e->is_64 || elf_pread(&quiet, list, count * sizeof(*list), p->offset, "dynamic part"))
+		return false;
+	for (size_t i = 0; i < count && list[i].d_tag != DT_NULL; i++)
+		if (list[i].d_tag == DT_TEXTREL ||
+		    (list[i].d_tag == DT_FLAGS && (list[i].d_un.d_val & DF_TEXTREL)))
+			return true;
+	return false;
+}
+
 static void facts_add_segment(struct image_facts *f, const struct part *p)
 {
 	if (f->segment_count == IMAGE_SEGMENTS_MAX || p->address + p->file_size < p->address ||
@@ -191,6 +210,8 @@ static int facts_read_segments(const struct elf *e, struct image_facts *f)
 			facts_add_segment(f, &p);
 		else if (p.type == PT_NOTE && !f->id.size && notes++ < NOTES_MAX)
 			elf_read_notes(e, &p, &f->id);
+		f->code_is_written |= (p.type == PT_LOAD && (~p.flags & (PF_W | PF_X)) == 0) ||
+				      (p.type == PT_DYNAMIC && elf_relocates_code(e, &p));
 	}
 	return 0;
 }

@@ -16,9 +16,10 @@ struct image_segment {
 };
 
 struct image_facts {
-	struct image_id id; /* build ID, or hash of the content when there is none */
-	uint16_t machine;   /* EM_X86_64, ... */
-	uint8_t bits;	    /* 32 or 64 */
+	struct image_id id;	 /* build ID, or hash of the content when there is none */
+	uint16_t machine;	 /* EM_X86_64, ... */
+	uint8_t bits;		 /* 32 or 64 */
+	uint8_t code_is_written; /* when it runs: text relocations, or segments that allow it */
 	uint32_t segment_count, segments_refused; /* refused: past IMAGE_SEGMENTS_MAX */
 	struct image_segment segments[IMAGE_SEGMENTS_MAX];
 };

@@ -2,10 +2,12 @@
 #include "instrument/code.h"
 #include <errno.h>
 #include <stdlib.h>
+#include "util/hash.h"
 #include "util/num.h"
 #include "util/search.h"
 
 #define INSTRUCTION_MAX_BYTES 15
+#define RUN_BYTES	      4096 /* of code that is hashed at a time */
 
 void instrument_code_free(struct instrument_code *code)
 {
@@ -88,4 +90,39 @@ int instrument_code_check(const struct instrument_code *code)
 			return -EBADMSG;
 	}
 	return 0;
+}
+
+/* How many bytes of instructions that follow one another begin at a place. ret: the place behind
+ * them. */
+static size_t measure_run(const struct instrument_code *code, uint32_t first, uint32_t *ret)
+{
+	const struct instrument_place *p = code->places;
+	size_t size = p[first].size;
+	uint32_t i = first + 1;
+
+	while (i < code->place_count && p[i].original == p[first].original + size &&
+	       size + p[i].size <= RUN_BYTES)
+		size += p[i++].size;
+	*ret = i;
+	return size;
+}
+
+int instrument_code_hash_original(const struct instrument_code *code,
+				  int (*read)(void *arg, uint64_t address, void *data, size_t size),
+				  void *arg, uint64_t *ret)
+{
+	uint8_t bytes[RUN_BYTES];
+	uint64_t hash = 0;
+	int r = 0;
+
+	for (uint32_t i = 0, next; !r && i < code->place_count; i = next) {
+		const size_t size = measure_run(code, i, &next);
+
+		r = size ? read(arg, code->places[i].original, bytes, size) : 0;
+		if (!r && size)
+			hash = hash_u64(hash ^ hash_bytes(bytes, size));
+	}
+	if (!r)
+		*ret = hash;
+	return r;
 }

@@ -71,6 +71,7 @@ static inline enum instrument_stage instrument_patch_stage(const struct instrume
 struct instrument_place {
 	uint64_t original;
 	uint32_t copy; /* from the start of the copy */
+	uint8_t size;  /* of the original instruction */
 };
 
 /* No address. */
@@ -105,6 +106,8 @@ struct instrument_code {
 	struct instrument_patch *patches; /* ascending by address, none overlaps another */
 	uint32_t patch_count;
 	uint32_t first_slot, slot_count;
+	uint64_t original_hash; /* of the code that it is a copy of: instrument_code_hash_original()
+				 */
 };
 
 /* Frees what it has; the struct is the caller's. */
@@ -122,5 +125,14 @@ const struct instrument_place *instrument_code_at_copy(const struct instrument_c
  * from a process without privileges. 0, -EBADMSG.
  */
 int instrument_code_check(const struct instrument_code *code);
+
+/*
+ * A hash of the instructions that the places stand for, by which who puts a copy in sees whether
+ * they are the same in the program. read: bytes at an address of the original; what it returns
+ * other than 0 is returned.
+ */
+int instrument_code_hash_original(const struct instrument_code *code,
+				  int (*read)(void *arg, uint64_t address, void *data, size_t size),
+				  void *arg, uint64_t *ret);
 
 #endif

@@ -155,8 +155,8 @@ static const uint8_t *code_of(const struct copying *c, uint64_t address)
 
 static void put_place(struct copying *c, const struct isa_instruction *in)
 {
-	c->code->places[c->code->place_count++] =
-		(struct instrument_place){in->address + c->to->bias, (uint32_t)c->out.size};
+	c->code->places[c->code->place_count++] = (struct instrument_place){
+		in->address + c->to->bias, (uint32_t)c->out.size, in->size};
 }
 
 /* An instruction as it is, but for what is relative to its address. */
@@ -472,6 +472,19 @@ static int add_patches(struct copying *c)
 	return r;
 }
 
+/* As the image has it. */
+static int read_original(void *arg, uint64_t address, void *data, size_t size)
+{
+	const struct copying *c = arg;
+	size_t there;
+	const uint8_t *code = cfg_code_at(c->f->image, address - c->to->bias, &there);
+
+	if (!code || there < size)
+		return -ERANGE;
+	memcpy(data, code, size);
+	return 0;
+}
+
 static int make(struct copying *c)
 {
 	choose_fronts(c);
@@ -482,7 +495,8 @@ static int make(struct copying *c)
 	if (c->out.error)
 		return c->out.error;
 	resolve_links(c);
-	return add_patches(c);
+	return instrument_code_hash_original(c->code, read_original, c, &c->code->original_hash)
+		       ?: add_patches(c);
 }
 
 int instrument_copy_new(const struct instrument_plan *plan, const struct instrument_destination *at,

@@ -121,6 +121,19 @@ else
 	skip 'a library of many counters' 'no compiler'
 fi
 
+# Which is changed when it is loaded, after it has its copies.
+printf '.globl known_library, known_value\n.data\nknown_value: .quad 5\n.text\n.type known_library, @function
+known_library: movabs $known_value, %%rax\nmov (%%rax), %%rax\nadd %%rdi, %%rax\ntest %%rdi, %%rdi\njz 1f\ninc %%rax\n1: ret
+.size known_library, . - known_library\n' >relocated.s
+if cc -shared -nostdlib -Wl,-z,notext -o librelocated.so relocated.s 2>/dev/null; then
+	"$known" library 1000 ./librelocated.so >wanted
+	check_status 'a library whose code is relocated' 3 "$culprit" record -q -o relocated.db --counts=all -- "$known" library 1000 ./librelocated.so
+	check_same 'runs as without' "$(cat wanted)" "$(head -n "$(wc -l <wanted)" out)"
+	check_match 'and is not counted' err '^culprit: 1 file was not counted: .*/librelocated.so: its code is written to'
+else
+	skip 'a library whose code is relocated' 'no compiler'
+fi
+
 # In bursts. How many there are is up to the load of the machine.
 "$known" plain 400000000 >wanted
 check_status 'bursts: status' 3 "$culprit" record -v -F 500 --budget 50 -o bursts.db --counts -- "$known" plain 400000000
@@ -144,6 +157,11 @@ calls = next(f["calls"] for f in json.load(open("out"))["functions"] if f["name"
 assert 0.6 < calls / 1.2e9 < 1.6, calls
 '
 
+"$build/tests/system/counted-hostile" altered 1000000 >wanted
+check_status 'bursts of a program that has changed its code' 0 "$culprit" record -v -F 500 --budget 50 -o altered.db --counts -- \
+	"$build/tests/system/counted-hostile" altered 1000000
+check_same 'which runs as without' "$(cat wanted)" "$(head -n 1 out)"
+check_match 'and is left alone where it did' err '^culprit: not counted: 1 function: the code in memory is not that of the file$'
 check_status 'bursts of a program whose child works' 3 "$culprit" record -q -F 500 --budget 50 -o parent.db --counts -- \
 	bash -c '"$0" plain 400000000 >/dev/null; exit 3' "$known"
 check_same 'are of a part of the run' '"fact":"counts","value":"part"' "$(fact parent.db)"

@@ -63,6 +63,50 @@ static void test_address(void **state)
 	assert_int_equal(facts.segments[0].file_size, ELF_FILE_SIZE - ELF_FILE_CODE_OFFSET);
 }
 
+static bool is_code_written(const struct elf_file *f)
+{
+	struct image_facts facts;
+
+	assert_int_equal(read_bytes(f, sizeof(*f), &facts, NULL), 0);
+	return facts.code_is_written;
+}
+
+/* In the place of the notes. */
+static struct elf_file with_dynamic(int64_t tag, uint64_t value)
+{
+	const Elf64_Dyn list[] = {
+		{DT_NEEDED, {1}}, {tag, {value}}, {DT_NULL, {0}}, {DT_TEXTREL, {0}}};
+	struct elf_file f = elf_file_64(1);
+	Elf64_Phdr *p = &elf_file_segments(&f)[1];
+
+	*p = (Elf64_Phdr){
+		.p_type = PT_DYNAMIC, .p_offset = ELF_FILE_CODE_OFFSET, .p_filesz = sizeof(list)};
+	memcpy(f.bytes + ELF_FILE_CODE_OFFSET, list, sizeof(list));
+	return f;
+}
+
+/* What lies in the file is then not what runs. */
+static void test_written_code(void **state)
+{
+	struct elf_file f = elf_file_64(1);
+
+	(void)state;
+	assert_false(is_code_written(&f));
+	elf_file_segments(&f)[0].p_flags |= PF_W;
+	assert_true(is_code_written(&f));
+	elf_file_segments(&f)[0].p_flags = PF_R | PF_W;
+	assert_false(is_code_written(&f));
+	f = with_dynamic(DT_TEXTREL, 0);
+	assert_true(is_code_written(&f));
+	f = with_dynamic(DT_FLAGS, DF_BIND_NOW | DF_TEXTREL);
+	assert_true(is_code_written(&f));
+	f = with_dynamic(DT_FLAGS, DF_BIND_NOW);
+	assert_false(is_code_written(&f));
+	/* Broken ones cost nothing else. */
+	elf_file_segments(&f)[1].p_offset = UINT64_MAX;
+	assert_false(is_code_written(&f));
+}
+
 static void assert_content_hash(const void *bytes, size_t size)
 {
 	struct image_facts facts;
@@ -384,7 +428,7 @@ int main(void)
 		cmocka_unit_test(test_many_segments), cmocka_unit_test(test_refusals),
 		cmocka_unit_test(test_not_regular),   cmocka_unit_test(test_damage),
 		cmocka_unit_test(test_huge_content),  cmocka_unit_test(test_identify),
-		cmocka_unit_test(test_self),
+		cmocka_unit_test(test_self),	      cmocka_unit_test(test_written_code),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -27,6 +27,8 @@
 #include "instrument_subjects.h"
 #include "random_graph.h"
 
+#define ORIGINALS_CHECKED 200 /* functions */
+
 struct subject {
 	const struct cfg_function *f;
 	struct instrument_plan *plan;
@@ -210,6 +212,33 @@ static bool add_copy(uint64_t address)
 	return true;
 }
 
+/* What runs; or that with another byte at an address. */
+static int read_running(void *arg, uint64_t address, void *data, size_t size)
+{
+	const uint64_t *changed = arg;
+
+	memcpy(data, (const void *)(uintptr_t)address, size);
+	if (changed && *changed - address < size)
+		((uint8_t *)data)[*changed - address] ^= 1;
+	return 0;
+}
+
+/* That code is what the copy was made of is seen, and that any instruction has changed since. */
+static void check_original(const struct instrument_code *code)
+{
+	uint64_t hash;
+
+	assert_int_equal(instrument_code_hash_original(code, read_running, NULL, &hash), 0);
+	assert_int_equal(hash, code->original_hash);
+	for (uint32_t k = 0; k < code->place_count; k++) {
+		uint64_t last = code->places[k].original + code->places[k].size - 1;
+
+		assert_int_equal(instrument_code_hash_original(code, read_running, &last, &hash),
+				 0);
+		assert_int_not_equal(hash, code->original_hash);
+	}
+}
+
 static void make_copies(const uint64_t *addresses, size_t count)
 {
 	copies = calloc(count, sizeof(*copies));
@@ -222,6 +251,8 @@ static void make_copies(const uint64_t *addresses, size_t count)
 	for (size_t i = 0; i < copy_count; i++) {
 		const struct subject *s = &copies[i];
 
+		if (i < ORIGINALS_CHECKED)
+			check_original(&s->code);
 		for (uint32_t k = 0; k < s->code.place_count; k++)
 			kinds[s->code.places[k].original - text_start()] |= KIND_START;
 		for (uint32_t k = 0; k < s->code.patch_count; k++) {

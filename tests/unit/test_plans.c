@@ -56,10 +56,14 @@ struct made {
 	const struct instrument_code *loops, *start;
 };
 
-static void make_program(char path[96])
+static void make_program(char path[96], const char *options)
 {
+	char command[128];
+
+	snprintf(command, sizeof(command), "gcc -nostdlib -static -no-pie %s plans.s -o plans",
+		 options);
 	assert_int_equal(workshop_write("plans.s", source), 0);
-	assert_int_equal(workshop_run("gcc -nostdlib -static -no-pie plans.s -o plans"), 0);
+	assert_int_equal(workshop_run(command), 0);
 	snprintf(path, 96, "%s/plans", workshop_dir);
 }
 
@@ -77,7 +81,7 @@ static void set_up(struct made *m)
 	struct diag why;
 	char path[96];
 
-	make_program(path);
+	make_program(path, "");
 	memset(m, 0, sizeof(*m));
 	assert_int_equal(plans_new(path, NULL, &m->plans, &m->facts, &why), 0);
 	assert_int_equal(m->facts.planned, 2);
@@ -236,7 +240,7 @@ static void test_sampled(void **state)
 	loops = m.loops->entry;
 	start = m.start->entry;
 	tear_down(&m);
-	make_program(path);
+	make_program(path, "");
 	list[0] = loops;
 	list[1] = loops + 1;
 	list[2] = 0x10;
@@ -250,6 +254,20 @@ static void test_sampled(void **state)
 	plans_free(plans);
 }
 
+/* What the file says is not what runs. */
+static void test_written_code(void **state)
+{
+	struct plans_facts facts;
+	struct plans *plans;
+	struct diag why;
+	char path[96];
+
+	(void)state;
+	make_program(path, "-Wl,--omagic");
+	assert_int_equal(plans_new(path, NULL, &plans, &facts, &why), -EOPNOTSUPP);
+	assert_non_null(strstr(why.text, "its code is written to"));
+}
+
 int main(int argc, char **argv)
 {
 	image_worker_dispatch(argc, argv);
@@ -257,7 +275,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_facts),	cmocka_unit_test(test_copies),
 		cmocka_unit_test(test_counts),	cmocka_unit_test(test_sampled),
-		cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_refused), cmocka_unit_test(test_written_code),
 	};
 
 	return cmocka_run_group_tests(tests, workshop_setup, workshop_teardown);

@@ -50,13 +50,31 @@ static enum attach_taken vet_patch(const struct attach_space *s, const struct ta
 	return ATTACH_TAKEN;
 }
 
+struct text {
+	const struct attach_space *s;
+	const struct target_maps *maps;
+};
+
+static int read_text(void *arg, uint64_t address, void *data, size_t size)
+{
+	const struct text *t = arg;
+
+	return target_read(t->s->mem, t->maps, address, data, size);
+}
+
+/* Between the patches too: a program may have changed its own code, or a probe lie there. */
 static enum attach_taken vet(const struct attach_space *s, const struct target_maps *maps,
 			     const struct instrument_code *c)
 {
+	struct text text = {s, maps};
 	enum attach_taken taken = ATTACH_TAKEN;
+	uint64_t hash;
 
 	for (uint32_t i = 0; taken == ATTACH_TAKEN && i < c->patch_count; i++)
 		taken = vet_patch(s, maps, &c->patches[i]);
+	if (taken == ATTACH_TAKEN &&
+	    (instrument_code_hash_original(c, read_text, &text, &hash) || hash != c->original_hash))
+		taken = ATTACH_CHANGED;
 	return taken;
 }
 

@@ -538,6 +538,34 @@ static void run_stands(void)
 	exit(WEXITSTATUS(status));
 }
 
+long altered_work(long n);
+__attribute__((noinline, noclone)) long altered_work(long n)
+{
+	long to = 0;
+
+	for (long i = 0; i < n; i++) {
+		__asm__ volatile("add $0x11223344, %0" : "+r"(to));
+		to ^= to & 1 ? i : n;
+	}
+	return to;
+}
+
+/* Changes a number in its own code before it runs that. */
+static void run_altered(void)
+{
+	const uint8_t number[] = {0x44, 0x33, 0x22, 0x11};
+	const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+	uint8_t *code = (uint8_t *)altered_work, *at = memmem(code, 256, number, sizeof(number));
+	void *from = (void *)((uintptr_t)code & -page);
+
+	if (!at || mprotect(from, 2 * page, PROT_READ | PROT_WRITE | PROT_EXEC))
+		abort();
+	at[2] = 0;
+	mprotect(from, 2 * page, PROT_READ | PROT_EXEC);
+	for (long i = 0; i < rounds; i++)
+		sum += altered_work(1000 + i % 7);
+}
+
 static const struct {
 	const char *name;
 	void (*run)(void);
@@ -546,7 +574,8 @@ static const struct {
 	     {"bears", run_bears},     {"waits", run_waits},   {"uncle", run_uncle},
 	     {"father", run_father},   {"forks", run_forks},   {"forger", run_forger},
 	     {"spoiler", run_spoiler}, {"served", run_served}, {"knocks", run_knocks},
-	     {"stands", run_stands},   {"crowd", run_crowd},   {"stand", stand}};
+	     {"stands", run_stands},   {"crowd", run_crowd},   {"stand", stand},
+	     {"altered", run_altered}};
 
 int main(int argc, char **argv)
 {
