@@ -99,8 +99,11 @@ struct machine_core {
 	uint32_t cache_kbytes[3];     /* of data; the third as on most of these processors */
 	uint16_t dtlb_pages[2];	      /* of 4 KB, that the first and second level translate */
 	uint8_t store_forward_cycles; /* from the stored data to the load's result */
-	bool renames_memory;	      /* a load finds its store when it is renamed: no latency */
-	bool renames_indexed;	      /* also with an index */
+	/* From a store's commit until a load of more than it stored may read the cache; 0: as
+	 * store_forward_cycles. */
+	uint8_t store_drain_cycles;
+	bool renames_memory;  /* a load finds its store when it is renamed: no latency */
+	bool renames_indexed; /* also with an index */
 	/* But not for what an instruction loaded, changed by a register and stored, which takes a
 	 * cycle or two more instead, and not by loads that extend. */
 	bool renames_moves_only;

@@ -23,7 +23,8 @@
 #define QUEUE	     64	  /* instructions between fetch and issue */
 #define REORDER_MAX  1024 /* entries, over any core's */
 #define BUFFER_MAX   256
-#define STORES_KNOWN 1024 /* addresses of stores remembered for forwarding */
+#define STORES_KNOWN 2048 /* words of memory whose last stores are remembered for forwarding */
+#define WORD_BYTES   4	  /* neighbours of that size are apart: halves of what is loaded as one */
 #define WINDOWS	     2048 /* of the cache of decoded operations, 64 bytes each */
 #define LINE_BYTES   64
 #define UPDATES_TURN 4 /* every so manieth update of the same bytes takes a cycle more */
@@ -310,9 +311,32 @@ static bool is_split(const struct machine_instruction *in, uint64_t address, uns
 	return address != UNKNOWN && address % line_bytes + in->memory_bytes > line_bytes;
 }
 
+/* How many words an access touches. */
+static unsigned count_words(uint64_t address, unsigned bytes)
+{
+	return (unsigned)((address % WORD_BYTES + bytes + WORD_BYTES - 1) / WORD_BYTES);
+}
+
 static struct store *find_store(struct machine_simulator *s, uint64_t address)
 {
-	return &s->known[hash_u64(address >> 3) % STORES_KNOWN];
+	return &s->known[hash_u64(address / WORD_BYTES) % STORES_KNOWN];
+}
+
+/* The last store to any of the bytes that are loaded; NULL: none is known. */
+static const struct store *find_last_store(struct machine_simulator *s, uint64_t address,
+					   unsigned bytes)
+{
+	const struct store *last = NULL;
+
+	for (unsigned i = 0; i < count_words(address, bytes); i++) {
+		const struct store *one = find_store(s, address + (uint64_t)i * WORD_BYTES);
+
+		if (one->address != UNKNOWN && one->address < address + bytes &&
+		    address < one->address + one->bytes &&
+		    (!last || last->sequence < one->sequence))
+			last = one;
+	}
+	return last;
 }
 
 /* Whether a load of what a store stored waits for the store's source alone. */
@@ -328,22 +352,27 @@ static bool is_renamed(const struct machine_core *core, const struct machine_ins
 		(c->stores || !c->work_uses));
 }
 
-/* A load that finds its bytes in a store that has not reached the cache yet. */
+/* A load that finds its bytes in a store that has not reached the cache yet. One that finds a part
+ * of them waits until the cache has them all. */
 static uint64_t forward(struct machine_simulator *s, const struct machine_instruction *in,
 			const struct machine_cost *c, uint64_t address, uint64_t start,
 			uint64_t data, struct blame *b)
 {
 	const struct machine_core *core = s->core;
-	const struct store *from = find_store(s, address);
+	const struct store *from = find_last_store(s, address, in->memory_bytes);
 
-	if (from->address >> 3 != address >> 3 || from->commit <= start)
+	if (!from)
 		return data;
 	bool whole = address >= from->address &&
 		     address + in->memory_bytes <= from->address + from->bytes;
+	unsigned drain = core->store_drain_cycles ?: core->store_forward_cycles;
+	uint64_t written = from->commit + (whole ? 0 : drain);
+	if (written <= start)
+		return data;
 	bool renamed = whole && is_renamed(core, in, c, from, address);
 	uint64_t ready = renamed ? from->source
 			 : whole ? from->data + core->store_forward_cycles
-				 : from->commit + core->l1_cycles + core->store_forward_cycles;
+				 : written + core->l1_cycles;
 	if (whole && (in->traits & MACHINE_VECTOR_LOAD))
 		ready += core->vector_forward_extra;
 	else if (whole && !renamed && c->work_uses)
@@ -393,13 +422,13 @@ static void remember_store(struct machine_simulator *s, const struct machine_ins
 {
 	if (!x || x->store_address == UNKNOWN)
 		return;
-	struct store *to = find_store(s, x->store_address);
+	uint64_t address = x->store_address;
+	const struct store *old = find_store(s, address);
 	bool updates = s->core->renames_moves_only && (in->traits & MACHINE_LOADS) &&
 		       in->read_count > in->address_count;
-	uint8_t before = to->address == x->store_address ? to->updates : 0;
-
-	*to = (struct store){
-		.address = x->store_address,
+	uint8_t before = old->address == address ? old->updates : 0;
+	const struct store new = {
+		.address = address,
 		.sequence = s->sequence,
 		.commit = s->commit,
 		.source = source,
@@ -409,6 +438,9 @@ static void remember_store(struct machine_simulator *s, const struct machine_ins
 		.general = in->read_count == in->address_count ||
 			   in->reads[in->read_count - 1] < ISA_REG_VECTOR,
 	};
+
+	for (unsigned i = 0; i < count_words(address, in->memory_bytes); i++)
+		*find_store(s, address + (uint64_t)i * WORD_BYTES) = new;
 }
 
 /* The work proper, from when its inputs are there. A fused pair's is done by the jump's ports, also

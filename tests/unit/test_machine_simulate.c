@@ -230,6 +230,32 @@ static void test_zen4_memory(void **state)
 	close_bench(b);
 }
 
+/* A load finds what was stored wherever in the store it begins, and waits for nothing beside it. */
+static void test_parts_of_stores(void **state)
+{
+	struct bench *b = open_bench("zen4", NULL);
+	/* mov %eax,64(%rsi); mov 68(%rsi),%eax */
+	static const char neighbours[] = "\x89\x46\x40\x8b\x46\x44" COUNT_DOWN;
+	/* movups %xmm0,64(%rsi); mov 72(%rsi),%rax; movq %rax,%xmm0 */
+	static const char upper[] =
+		"\x0f\x11\x46\x40\x48\x8b\x46\x48\x66\x48\x0f\x6e\xc0" COUNT_DOWN;
+	/* mov %eax,68(%rsi); mov 64(%rsi),%rax */
+	static const char part[] = "\x89\x46\x44\x48\x8b\x46\x40" COUNT_DOWN;
+	/* mov %rax,72(%rsi); mov 68(%rsi),%rax */
+	static const char beyond[] = "\x48\x89\x46\x48\x48\x8b\x46\x44" COUNT_DOWN;
+	/* mov %ecx,64(%rsi); mov %ecx,68(%rsi); mov 64(%rsi),%rax */
+	static const char halves[] = "\x89\x4e\x40\x89\x4e\x44\x48\x8b\x46\x40" COUNT_DOWN;
+	(void)state;
+	assert_true(LOOP(b, neighbours) == 1);
+	assert_true(LOOP(b, upper) == 11);
+	assert_int_equal(b->heads[1].cause, 0);
+	/* Measured: 19 each. */
+	assert_true(LOOP(b, part) == 20 && LOOP(b, beyond) == 20 && LOOP(b, halves) == 19);
+	assert_int_equal(b->heads[2].bound, MACHINE_BOUND_FORWARD);
+	assert_int_equal(b->heads[2].cause, 1);
+	close_bench(b);
+}
+
 /* Of the same, what is done away with, and what shares ports. */
 static void test_zen4_work(void **state)
 {
@@ -420,13 +446,13 @@ static void test_limits(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_chains),	    cmocka_unit_test(test_width),
-		cmocka_unit_test(test_ports),	    cmocka_unit_test(test_forwarding),
-		cmocka_unit_test(test_golden_cove), cmocka_unit_test(test_zen4_memory),
-		cmocka_unit_test(test_zen4_work),   cmocka_unit_test(test_binding),
-		cmocka_unit_test(test_elimination), cmocka_unit_test(test_plugins),
-		cmocka_unit_test(test_serial),	    cmocka_unit_test(test_order),
-		cmocka_unit_test(test_limits),
+		cmocka_unit_test(test_chains),		cmocka_unit_test(test_width),
+		cmocka_unit_test(test_ports),		cmocka_unit_test(test_forwarding),
+		cmocka_unit_test(test_parts_of_stores), cmocka_unit_test(test_golden_cove),
+		cmocka_unit_test(test_zen4_memory),	cmocka_unit_test(test_zen4_work),
+		cmocka_unit_test(test_binding),		cmocka_unit_test(test_elimination),
+		cmocka_unit_test(test_plugins),		cmocka_unit_test(test_serial),
+		cmocka_unit_test(test_order),		cmocka_unit_test(test_limits),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

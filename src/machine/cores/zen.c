@@ -168,6 +168,7 @@ const struct machine_core machine_core_zen4 = {
 	.vector_store_ports = VS,
 	.vector_bits = 256,
 	.store_forward_cycles = 5,
+	.store_drain_cycles = 13,
 	ZEN_LATER,
 	.ports = {"alu0", "alu1", "alu2", "alu3", "branch", "agu0", "agu1", "agu2", "fp0", "fp1",
 		  "fp2", "fp3", "fpstore", "fpload0", "fpload1", "fpwrite"},
