@@ -120,6 +120,8 @@ struct machine_core {
 				not */
 	uint8_t division32_cycles, division64_cycles; /* of small operands */
 	uint8_t locked_cycles;			      /* a locked operation in the first cache */
+	bool locks_overlap;    /* such a one waits for the last one alone, and loads for none */
+	bool fences_serialise; /* also what does not touch memory waits for mfence */
 
 	/* LLVM's model is that of an older core: some kinds of work have more ports here; the
 	 * latency of floating-point additions, and of vector work to which it gives one cycle (0:

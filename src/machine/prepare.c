@@ -114,6 +114,7 @@ enum {
 	WORD_LEA = 1 << 9,
 	WORD_EXTEND = 1 << 10,
 	WORD_COMPARE = 1 << 11,
+	WORD_SFENCE = 1 << 12, /* stores are in order anyway */
 };
 
 static unsigned word_of_name(const char *name)
@@ -122,10 +123,10 @@ static unsigned word_of_name(const char *name)
 		const char *name;
 		unsigned word;
 	} words[] = {
-		{"lfence", WORD_LFENCE}, {"push", WORD_PUSH}, {"pop", WORD_POP},
-		{"add", WORD_ADD},	 {"sub", WORD_SUB},   {"inc", WORD_INC},
-		{"dec", WORD_DEC},	 {"lea", WORD_LEA},   {"movzx", WORD_EXTEND},
-		{"cmp", WORD_COMPARE},
+		{"lfence", WORD_LFENCE}, {"push", WORD_PUSH},	  {"pop", WORD_POP},
+		{"add", WORD_ADD},	 {"sub", WORD_SUB},	  {"inc", WORD_INC},
+		{"dec", WORD_DEC},	 {"lea", WORD_LEA},	  {"movzx", WORD_EXTEND},
+		{"cmp", WORD_COMPARE},	 {"sfence", WORD_SFENCE},
 	};
 	unsigned word = name_divides(name) ? WORD_DIVIDES : 0;
 
@@ -234,8 +235,8 @@ static uint16_t find_traits(const struct machine_model *m, const struct isa_inst
 		traits |= MACHINE_CONDITIONAL;
 	if (o->attributes & ISA_LOCKED)
 		traits |= MACHINE_LOCKED;
-	if (o->attributes & ISA_FENCE)
-		traits |= MACHINE_FENCE;
+	if (o->attributes & ISA_FENCE && !(word & WORD_SFENCE))
+		traits |= MACHINE_FENCE | (m->core->fences_serialise ? MACHINE_SERIAL : 0u);
 	if ((o->attributes & ISA_SERIALISING) || in->branch == ISA_BRANCH_SYSTEM ||
 	    in->branch == ISA_BRANCH_STOP || (word & WORD_LFENCE))
 		traits |= MACHINE_SERIAL;

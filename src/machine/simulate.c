@@ -77,6 +77,7 @@ struct machine_simulator {
 	uint64_t memory_floor, memory_cause; /* after a fence or a locked operation */
 	uint64_t commit;		     /* cycle of the last store's */
 	uint64_t commit_line;		     /* that it went to */
+	uint64_t locked_commit;		     /* of the last locked operation's */
 	unsigned commit_room;
 	struct store known[STORES_KNOWN];
 	uint64_t renamed; /* cycle of the last load's that a store was renamed for */
@@ -458,6 +459,15 @@ static uint64_t work(struct machine_simulator *s, const struct machine_instructi
 	return *ret_start + c->latency;
 }
 
+/* What a locked operation or a fence waits for. */
+static uint64_t find_barrier(const struct machine_simulator *s,
+			     const struct machine_instruction *in)
+{
+	if (in->traits & MACHINE_LOCKED && s->core->locks_overlap)
+		return s->locked_commit;
+	return s->retire_cycle > s->commit ? s->retire_cycle : s->commit;
+}
+
 /* When an instruction's results are there; ret_start: when its first operation began. */
 static uint64_t execute(struct machine_simulator *s, const struct machine_instruction *in,
 			const struct machine_cost *c, const struct machine_execution *x,
@@ -466,7 +476,7 @@ static uint64_t execute(struct machine_simulator *s, const struct machine_instru
 	uint64_t ready = issued + 1, inputs, start;
 
 	if (in->traits & (MACHINE_LOCKED | MACHINE_FENCE)) {
-		if (wait_for(&ready, s->retire_cycle > s->commit ? s->retire_cycle : s->commit))
+		if (wait_for(&ready, find_barrier(s, in)))
 			blame(b, MACHINE_BOUND_SERIAL, s->sequence);
 	}
 	for (unsigned i = 0; i < in->address_count; i++)
@@ -576,9 +586,12 @@ static void publish(struct machine_simulator *s, const struct machine_instructio
 	if (c->stores) {
 		commit_store(s, in, x ? x->store_address : UNKNOWN, t->retire);
 		s->stores[s->store_count++ % BUFFER_MAX] = s->commit;
+		if (in->traits & MACHINE_LOCKED)
+			s->locked_commit = s->commit;
 		remember_store(s, in, x, t->complete, stored);
 	}
-	if (in->traits & (MACHINE_LOCKED | MACHINE_FENCE)) {
+	if (in->traits & MACHINE_FENCE ||
+	    (in->traits & MACHINE_LOCKED && !s->core->locks_overlap)) {
 		s->memory_floor = t->complete;
 		s->memory_cause = s->sequence;
 	}

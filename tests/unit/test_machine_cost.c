@@ -81,7 +81,8 @@ static void test_traits(void **state)
 		{"\xc3", 1, MACHINE_BRANCH | MACHINE_STACK | MACHINE_LOADS}, /* ret */
 		{"\xe8\x00\x00\x00\x00", 5, MACHINE_BRANCH | MACHINE_STACK | MACHINE_STORES},
 		{"\xf0\x48\x01\x07", 4, MACHINE_LOCKED | MACHINE_LOADS | MACHINE_STORES},
-		{"\x0f\xae\xf0", 3, MACHINE_FENCE},		     /* mfence */
+		{"\x0f\xae\xf0", 3, MACHINE_FENCE | MACHINE_SERIAL}, /* mfence */
+		{"\x0f\xae\xf8", 3, 0},				     /* sfence */
 		{"\x0f\xae\xe8", 3, MACHINE_FENCE | MACHINE_SERIAL}, /* lfence */
 		{"\x0f\xa2", 2, MACHINE_SERIAL},		     /* cpuid */
 		{"\xf7\xf1", 2, MACHINE_DIVIDES},		     /* div %ecx */

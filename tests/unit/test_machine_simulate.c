@@ -395,6 +395,35 @@ static void test_serial(void **state)
 	close_bench(b);
 }
 
+/* What was measured of Zen 4 (doc/machine.md): what waits for a lock or a fence, and what does not.
+ */
+static void test_zen4_barriers(void **state)
+{
+	struct bench *b = open_bench("zen4", NULL);
+	/* lock add %rcx,(%rsi); mov 64(%rsi),%rax; imul %rcx,%rax, twice */
+	static const char beside[] =
+		"\xf0\x48\x01\x0e\x48\x8b\x46\x40" IMUL_CHAIN IMUL_CHAIN COUNT_DOWN;
+	/* lock add %rcx,(%rsi), and 4 multiplications of their own */
+	static const char hidden[] =
+		"\xf0\x48\x01\x0e" IMUL_CHAIN IMUL_CHAIN IMUL_CHAIN IMUL_CHAIN COUNT_DOWN;
+	/* lock cmpxchg %rcx,(%rsi) */
+	static const char swap[] = "\xf0\x48\x0f\xb1\x0e" COUNT_DOWN;
+	static const char mfence[] = IMUL_CHAIN IMUL_CHAIN "\x0f\xae\xf0" COUNT_DOWN;
+	static const char lfence[] = "\x0f\xae\xe8" COUNT_DOWN;
+	/* mov %rax,64(%rsi); sfence; mov (%rsi),%rax; imul %rcx,%rax */
+	static const char sfence[] =
+		"\x48\x89\x46\x40\x0f\xae\xf8\x48\x8b\x06" IMUL_CHAIN COUNT_DOWN;
+	(void)state;
+	assert_true(LOOP(b, beside) == 7);
+	assert_int_equal(b->steady.bound, MACHINE_BOUND_SERIAL);
+	assert_true(LOOP(b, hidden) == 12);
+	assert_int_equal(b->steady.bound, MACHINE_BOUND_DEPENDENCY);
+	assert_true(LOOP(b, swap) == 9);
+	assert_true(LOOP(b, mfence) == 56 && LOOP(b, lfence) == 17);
+	assert_true(LOOP(b, sfence) == 1);
+	close_bench(b);
+}
+
 /* Fed one by one: stages in order, retirement in program order, everything after its cause. */
 static void test_order(void **state)
 {
@@ -452,7 +481,8 @@ int main(void)
 		cmocka_unit_test(test_zen4_memory),	cmocka_unit_test(test_zen4_work),
 		cmocka_unit_test(test_binding),		cmocka_unit_test(test_elimination),
 		cmocka_unit_test(test_plugins),		cmocka_unit_test(test_serial),
-		cmocka_unit_test(test_order),		cmocka_unit_test(test_limits),
+		cmocka_unit_test(test_zen4_barriers),	cmocka_unit_test(test_order),
+		cmocka_unit_test(test_limits),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -126,6 +126,10 @@ static const struct machine_exception zen4_exceptions[] = {
 	{"blendps. blendpd.", .latency_cycles = 1, .ports = F0 | F1 | F2 | F3},
 	{"cvtsi2", .by_register = true, .latency_cycles = 7},
 	{"cvttsd2si. cvttss2si. cvtsd2si. cvtss2si.", .by_register = true, .latency_cycles = 5},
+	{"xadd.", .latency_cycles = 1},
+	{"cmpxchg.", .latency_cycles = 2},
+	{"mfence.", .latency_cycles = 47},
+	{"lfence.", .latency_cycles = 13},
 	{NULL},
 };
 
@@ -143,7 +147,9 @@ const struct machine_core machine_core_zen4 = {
 	.load_buffer = 88,
 	.store_buffer = 64,
 	.mispredict_cycles = 13,
-	.locked_cycles = 1, /* beside what a store and a load take; 6 to 7.5 in all */
+	.locked_cycles = 0, /* beside what a store and a load take; 6 to 7.5 in all */
+	.locks_overlap = true,
+	.fences_serialise = true,
 	.l1_indexed_extra = 1,
 	.plain_index_is_free = true,
 	.l2_cycles = 14,
