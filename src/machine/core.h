@@ -142,6 +142,7 @@ struct machine_core {
 	/* Fusion: cmp, test and other flag-writing arithmetic with a conditional jump after it. */
 	bool fuses_compare, fuses_arithmetic;
 	bool fuses_memory_immediate; /* a cmp of memory with an immediate too */
+	bool loads_retire_apart;     /* a pair whose first one loads retires as two */
 	bool fuses_nops;	     /* with what stands before them */
 	bool keeps_indexed_fused; /* load and operation fused through renaming also with an index */
 

@@ -277,6 +277,22 @@ static void slow_down_large_loops(struct work *w)
 	}
 }
 
+/* What is one operation on its way through the core may still retire as two: samples of the jump
+ * are those of the load then, and those behind it are the jump's alone. */
+static void part_pairs(struct work *w)
+{
+	struct machine_instruction *list = w->result->prepared;
+
+	if (!machine_model_core(w->q->model)->loads_retire_apart)
+		return;
+	for (uint32_t i = 0; i + 1 < w->q->function->instruction_count; i++) {
+		if (!(list[i].traits & MACHINE_FUSES) || !(list[i].traits & MACHINE_LOADS))
+			continue;
+		list[i].traits &= (uint16_t)~MACHINE_FUSES;
+		list[i + 1].traits &= (uint16_t)~MACHINE_FUSED;
+	}
+}
+
 static void sum_blocks(struct work *w)
 {
 	const struct cfg_function *f = w->q->function;
@@ -311,6 +327,7 @@ int best_case_new(const struct best_case_request *q, struct best_case **ret)
 		set_default(&w);
 		r = run_all(&w);
 		slow_down_large_loops(&w);
+		part_pairs(&w);
 		sum_blocks(&w);
 	}
 	free(w.done);

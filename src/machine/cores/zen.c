@@ -168,6 +168,7 @@ const struct machine_core machine_core_zen4 = {
 	.lea_index_early = 1,
 	.compares_are_idioms = true,
 	.fuses_nops = true,
+	.loads_retire_apart = true,
 	.binds_ports = true,
 	.exceptions = zen4_exceptions,
 	.vector_load_ports = V0 | V1,
