@@ -84,6 +84,7 @@ char *proc_read_status(pid_t pid, pid_t tid, const char *key)
 int proc_read_stat(pid_t pid, struct proc_stat *ret)
 {
 	unsigned long long start, user, system;
+	unsigned flags;
 	char path[64], *text, *close;
 	size_t size;
 	int r;
@@ -92,14 +93,15 @@ int proc_read_stat(pid_t pid, struct proc_stat *ret)
 	r = io_read_file(path, SMALL_MAX, &text, &size);
 	if (r)
 		return r;
-	/* PID (name) state, and the thirteenth and fourteenth from there, and the twentieth: the
-	 * name may hold anything. */
+	/* PID (name) state, and the sixth from there, the thirteenth and fourteenth, and the
+	 * twentieth: the name may hold anything. */
 	close = strrchr(text, ')');
 	if (close && sscanf(close + 1,
-			    " %*c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %llu %llu %*s "
+			    " %*c %*s %*s %*s %*s %*s %u %*s %*s %*s %*s %*s %*s %llu %llu %*s "
 			    "%*s %*s %*s %llu",
-			    &user, &system, &start) == 3)
-		*ret = (struct proc_stat){.start_ticks = start, .children_ticks = user + system};
+			    &flags, &user, &system, &start) == 4)
+		*ret = (struct proc_stat){
+			.start_ticks = start, .children_ticks = user + system, .flags = flags};
 	else
 		r = -EBADMSG;
 	free(text);

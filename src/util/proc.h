@@ -32,8 +32,9 @@ struct proc_stat {
 	uint64_t start_ticks;	 /* since the machine's start: with its number a process is known by
 				    that */
 	uint64_t children_ticks; /* of the processor, by children that have ended and their own */
+	unsigned flags;		 /* the kernel's PF_ ones */
 };
-/* 0, -ENOENT or -ESRCH when it is gone, -EBADMSG. */
+/* Of a process, or a thread. 0, -ENOENT or -ESRCH when it is gone, -EBADMSG. */
 int proc_read_stat(pid_t pid, struct proc_stat *ret);
 
 #endif

@@ -51,6 +51,13 @@ else
 	skip 'memory that is for another to give' 'FUSE cannot be mounted'
 fi
 
+if ready ring; then
+	check 'a process with a thread of io_uring is counted, and restored, time and again' "$native" "$offset" rounds 3 $pid
+	end_of 'a process with a thread of io_uring'
+else
+	skip 'a process with a thread of io_uring' 'the machine has none'
+fi
+
 for kind in many large; do
 	ready $kind
 	check_status "$kind forged records" 1 "$native" "$offset" clean $pid

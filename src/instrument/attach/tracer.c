@@ -19,6 +19,7 @@
 #define STOP_DEADLINE_NS 5000000000ULL
 #define LATE_MAX	 4096
 #define SERVED_MAX	 4096 /* events, before who asked has the word again */
+#define IO_WORKER	 0x10 /* PF_IO_WORKER of the kernel's include/linux/sched.h */
 #define OPTIONS                                                                                   \
 	(PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACECLONE | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK | \
 	 PTRACE_O_TRACEVFORKDONE | PTRACE_O_TRACEEXEC)
@@ -132,6 +133,15 @@ bool tracer_is_dead(pid_t pid, pid_t tid)
 	return state == 'Z' || state == 'X';
 }
 
+/* One of io_uring's, which are the process's and run in the kernel alone: there is no code to move
+ * it from, and no stack to look at. */
+static bool is_io_worker(pid_t tid)
+{
+	struct proc_stat stat;
+
+	return !proc_read_stat(tid, &stat) && (stat.flags & IO_WORKER);
+}
+
 /* Of a thread that could not be seized, whether it need not be: gone, or ours by birth. */
 static bool is_settled(pid_t pid, pid_t tid)
 {
@@ -153,7 +163,7 @@ int tracer_seize_more(struct tracer *t, pid_t pid)
 		pid_t tid = atoi(entry->d_name);
 		struct tracee *e;
 
-		if (!tid || tracer_find(t, tid))
+		if (!tid || tracer_find(t, tid) || is_io_worker(tid))
 			continue;
 		e = add(t, tid);
 		if (!e) {

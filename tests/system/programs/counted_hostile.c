@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/fuse.h>
+#include <linux/io_uring.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdint.h>
@@ -566,6 +567,41 @@ static void run_altered(void)
 		sum += altered_work(1000 + i % 7);
 }
 
+/* Has a thread that runs in the kernel alone: it waits for what never comes. */
+static void run_ring(void)
+{
+	struct io_uring_params p = {0};
+	int ring = (int)syscall(SYS_io_uring_setup, 1, &p), ends[2];
+	static char byte;
+
+	if (ring < 0 || pipe(ends)) {
+		say("skip");
+		return;
+	}
+	char *queue = mmap(NULL, p.sq_off.array + sizeof(uint32_t), PROT_READ | PROT_WRITE,
+			   MAP_SHARED, ring, IORING_OFF_SQ_RING);
+	struct io_uring_sqe *entry = mmap(NULL, sizeof(*entry), PROT_READ | PROT_WRITE, MAP_SHARED,
+					  ring, IORING_OFF_SQES);
+
+	if (queue == MAP_FAILED || entry == MAP_FAILED)
+		abort();
+	*entry = (struct io_uring_sqe){.opcode = IORING_OP_READ,
+				       .flags = IOSQE_ASYNC,
+				       .fd = ends[0],
+				       .addr = (uintptr_t)&byte,
+				       .len = 1};
+	*(uint32_t *)(void *)(queue + p.sq_off.array) = 0;
+	__atomic_store_n((uint32_t *)(void *)(queue + p.sq_off.tail), 1, __ATOMIC_RELEASE);
+	if (syscall(SYS_io_uring_enter, ring, 1, 0, 0, NULL, 0) != 1)
+		abort();
+	/* Until it has the thread: a link for each, and two more. */
+	for (struct stat st = {0}; st.st_nlink < 4; stat("/proc/self/task", &st))
+		usleep(1000);
+	say("ready");
+	for (;;)
+		work(0, 1000);
+}
+
 static const struct {
 	const char *name;
 	void (*run)(void);
@@ -575,7 +611,7 @@ static const struct {
 	     {"father", run_father},   {"forks", run_forks},   {"forger", run_forger},
 	     {"spoiler", run_spoiler}, {"served", run_served}, {"knocks", run_knocks},
 	     {"stands", run_stands},   {"crowd", run_crowd},   {"stand", stand},
-	     {"altered", run_altered}};
+	     {"altered", run_altered}, {"ring", run_ring}};
 
 int main(int argc, char **argv)
 {
