@@ -209,7 +209,8 @@ int cmd_take_choice(const char *option, const char *text, const char *names, uns
 					 number ? ", " : "", (int)size, at);
 		at += size + (at[size] == ' ');
 	}
-	return diag_fail(diag, EINVAL, "--%s '%s' is not one of %s", option, text, listed);
+	return diag_fail(diag, EINVAL, "--%s '%s' is not %s%s", option, text,
+			 number > 1 ? "one of " : "", listed);
 }
 
 static int take_name(const struct cmd_option *o, const char *text, const char **ret,

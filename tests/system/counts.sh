@@ -12,7 +12,7 @@ fi
 known=$build/tests/system/known
 check_refused 'counts of whom' 2 "--counts=all needs a command" "$culprit" record --counts=all -a
 check_refused 'bursts of whom' 2 "--counts needs a command to run, or one process" "$culprit" record --counts -a
-check_refused 'other counts' 2 "is not one of all" "$culprit" record --counts=some -- true
+check_refused 'other counts' 2 "--counts 'some' is not all" "$culprit" record --counts=some -- true
 dump=$build/tests/accuracy/accuracy-dump
 
 # counted NAME STATUS ENTRIES PARTS FILE ARGUMENT...: output and exit status are those of a run without, known_work() was
