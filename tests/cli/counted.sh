@@ -104,6 +104,15 @@ check_match "has them without a range" out ' 300000000  '
 } | made never.db
 check_status "list of a function that was never left" 0 "$culprit" list -i never.db nest
 check_match "says which instruction never ran" out '^ +0 .*retq'
+{ sampled 100 | grep -v "$(printf '\t%d\t1000\t' "$(at main)")"; counts_of_nest; main_too; whole; } | made short.db
+check_status "calc of a counted function that ran too little to be sampled" 0 "$culprit" calc -i short.db main
+check_match "has its calls" out '^\*\*\* 0 samples, .* called 5 \(counted\)$'
+check_match "and its blocks, of none of which the share is small" out 'executed 5 \(counted\)$'
+check "and no causes of nothing" eval '! grep -q "total tallied" out'
+check_status "list of it" 0 "$culprit" list -i short.db main
+check_match "has its executions" out '^ +5 .*callq'
+check_status "a part of its name" 1 "$culprit" calc -i short.db mai
+check_match "is not enough" err "no samples in 'mai'"
 check_status "cfg" 0 "$culprit" cfg -i whole.db nest
 check_match "says so" out 'executions, which were counted'
 check_status "the rule of DCPI" 0 calc whole.db --classic

@@ -6,6 +6,7 @@
 #include <regex.h>
 #include <stdlib.h>
 #include <string.h>
+#include "db/batch.h"
 
 #define FUNCTIONS_MAX_BYTES (256u << 20)
 #define NO_SYMBOL_BYTES	    256
@@ -182,6 +183,66 @@ int functions_by_name(const struct query *q, const struct rank_source *source, c
 	if (m.has_regex)
 		regfree(&m.regex);
 	return finish(f, r, ret, diag);
+}
+
+static int match_unsampled(struct functions *f, const struct query *q, const struct query_part *p,
+			   const struct image_symbols *symbols, const char *name)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < image_symbols_count(symbols) && !r; i++) {
+		const struct image_function *fn = image_symbols_at(symbols, i);
+
+		if (!strcmp(fn->demangled, name) || !strcmp(fn->name, name))
+			r = add_function(f, q, p, 0, 0, fn);
+	}
+	return r;
+}
+
+static bool want_none(void *arg, const struct db_profile *p)
+{
+	(void)arg;
+	(void)p;
+	return false;
+}
+
+static int see_counts(void *arg, const char *epoch, const char *name, const char *value)
+{
+	bool *counted = arg;
+
+	(void)epoch;
+	(void)value;
+	*counted |= strcmp(name, DB_COUNTS_FACT) == 0;
+	return 0;
+}
+
+/* Whether executions were counted, of what is selected. */
+static bool has_counts(struct db_reader *reader)
+{
+	bool counted = false;
+	struct db_visitor v = {.want = want_none, .fact = see_counts, .arg = &counted};
+
+	return db_reader_query(reader, &v, NULL) == 0 && counted;
+}
+
+int functions_counted(const struct query *q, struct db_reader *reader,
+		      const struct rank_source *source, const char *name, struct functions *f,
+		      struct diag *diag)
+{
+	int r = 0;
+
+	if (!has_counts(reader))
+		return 0;
+	f->images_without_symbols = 0;
+	for (size_t i = 0; i < q->part_count && !r; i++) {
+		const struct query_part *p = &q->parts[i];
+		const struct image_symbols *symbols =
+			p->selected ? part_symbols(f, q, p, source) : NULL;
+
+		if (symbols)
+			r = match_unsampled(f, q, p, symbols, name);
+	}
+	return r ? diag_fail(diag, -r, "out of memory for functions") : 0;
 }
 
 static int add_address(struct functions *f, const struct query *q, const struct query_part *p,

@@ -33,6 +33,13 @@ struct functions {
 int functions_by_name(const struct query *q, const struct rank_source *source, const char *text,
 		      struct functions **ret, struct diag *diag);
 /*
+ * When functions_by_name() found none: adds to f those of exactly this name in images that have
+ * samples. They have none themselves, but if executions were counted there is something to show.
+ */
+int functions_counted(const struct query *q, struct db_reader *reader,
+		      const struct rank_source *source, const char *name, struct functions *f,
+		      struct diag *diag);
+/*
  * For each selected image the function that has the address; without symbols there, 256 bytes from
  * it on. Images that have no samples there are left out, unless there is only one image.
  */

@@ -34,7 +34,7 @@ int calc_form_function(struct calc_form *c, const struct insight *i)
 
 bool calc_form_wants(double block_percent, const struct insight *i, const struct insight_block *b)
 {
-	return block_percent <= 0 ||
+	return block_percent <= 0 || i->samples == 0 ||
 	       (b->charged > 0 && 100 * b->charged >= block_percent * (double)i->samples);
 }
 

@@ -27,7 +27,8 @@ struct calc_form {
 };
 
 int calc_form_function(struct calc_form *c, const struct insight *i); /* 0 or -ENOMEM */
-/* False for a block whose share of the function is below the cutoff. */
+/* False for a block whose share of the function is below the cutoff; a function without samples has
+ * all. */
 bool calc_form_wants(double block_percent, const struct insight *i, const struct insight_block *b);
 /* Whether there are metrics; then the samples of each event from start to end (the whole function:
  * 0, 0), for counts of QUERY_EVENTS_MAX. */

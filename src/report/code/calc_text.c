@@ -304,8 +304,10 @@ static void print_function(struct state *s)
 
 	print_head(s);
 	print_metrics(s, 0, 0);
-	fputs("***\n", s->out);
-	print_summary(s->out, &i->summary);
+	if (i->samples) {
+		fputs("***\n", s->out);
+		print_summary(s->out, &i->summary);
+	}
 	for (size_t b = 0; b < i->block_count && !c->brief; b++) {
 		if (!calc_form_wants(c->block_percent, i, &i->blocks[b])) {
 			hidden++;

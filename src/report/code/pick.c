@@ -20,10 +20,14 @@ static int find_functions(struct report_session *s, const char *what, struct fun
 {
 	struct rank_source source = report_session_source(s);
 	uint64_t address;
+	int r;
 
 	if (strncmp(what, "0x", 2) == 0 && num_parse_u64(what, &address) == 0)
 		return functions_by_address(s->query, &source, address, ret, diag);
-	return functions_by_name(s->query, &source, what, ret, diag);
+	r = functions_by_name(s->query, &source, what, ret, diag);
+	if (!r && !(*ret)->count)
+		r = functions_counted(s->query, s->reader, &source, what, *ret, diag);
+	return r;
 }
 
 /* The file of a function of that name that an interpreter runs, which only stacks know. */

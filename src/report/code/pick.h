@@ -13,8 +13,9 @@ struct pick {
 
 /*
  * Reads the session as a whole. what: a name, a part of one, a regular expression, or an address of
- * the image (0x...). -EEXIST: it may be any of several; -ENOENT: there is none with samples; others
- * as in report_session_read. pick_free() in any case.
+ * the image (0x...). Where executions were counted a whole name also finds a function without
+ * samples. -EEXIST: it may be any of several; -ENOENT: there is none; others as in
+ * report_session_read. pick_free() in any case.
  */
 int pick_function(struct report_session *s, const char *what, struct pick *ret, struct diag *diag);
 void pick_free(struct pick *p);
