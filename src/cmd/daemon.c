@@ -54,6 +54,10 @@ static const struct cmd_option options[] = {
 	 "removes the oldest epochs beyond this size (default 1G; 0: never)"},
 	{"socket", 0, "PATH", "the control socket (default " SOCKET_DEFAULT ")",
 	 CMD_AT(TEXT, daemon, socket)},
+	{"ticks", 0, NULL,
+	 "samples on the scheduler's tick where timers are dear, without -e, -F and "
+	 "--fixed-periods",
+	 CMD_AT(FLAG, daemon, sampling.choose_ticks)},
 	SAMPLING_OPTIONS,
 	{NULL},
 };

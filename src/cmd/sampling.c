@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "collect/cost/tick_choice.h"
 #include "unwind/unwind_walk.h"
 #include "util/clock.h"
 #include "util/log.h"
@@ -152,14 +153,34 @@ static int add_random(struct sampling_options *o, struct diag *diag)
 	return ticks ? add_event(o, "cpu-clock", diag) : 0;
 }
 
+/* Ticks, and a few random samples beside them, instead of the timer that the first event is. */
+static int choose_ticks(struct sampling_options *o, struct diag *diag)
+{
+	struct event tick;
+	int r;
+
+	if (!o->choose_ticks || o->rate_hz > 0 || o->fixed_periods ||
+	    !tick_choice_make(&o->events[0], &o->no_ticks))
+		return 0;
+	r = event_parse("tick", &tick, diag);
+	if (r)
+		return r;
+	o->events[1] = o->events[0];
+	o->events[0] = tick;
+	o->event_count = 2;
+	o->most_hz = TICK_CHOICE_RANDOM_HZ;
+	return 0;
+}
+
 int sampling_choose_events(struct sampling_options *o, struct diag *diag)
 {
 	if (o->event_count)
 		return add_random(o, diag);
 	int r = event_default(&o->events[0], &o->why, diag);
-	if (!r)
-		o->event_count = 1;
-	return r;
+	if (r)
+		return r;
+	o->event_count = 1;
+	return choose_ticks(o, diag);
 }
 
 static void ask_for(struct session_config *config, const struct follower_ops *ops,
@@ -175,6 +196,7 @@ void sampling_fill_config(const struct sampling_options *o, struct session_confi
 	config->events = o->events;
 	config->event_count = o->event_count;
 	config->rate_hz = o->rate_hz;
+	config->most_hz = o->most_hz;
 	config->budget_percent = o->budget_percent;
 	config->with_pid = o->per_process;
 	config->fixed_periods = o->fixed_periods;
@@ -209,6 +231,15 @@ static void describe_age(const struct session_status *s, char *ret, size_t room)
 		snprintf(ret, room, "measured %u min ago", (unsigned)minutes);
 	else
 		snprintf(ret, room, "measured %u h ago", (unsigned)(minutes / 60));
+}
+
+/* Why ticks were chosen, and what is taken beside them. */
+static void announce_choice(const struct session_status *s)
+{
+	log_notice("a timer's interrupt costs %.3g us here%s, so the scheduler's ticks are "
+		   "sampled, and %.4g a "
+		   "second at random beside them (-e cpu-clock: at random alone)",
+		   s->cost_ns / 1e3, *s->cost_note ? ", it is assumed" : "", s->rate_hz);
 }
 
 static void announce_cost(const struct session_status *s, bool with_stacks)
@@ -256,7 +287,11 @@ void sampling_announce(const struct sampling_options *o, const struct session *s
 	else if (edges.period)
 		log_notice("one in %u samples of a program's own code is followed for its branches",
 			   (unsigned)edges.period);
-	if (status.cost_ns > 0)
+	if (*o->no_ticks.text)
+		log_notice("no ticks are sampled: %s", o->no_ticks.text);
+	if (o->most_hz > 0)
+		announce_choice(&status);
+	else if (status.cost_ns > 0)
 		announce_cost(&status, o->stack.hz > 0);
 }
 

@@ -22,6 +22,9 @@ struct sampling_options {
 	size_t event_count;
 	const char *why; /* why the default event is not the first choice; NULL or "" otherwise */
 	double rate_hz, budget_percent;
+	double most_hz;	      /* of random samples beside ticks that were chosen; 0: no limit */
+	bool choose_ticks;    /* if nothing else was asked for and timers are dear */
+	struct diag no_ticks; /* why they were not chosen; "": there was no choice */
 	bool per_process, fixed_periods;
 	enum sampling_follow stacks, edges;
 	struct stacks_options stack;
@@ -69,7 +72,8 @@ void sampling_free(struct sampling_options *o); /* what it owns */
 /* Takes one option of the above. -EINVAL and a sentence. */
 int sampling_parse_option(struct sampling_options *o, int option, const char *value,
 			  struct diag *diag);
-/* After the options: the best clock when no event was asked for; random samples beside ticks. */
+/* After the options: the best clock when no event was asked for, ticks where choose_ticks was set
+ * and they are to be had and better; random samples beside ticks. */
 int sampling_choose_events(struct sampling_options *o, struct diag *diag);
 /* o must outlive the session. */
 void sampling_fill_config(const struct sampling_options *o, struct session_config *config);

@@ -27,7 +27,8 @@ struct session_config {
 	const char *db_path;
 	const struct event *events; /* borrowed while the session lives */
 	size_t event_count;
-	double rate_hz;	       /* of clocks, per CPU; 0: chosen by the governor */
+	double rate_hz; /* of clocks, per CPU; 0: chosen by the governor */
+	double most_hz; /* of what the governor chooses while ticks are sampled; 0: no limit */
 	double budget_percent; /* slowdown that the governor keeps to */
 	bool scoped;	       /* only processes added by session_follow, and their children */
 	bool tree;	       /* ... and their descendants that are there when it starts */

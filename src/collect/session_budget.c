@@ -141,6 +141,18 @@ static bool look_at_cost(struct session *s, uint64_t now_ns)
 	return true;
 }
 
+/* Random samples alone are as many as the budget allows. */
+static void lift_limit(struct session *s)
+{
+	if (s->wish.most_hz <= 0)
+		return;
+	s->wish.most_hz = 0;
+	double hz = rate_governed_hz(&s->wish, s->rate.charge_ns, count_planned(s));
+
+	if (!change_rate(s, hz, s->budget.step))
+		s->planned_hz = hz;
+}
+
 /* No rate lowers what ticks cost, and programs that wait for timers again and again raise it. True
  * when it was too much. */
 static bool drop_ticks(struct session *s)
@@ -148,11 +160,12 @@ static bool drop_ticks(struct session *s)
 	if (!sampler_tick(s->sampler) || s->budget.config.fixed_rate ||
 	    s->budget.window.percent[BUDGET_TICKS] <= s->interrupts_percent)
 		return false;
-	log_warning("ticks cost %.2g%%, more than the %.2g%% allowed: from now on only timers are "
-		    "sampled",
-		    s->budget.window.percent[BUDGET_TICKS], s->interrupts_percent);
 	sampler_drop_tick(s->sampler);
 	session_follow_event(s);
+	lift_limit(s);
+	log_warning("ticks cost %.2g%%, more than the %.2g%% allowed: from now on only timers are "
+		    "sampled, %.4g times a second at most",
+		    s->budget.window.percent[BUDGET_TICKS], s->interrupts_percent, s->planned_hz);
 	return true;
 }
 

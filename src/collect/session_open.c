@@ -80,6 +80,7 @@ static int open_collection(struct session *s, struct diag *diag)
 	struct rate_wish *wish = &s->wish;
 
 	*wish = (struct rate_wish){.hz = s->config.rate_hz,
+				   .most_hz = s->config.most_hz,
 				   .budget_percent = s->config.budget_percent,
 				   .scoped = s->config.scoped};
 

@@ -131,6 +131,59 @@ busy, idle = (float(re.search(r"\bticks ([0-9.e-]+)%", open(f + ".err").read())[
 print(busy, idle)
 assert idle > 2.5 * busy'
 
+# What the daemon takes with --ticks goes by what an interrupt costs here: by what is remembered of that, which here is made up.
+export CACHE_DIRECTORY=$here/cache
+mkdir -m 700 cache
+find_cost() {
+	"$culprit" record -q -a -o first.db -- true
+	grep -lr '^culprit interrupt' cache
+}
+costs() { sed -i "2s/^[0-9.]* [0-9.]*/$1.0 1.0/" "$remembered"; } # NANOSECONDS
+by_cost() { start_daemon "$culprit" daemon --ticks -o "$db" --socket "$socket" --flush-every 1h "$@"; }
+takes() { ctl status | sed -n 's/^events  *//p' | cut -d, -f1 | paste -sd' '; }
+takes_timers() { # WHAT OPTION...
+	by_cost "${@:2}"
+	check "$1: timers alone" [ "$(takes)" = cpu-clock ]
+	stop_daemon
+}
+if grep -q '"no hardware counters: ' doctor.json && wait_until 120 find_cost; then
+	remembered=$(find_cost)
+	costs 2000
+	takes_timers 'where an interrupt is cheap'
+	check_match 'which is said' log "no ticks are sampled: a timer's interrupt costs 2 us here, less than 10"
+	costs 50000
+	takes_timers 'that was asked for' -e cpu-clock
+	takes_timers 'a rate that was asked for' -F 50
+	takes_timers 'at fixed periods nothing would be random' --fixed-periods
+	start_daemon "$culprit" daemon -o "$db" --socket "$socket" --flush-every 1h
+	check 'without the option: timers alone' [ "$(takes)" = cpu-clock ]
+	stop_daemon
+
+	by_cost
+	check 'where an interrupt is dear: ticks, and random samples' [ "$(takes)" = 'cpu-clock:tick cpu-clock' ]
+	check 'which are few' [ "$(field rate_hz)" = 40 ]
+	check_match 'which is said' log "interrupt costs [0-9.]+ us here, so the scheduler's ticks are sampled, and 40 a second at random"
+	# In step with the ticks, as above, and among all else that runs here.
+	"$programs/phases" "$period" 8 >step.out
+	ctl flush >flushed
+	stop_daemon
+	truth=$(python3 -c 'import json, sys; x = float(open(sys.argv[1]).read()); print(json.dumps({"phase_first": x, "phase_rest": 1 - x}))' step.out)
+	check 'by which a program in step with the ticks has its share' python3 in_step.py "$culprit" "$db" "$truth" 0
+	"$culprit" prof -i "$db" >out
+	check_match 'and reports say what they are made of' out '^note: cpu-clock: [0-9]+ ticks and [0-9]+ random samples, joined'
+
+	# Without ticks they would be too few.
+	start_daemon unshare -m sh -c 'mount --bind stat /proc/stat && exec "$@"' - \
+		"$culprit" daemon --ticks -o "$db" --socket "$socket" --flush-every 1h --budget 0.4
+	wait_until 60 grep -q 'from now on only timers' log
+	check 'random samples alone are as many as the budget allows' awk '
+		/from now on only timers/ { n++; for (i = 1; i < NF; i++) if ($(i + 1) == "times") hz = $i }
+		END { exit !(n == 1 && hz > 40) }' log
+	stop_daemon
+else
+	skip 'what the daemon takes with --ticks' 'it takes hardware events here, or what an interrupt costs could not be measured'
+fi
+
 check_refused 'a mode' 2 'has no modifiers and no period' "$culprit" record -e tick:u -- true
 check_refused 'a period' 2 'has no modifiers and no period' "$culprit" record -e tick@1M -- true
 tap_end

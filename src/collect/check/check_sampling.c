@@ -18,6 +18,7 @@
 #include "collect/events/event.h"
 #include "collect/events/tick.h"
 #include "collect/cost/governor.h"
+#include "collect/cost/tick_choice.h"
 #include "collect/host/host.h"
 #include "collect/host/rights.h"
 #include "collect/stacks/stacks.h"
@@ -99,19 +100,13 @@ static int check_cpu_clock(struct check_list *l)
 /* Without ticks samples of time cost interrupts of their own. */
 static void check_tick(struct check_list *l)
 {
-	struct btf *btf = btf__load_vmlinux_btf();
-	struct wire_tick places;
 	struct diag diag = {{0}};
-	int r = tick_check("", &diag);
 
-	if (!r && btf)
-		r = tick_find(btf, &places, &diag);
-	if (r)
+	if (tick_offered(&diag))
 		check_add(l, "tick", CHECK_PARTIAL, "%s; timers are used", diag.text);
-	else if (btf) /* else the kernel's checks say so */
+	else
 		check_add(l, "tick", CHECK_GOOD, "%.4g a second of each busy CPU",
 			  1e9 / (double)tick_period_ns());
-	btf__free(btf);
 }
 
 /* Kernels before 5.11 charge BPF memory to this limit. */
@@ -239,6 +234,22 @@ static const char *describe_set(const struct governor_cost *cost, char ret[64])
 	return ret;
 }
 
+/* What the daemon takes with --ticks. */
+static void check_choice(struct check_list *l, const struct event *e, double interrupt_ns)
+{
+	struct diag why;
+
+	if (tick_choice_at(e, interrupt_ns, &why))
+		check_add(l, "daemon_ticks", CHECK_FACT,
+			  "with --ticks the scheduler's ticks, and at most %g random samples a "
+			  "second beside "
+			  "them, since an interrupt costs %g us or more",
+			  TICK_CHOICE_RANDOM_HZ, TICK_CHOICE_DEAR_NS / 1e3);
+	else
+		check_add(l, "daemon_ticks", CHECK_FACT, "with --ticks %s all the same%s%s",
+			  e->name, *why.text ? ": " : "", why.text);
+}
+
 void check_cost(struct check_list *l, double budget_percent)
 {
 	struct handler h = {.program = load_nothing(), .link = -1};
@@ -274,6 +285,7 @@ void check_cost(struct check_list *l, double budget_percent)
 			  rate.hz, budget_percent, rate.bound, interrupts,
 			  budget_percent * STACKS_BUDGET_SHARE, budget_percent * EDGES_BUDGET_SHARE,
 			  budget_percent * BUDGET_REST_SHARE);
+		check_choice(l, &e, cost.cost_ns);
 	}
 	event_free(&e);
 	if (h.link >= 0)

@@ -54,7 +54,7 @@ static int measure(const struct event *event, struct sampler *sampler, struct go
 }
 
 /* What the budget pays for: interrupts and what follows them, with each or with some. */
-static double governed_hz(const struct rate_wish *wish, double cost_ns, unsigned count)
+static double paid_hz(const struct rate_wish *wish, double cost_ns, unsigned count)
 {
 	double most = governor_kernel_max_hz("");
 	double followed = wish->follow_hz * wish->follow_ns * count * 100 / 1e9;
@@ -65,6 +65,13 @@ static double governed_hz(const struct rate_wish *wish, double cost_ns, unsigned
 	if (wish->follow_hz >= all)
 		return all;
 	return governor_choose_rate(cost_ns, wish->budget_percent - followed, count, most).hz;
+}
+
+double rate_governed_hz(const struct rate_wish *wish, double cost_ns, unsigned count)
+{
+	double hz = paid_hz(wish, cost_ns, count);
+
+	return step_down(wish->most_hz > 0 ? fmin(hz, wish->most_hz) : hz);
 }
 
 /* The cost of an interrupt as remembered, else measured, and the rate that follows. */
@@ -81,7 +88,7 @@ static int choose(const struct rate_wish *wish, const struct event *event, unsig
 		return r;
 	if (!ret->remembered && cost.measured && governor_tells(&cost, cost.cost_ns))
 		cost_cache_write(NULL, event, wish->scoped, &cost);
-	ret->hz = step_down(governed_hz(wish, cost.cost_ns, count));
+	ret->hz = rate_governed_hz(wish, cost.cost_ns, count);
 	ret->cost_ns = ret->charge_ns = cost.cost_ns;
 	ret->cost_spread_ns = cost.error_ns;
 	ret->busy = cost.busy;
@@ -160,6 +167,6 @@ bool rate_look(struct rate_watch *w, const struct rate_wish *wish, unsigned coun
 	rate->cost_spread_ns = cost.error_ns;
 	rate->remembered = rate->busy = false;
 	rate->note = "";
-	*ret_hz = step_down(governed_hz(wish, cost.cost_ns, count));
+	*ret_hz = rate_governed_hz(wish, cost.cost_ns, count);
 	return true;
 }

@@ -23,6 +23,7 @@ struct rate {
 
 struct rate_wish {
 	double hz;	       /* 0: the governor chooses */
+	double most_hz;	       /* of what the governor chooses; 0: as often as the budget allows */
 	double budget_percent; /* slowdown, less what is not for the interrupts */
 	/* Of each event, follow_hz samples a second at most cost follow_ns beside the interrupt. */
 	double follow_hz, follow_ns;
@@ -36,6 +37,9 @@ struct rate_wish {
  */
 int rate_choose(const struct rate_wish *wish, const struct event *events, size_t count,
 		struct sampler *sampler, struct rate *ret, uint64_t *periods, struct diag *diag);
+
+/* What the governor chooses for `count` events at a cost. */
+double rate_governed_hz(const struct rate_wish *wish, double cost_ns, unsigned count);
 
 /*
  * The cost that the governor measured or remembered is looked at again while samples are taken

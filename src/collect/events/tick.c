@@ -74,6 +74,21 @@ static bool find_member(const struct btf *btf, const char *type, const char *nam
 	return false;
 }
 
+int tick_offered(struct diag *diag)
+{
+	struct wire_tick places;
+	struct btf *btf;
+	int r = tick_check("", diag);
+
+	if (r)
+		return r;
+	btf = btf__load_vmlinux_btf();
+	r = btf ? tick_find(btf, &places, diag)
+		: diag_fail(diag, EOPNOTSUPP, "the kernel's types (BTF) cannot be read");
+	btf__free(btf);
+	return r;
+}
+
 int tick_find(const struct btf *btf, struct wire_tick *ret, struct diag *diag)
 {
 	int64_t timer, timer_in, clock, clock_in, registers, running;

@@ -24,6 +24,10 @@ uint64_t tick_period_ns(void);
  * why. root as in host.h. */
 int tick_check(const char *root, struct diag *diag);
 
+/* Whether ticks can be sampled here: the same, and the kernel's types say where they are.
+ * -EOPNOTSUPP: not, and why. */
+int tick_offered(struct diag *diag);
+
 /* Where things are; btf: the kernel's types, or the part of kernel_types.h. The event's number is
  * left to the caller. -EOPNOTSUPP: they do not say. */
 int tick_find(const struct btf *btf, struct wire_tick *ret, struct diag *diag);
