@@ -9,6 +9,7 @@
 #include "analyze/insight_state.h"
 #include "analyze/culprits/line_life.h"
 #include "util/array.h"
+#include "util/num.h"
 
 #define USED_SHARE   0.99
 #define UNSEEN_SHARE 0.05 /* of samples in places hit once, from which on many were missed */
@@ -35,14 +36,14 @@ static int by_place(const void *pa, const void *pb)
 {
 	const struct visit *a = pa, *b = pb;
 
-	return (a->place > b->place) - (a->place < b->place);
+	return NUM_ORDER(a->place, b->place);
 }
 
 static int by_count(const void *pa, const void *pb)
 {
 	const struct visit *a = pa, *b = pb;
 
-	return (a->count < b->count) - (a->count > b->count);
+	return NUM_ORDER(b->count, a->count);
 }
 
 /* Sums visits of one place. */

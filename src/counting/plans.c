@@ -101,18 +101,11 @@ static int plan_one(struct plans *p, uint64_t entry, const uint64_t *entered, si
 	return 0;
 }
 
-static int compare_addresses(const void *pa, const void *pb)
-{
-	const uint64_t *a = pa, *b = pb;
-
-	return NUM_ORDER(*a, *b);
-}
-
 /* Entries of the functions that have samples, ascending, each once. */
 static int find_wanted(struct cfg_image *image, const struct plans_sampled *sampled, uint64_t *list,
 		       size_t *ret_count)
 {
-	size_t count = 0, kept = 0;
+	size_t count = 0;
 
 	for (size_t i = 0; i < sampled->count; i++) {
 		const struct cfg_function *f;
@@ -123,11 +116,7 @@ static int find_wanted(struct cfg_image *image, const struct plans_sampled *samp
 		if (!r)
 			list[count++] = f->entry;
 	}
-	qsort(list, count, sizeof(*list), compare_addresses);
-	for (size_t i = 0; i < count; i++)
-		if (!kept || list[kept - 1] != list[i])
-			list[kept++] = list[i];
-	*ret_count = kept;
+	*ret_count = num_sort_unique(list, count);
 	return 0;
 }
 

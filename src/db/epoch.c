@@ -25,18 +25,11 @@
 
 const struct epoch_limit epoch_whole = {UINT32_MAX, SIZE_MAX};
 
-static int compare_numbers(const void *a, const void *b)
-{
-	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-
-	return (x > y) - (x < y);
-}
-
 static int compare_bases(const void *a, const void *b)
 {
 	const struct epoch_base *x = a, *y = b;
 
-	return (x->generation < y->generation) - (x->generation > y->generation);
+	return NUM_ORDER(y->generation, x->generation);
 }
 
 static bool is_pack(const char *name)
@@ -109,7 +102,7 @@ int epoch_list(const struct io *io, int epoch_fd, struct epoch_listing *ret)
 	}
 	for (size_t i = 0; i < l.name_count; i++)
 		list_pack(&l, l.names[i]);
-	qsort(l.segments, l.segment_count, sizeof(*l.segments), compare_numbers);
+	qsort(l.segments, l.segment_count, sizeof(*l.segments), num_compare_u32);
 	qsort(l.bases, l.base_count, sizeof(*l.bases), compare_bases);
 	*ret = l;
 	return 0;

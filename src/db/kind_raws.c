@@ -53,7 +53,7 @@ static int compare_targets(const struct db_batch *b, const struct raw_key *x,
 
 	if (!order && x->target_image != DB_RAW_NO_TARGET)
 		order = db_batch_compare_images(b, x->target_image, y->target_image);
-	return order ? order : (x->target > y->target) - (x->target < y->target);
+	return order ? order : NUM_ORDER(x->target, y->target);
 }
 
 /* As db_raw_compare: by their numbers, as there are many of few images. */

@@ -7,6 +7,7 @@
 #include "db/batch_rows.h"
 #include "db/dict_build.h"
 #include "db/kind.h"
+#include "util/num.h"
 
 /* The payload of a chunk. Touches stand by (image, load, place). */
 enum touches_stream {
@@ -31,8 +32,8 @@ static int touches_compare(const void *x, const void *y)
 	int order = a->image == b->image ? 0 : memcmp(a->image, b->image, sizeof(*a->image));
 
 	if (!order)
-		order = (a->load > b->load) - (a->load < b->load);
-	return order ? order : (a->place > b->place) - (a->place < b->place);
+		order = NUM_ORDER(a->load, b->load);
+	return order ? order : NUM_ORDER(a->place, b->place);
 }
 
 /* A touch as it is interned. */

@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "db/chunk.h"
+#include "util/num.h"
 
 #define MACHINE_NAME_MAX 128
 #define NS_PER_S	 1000000000u
@@ -93,7 +94,7 @@ int layout_compare_epochs(const char *a, const char *b)
 	int order = strncmp(a, b, strlen(EPOCH_SHAPE));
 	uint32_t m = epoch_number(a), n = epoch_number(b);
 
-	return order ? order : (m > n) - (m < n);
+	return order ? order : NUM_ORDER(m, n);
 }
 
 void layout_epoch_name(uint64_t start_ns, unsigned number, char out[LAYOUT_NAME_MAX])

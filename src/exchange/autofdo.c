@@ -250,7 +250,7 @@ static int compare_lines(const void *pa, const void *pb)
 
 	d = d ? d : compare_places(a->at, b->at);
 	/* The place itself before its callees: NONE is the greatest number. */
-	return d ? d : (a->callee < b->callee) - (a->callee > b->callee);
+	return d ? d : NUM_ORDER(b->callee, a->callee);
 }
 
 /* How the nodes are written: each with its lines, then with its children. */

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "config.h"
+#include "util/num.h"
 #include "util/quote.h"
 
 #define NO_FILE "<unknown>"
@@ -47,12 +48,12 @@ static int compare_loops(const struct loop_nest *x, const struct loop_nest *y)
 	while (b->depth > a->depth)
 		b = b->parent;
 	if (a == b)
-		return (x->depth > y->depth) - (x->depth < y->depth);
+		return NUM_ORDER(x->depth, y->depth);
 	while (a->parent != b->parent) {
 		a = a->parent;
 		b = b->parent;
 	}
-	return (a->header > b->header) - (a->header < b->header);
+	return NUM_ORDER(a->header, b->header);
 }
 
 static int compare_rows(const void *a, const void *b)
@@ -64,7 +65,7 @@ static int compare_rows(const void *a, const void *b)
 	d = d ? d : strcmp(file_of(x), file_of(y));
 	d = d ? d : strcmp(function_of(x), function_of(y));
 	d = d ? d : compare_loops(x->loop, y->loop);
-	return d ? d : (x->line > y->line) - (x->line < y->line);
+	return d ? d : NUM_ORDER(x->line, y->line);
 }
 
 /* The outermost level that a row starts: 3 load module, 2 file, 1 procedure, 0 none. */

@@ -7,6 +7,7 @@
 #include <string.h>
 #include "machine/measured.h"
 #include "machine/simulate.h"
+#include "util/num.h"
 
 #define NARROWEST 0.8
 
@@ -44,13 +45,6 @@ double machine_fit_simulate(struct machine_model *m, const struct machine_loop *
 	return r ? 0 : steady.cycles;
 }
 
-static int compare(const void *a, const void *b)
-{
-	const double *x = a, *y = b;
-
-	return (*x > *y) - (*x < *y);
-}
-
 int machine_fit_measure(struct machine_model *m, const struct machine_measured *x,
 			struct machine_fit *ret)
 {
@@ -68,7 +62,7 @@ int machine_fit_measure(struct machine_model *m, const struct machine_measured *
 		fit.distance += fmin(fabs(log(cycles / x->cycles[i])), log(2));
 	}
 	if (fit.loops) {
-		qsort(errors, fit.loops, sizeof(*errors), compare);
+		qsort(errors, fit.loops, sizeof(*errors), num_compare_double);
 		fit.median = errors[fit.loops / 2];
 		fit.high = errors[fit.loops * 9 / 10];
 		fit.distance /= fit.loops;

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "util/buf.h"
+#include "util/num.h"
 
 static const struct {
 	const char *name, *prefix;
@@ -111,7 +112,7 @@ static int key_compare(const char *a, size_t a_size, const char *b, size_t b_siz
 	size_t common = a_size < b_size ? a_size : b_size;
 	int d = common ? memcmp(a, b, common) : 0;
 
-	return d ? d : (a_size > b_size) - (a_size < b_size);
+	return d ? d : NUM_ORDER(a_size, b_size);
 }
 
 static int pair_compare(const void *a, const void *b)

@@ -25,9 +25,27 @@ uint64_t num_add_sat(uint64_t a, uint64_t b)
 	return __builtin_add_overflow(a, b, &sum) ? UINT64_MAX : sum;
 }
 
+int num_compare_u32(const void *a, const void *b)
+{
+	uint32_t x, y;
+
+	memcpy(&x, a, sizeof(x));
+	memcpy(&y, b, sizeof(y));
+	return NUM_ORDER(x, y);
+}
+
 int num_compare_u64(const void *a, const void *b)
 {
 	uint64_t x, y;
+
+	memcpy(&x, a, sizeof(x));
+	memcpy(&y, b, sizeof(y));
+	return NUM_ORDER(x, y);
+}
+
+int num_compare_double(const void *a, const void *b)
+{
+	double x, y;
 
 	memcpy(&x, a, sizeof(x));
 	memcpy(&y, b, sizeof(y));

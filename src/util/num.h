@@ -21,8 +21,10 @@ uint64_t num_mul_sat(uint64_t a, uint64_t b);
 
 /* For sorting: less, equal or greater than 0, as x is to y. */
 #define NUM_ORDER(x, y) (((x) > (y)) - ((x) < (y)))
-/* For qsort: numbers of 64 bits, or what begins with one. */
+/* For qsort: numbers, or what begins with one. */
+int num_compare_u32(const void *a, const void *b);
 int num_compare_u64(const void *a, const void *b);
+int num_compare_double(const void *a, const void *b);
 /* Sorts numbers and drops what stands twice: how many are left. */
 size_t num_sort_unique(uint64_t *list, size_t count);
 

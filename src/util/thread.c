@@ -2,6 +2,7 @@
 #include "util/thread.h"
 
 #include <signal.h>
+#include <sys/resource.h>
 #include <time.h>
 
 int thread_start(pthread_t *ret, void *(*f)(void *arg), void *arg)
@@ -30,4 +31,11 @@ void thread_hurry(void)
 	const struct sched_param least = {.sched_priority = sched_get_priority_min(SCHED_FIFO)};
 
 	sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK, &least);
+}
+
+long thread_switches(void)
+{
+	struct rusage u;
+
+	return getrusage(RUSAGE_THREAD, &u) ? 0 : u.ru_nivcsw + u.ru_nvcsw;
 }

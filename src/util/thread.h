@@ -12,5 +12,7 @@ void thread_begin_condition(pthread_cond_t *c);
 /* Ahead of all that share the processors by turns, where that is allowed (CAP_SYS_NICE, or
  * LimitRTPRIO): the calling thread alone. */
 void thread_hurry(void);
+/* How often the calling thread has lost its processor so far, of its own accord or not. */
+long thread_switches(void);
 
 #endif

@@ -103,13 +103,24 @@ static void saturation(void **state)
 	assert_true(num_mul_sat(3, 4) == 12);
 }
 
+static void orders(void **state)
+{
+	uint32_t small[] = {UINT32_MAX, 0, 1u << 31, 7};
+	double real[] = {0.5, -1, 1e300, 0.25};
+
+	(void)state;
+	qsort(small, 4, sizeof(*small), num_compare_u32);
+	assert_true(small[0] == 0 && small[1] == 7 && small[2] == 1u << 31);
+	qsort(real, 4, sizeof(*real), num_compare_double);
+	assert_true(real[0] == -1 && real[1] == 0.25 && real[2] == 0.5);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(plain_numbers),
-		cmocka_unit_test(units),
-		cmocka_unit_test(percents),
-		cmocka_unit_test(saturation),
+		cmocka_unit_test(plain_numbers), cmocka_unit_test(units),
+		cmocka_unit_test(percents),	 cmocka_unit_test(saturation),
+		cmocka_unit_test(orders),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

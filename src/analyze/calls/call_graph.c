@@ -335,13 +335,13 @@ static int compare_arcs(const void *x, const void *y, void *arg)
 	const struct call_graph *g = arg;
 	const struct call_arc *a = &g->arcs[*(const uint32_t *)x];
 	const struct call_arc *b = &g->arcs[*(const uint32_t *)y];
-	int d = (a->total < b->total) - (a->total > b->total);
+	int d = NUM_ORDER(b->total, a->total);
 
 	if (!d)
-		d = (a->calls < b->calls) - (a->calls > b->calls);
+		d = NUM_ORDER(b->calls, a->calls);
 	if (!d)
-		d = (a->from > b->from) - (a->from < b->from);
-	return d ? d : (a->to > b->to) - (a->to < b->to);
+		d = NUM_ORDER(a->from, b->from);
+	return d ? d : NUM_ORDER(a->to, b->to);
 }
 
 /* The arcs into and out of each function. */

@@ -451,8 +451,7 @@ static int compare_stacks(const void *a, const void *b, void *arg)
 	const struct stack_count *x = a, *y = b;
 	const struct weigh *w = arg;
 
-	return (w->position[x->node] > w->position[y->node]) -
-	       (w->position[x->node] < w->position[y->node]);
+	return NUM_ORDER(w->position[x->node], w->position[y->node]);
 }
 
 static int weigh_all(struct weigh *w)

@@ -348,12 +348,11 @@ static int compare_functions(const struct tree *t, uint32_t x, uint32_t y)
 	int d;
 
 	if (!f || !g)
-		return (t->nodes[x].group > t->nodes[y].group) -
-		       (t->nodes[x].group < t->nodes[y].group);
+		return NUM_ORDER(t->nodes[x].group, t->nodes[y].group);
 	d = strcmp(f->name, g->name);
 	if (!d)
 		d = strcmp(t->set->images[f->image].path, t->set->images[g->image].path);
-	return d ? d : (f->start > g->start) - (f->start < g->start);
+	return d ? d : NUM_ORDER(f->start, g->start);
 }
 
 /* Most stacks first, then everything else, so that equal input gives equal output. */
@@ -368,13 +367,13 @@ static int compare_children(const void *a, const void *b, void *arg)
 	for (size_t e = 0; e < t->event_count && !d; e++) {
 		uint64_t i = o->by[x * t->event_count + e], j = o->by[y * t->event_count + e];
 
-		d = (i < j) - (i > j);
+		d = NUM_ORDER(j, i);
 	}
 	if (!d)
 		d = compare_functions(t, x, y);
 	if (!d)
-		d = (n->site > m->site) - (n->site < m->site);
-	return d ? d : (n->site_line > m->site_line) - (n->site_line < m->site_line);
+		d = NUM_ORDER(n->site, m->site);
+	return d ? d : NUM_ORDER(n->site_line, m->site_line);
 }
 
 int tree_order(struct tree *t, const uint64_t *by)

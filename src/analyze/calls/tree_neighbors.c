@@ -128,7 +128,7 @@ static int compare_neighbors(const void *a, const void *b, void *arg)
 	int d = 0;
 
 	for (size_t e = 0; e < t->event_count && !d; e++)
-		d = (x->stacks[e] < y->stacks[e]) - (x->stacks[e] > y->stacks[e]);
+		d = NUM_ORDER(y->stacks[e], x->stacks[e]);
 	if (!d && x->function != y->function) {
 		if (x->function == TREE_NO_FUNCTION || y->function == TREE_NO_FUNCTION)
 			return x->function == TREE_NO_FUNCTION ? 1 : -1;
@@ -138,8 +138,8 @@ static int compare_neighbors(const void *a, const void *b, void *arg)
 			return x->function < y->function ? -1 : 1;
 	}
 	if (!d)
-		d = (x->site > y->site) - (x->site < y->site);
-	return d ? d : (x->site_line > y->site_line) - (x->site_line < y->site_line);
+		d = NUM_ORDER(x->site, y->site);
+	return d ? d : NUM_ORDER(x->site_line, y->site_line);
 }
 
 static void order(struct finder *f)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
 #include "analyze/compare/chance.h"
+#include "util/num.h"
 
 #include <errno.h>
 #include <math.h>
@@ -195,13 +196,6 @@ struct ranked {
 	size_t at;
 };
 
-static int compare_ranked(const void *a, const void *b)
-{
-	const struct ranked *x = a, *y = b;
-
-	return (x->p > y->p) - (x->p < y->p);
-}
-
 int chance_adjust(double *p, size_t count)
 {
 	struct ranked *list = reallocarray(NULL, count + 1, sizeof(*list));
@@ -211,7 +205,7 @@ int chance_adjust(double *p, size_t count)
 		return -ENOMEM;
 	for (size_t i = 0; i < count; i++)
 		list[i] = (struct ranked){p[i], i};
-	qsort(list, count, sizeof(*list), compare_ranked);
+	qsort(list, count, sizeof(*list), num_compare_double);
 	for (size_t i = count; i-- > 0;) {
 		double adjusted = list[i].p * (double)count / (double)(i + 1);
 

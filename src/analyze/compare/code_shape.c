@@ -6,6 +6,7 @@
 #include <string.h>
 #include "util/array.h"
 #include "util/hash.h"
+#include "util/num.h"
 
 #define GRAM	    3
 #define CELLS_MAX   ((size_t)1 << 24) /* of the table for alignment, 2 bytes each */
@@ -91,13 +92,6 @@ static int decode(struct code_shape *s, const struct isa_decoder *decoder, const
 	return 0;
 }
 
-static int compare_hashes(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return (x > y) - (x < y);
-}
-
 /* The second of equal sequences is another thing than the first, and so on. */
 static int make_sketch(struct code_shape *s)
 {
@@ -109,13 +103,13 @@ static int make_sketch(struct code_shape *s)
 		return -ENOMEM;
 	for (size_t i = 0; i < grams; i++)
 		all[i] = hash_bytes(s->tokens + i, length * sizeof(*s->tokens));
-	qsort(all, grams, sizeof(*all), compare_hashes);
+	qsort(all, grams, sizeof(*all), num_compare_u64);
 	for (size_t i = 0; i < grams; i++) {
 		repeated = i && all[i] == last ? repeated + 1 : 0;
 		last = all[i];
 		all[i] = hash_u64(last + repeated * 0x9e3779b97f4a7c15ULL);
 	}
-	qsort(all, grams, sizeof(*all), compare_hashes);
+	qsort(all, grams, sizeof(*all), num_compare_u64);
 	s->sketch = all;
 	s->sketch_count = grams < CODE_SHAPE_SKETCH ? grams : CODE_SHAPE_SKETCH;
 	return 0;

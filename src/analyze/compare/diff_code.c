@@ -112,7 +112,7 @@ static int compare_places(const void *x, const void *y)
 {
 	const struct place *a = x, *b = y;
 
-	return (a->address > b->address) - (a->address < b->address);
+	return NUM_ORDER(a->address, b->address);
 }
 
 static void add_place(struct places *p, uint64_t address, uint64_t count)
@@ -158,16 +158,15 @@ static int compare_links(const void *x, const void *y)
 	const struct link *a = x, *b = y;
 
 	if (a->a != b->a)
-		return (a->a > b->a) - (a->a < b->a);
-	return (a->b > b->b) - (a->b < b->b);
+		return NUM_ORDER(a->a, b->a);
+	return NUM_ORDER(a->b, b->b);
 }
 
 static int compare_votes(const void *x, const void *y)
 {
 	const struct link *a = x, *b = y;
 
-	return a->votes != b->votes ? (a->votes < b->votes) - (a->votes > b->votes)
-				    : compare_links(x, y);
+	return a->votes != b->votes ? NUM_ORDER(b->votes, a->votes) : compare_links(x, y);
 }
 
 /* Links of instructions to those of blocks: with most instructions in common first, each once. */

@@ -6,6 +6,7 @@
 #include <string.h>
 #include "util/array.h"
 #include "util/buf.h"
+#include "util/num.h"
 #include "util/text.h"
 
 #define KEYS_MAX     (1u << 23)
@@ -309,7 +310,7 @@ static int compare_samples(const void *x, const void *y, void *arg)
 	uint32_t i = *(const uint32_t *)x, j = *(const uint32_t *)y;
 	uint64_t a = items[i].row->counts[0], b = items[j].row->counts[0];
 
-	return a != b ? (a < b) - (a > b) : (i > j) - (i < j);
+	return a != b ? NUM_ORDER(b, a) : NUM_ORDER(i, j);
 }
 
 /*
@@ -352,8 +353,8 @@ static int compare_candidates(const void *x, const void *y)
 	const struct candidate *a = x, *b = y;
 
 	if (a->similarity != b->similarity)
-		return (a->similarity < b->similarity) - (a->similarity > b->similarity);
-	return a->i != b->i ? (a->i > b->i) - (a->i < b->i) : (a->j > b->j) - (a->j < b->j);
+		return NUM_ORDER(b->similarity, a->similarity);
+	return a->i != b->i ? NUM_ORDER(a->i, b->i) : NUM_ORDER(a->j, b->j);
 }
 
 static bool is_long_enough(const struct item *item)

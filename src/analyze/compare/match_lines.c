@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
 #include "analyze/compare/match_lines.h"
+#include "util/num.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -76,8 +77,8 @@ static int compare_spots(const void *x, const void *y)
 	const struct spot *a = x, *b = y;
 
 	if (a->image != b->image)
-		return (a->image > b->image) - (a->image < b->image);
-	return (a->address > b->address) - (a->address < b->address);
+		return NUM_ORDER(a->image, b->image);
+	return NUM_ORDER(a->address, b->address);
 }
 
 /* The lines of spots that are all of one image. */
@@ -141,7 +142,7 @@ static int compare_links(const void *x, const void *y)
 {
 	const struct link *a = x, *b = y;
 
-	return a->a != b->a ? (a->a > b->a) - (a->a < b->a) : (a->b > b->b) - (a->b < b->b);
+	return a->a != b->a ? NUM_ORDER(a->a, b->a) : NUM_ORDER(a->b, b->b);
 }
 
 static int compare_votes(const void *x, const void *y)
@@ -149,7 +150,7 @@ static int compare_votes(const void *x, const void *y)
 	const struct link *a = x, *b = y;
 
 	if (a->votes != b->votes)
-		return (a->votes < b->votes) - (a->votes > b->votes);
+		return NUM_ORDER(b->votes, a->votes);
 	if ((a->a == a->b) != (b->a == b->b)) /* what did not move, first */
 		return a->a == a->b ? -1 : 1;
 	return compare_links(x, y);
@@ -198,7 +199,7 @@ static int compare_anchors(const void *x, const void *y)
 	const struct anchor *a = x, *b = y;
 	int d = strcmp(a->file, b->file);
 
-	return d ? d : (a->line > b->line) - (a->line < b->line);
+	return d ? d : NUM_ORDER(a->line, b->line);
 }
 
 static int set_anchors(struct work *w)

@@ -10,6 +10,7 @@
 #include "analyze/culprits/culprits_rules.h"
 #include "analyze/culprits/culprits_scale.h"
 #include "analyze/culprits/culprits_weights.h"
+#include "util/num.h"
 
 static const struct {
 	const char *name, *title;
@@ -436,8 +437,7 @@ static int compare_culprits(const void *pa, const void *pb)
 
 	if (a->likely != b->likely)
 		return a->likely > b->likely ? -1 : 1;
-	return a->cause != b->cause ? a->cause - b->cause
-				    : (a->blame > b->blame) - (a->blame < b->blame);
+	return a->cause != b->cause ? a->cause - b->cause : NUM_ORDER(a->blame, b->blame);
 }
 
 /* Adds up entries of one cause and blame: the same from two parts of the cycles. */

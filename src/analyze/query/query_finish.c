@@ -6,6 +6,7 @@
 #include "analyze/query/query_join.h"
 #include "analyze/query/query_state.h"
 #include "util/buf.h"
+#include "util/num.h"
 
 /* The last step of a query: events in the order of the reports, rows in order, sums made. */
 
@@ -36,10 +37,10 @@ static int event_compare(const void *a, const void *b)
 	if (!d)
 		d = event_class(e) - event_class(f);
 	if (!d)
-		d = (e->samples < f->samples) - (e->samples > f->samples);
+		d = NUM_ORDER(f->samples, e->samples);
 	if (!d)
 		d = strcmp(e->name, f->name);
-	return d ? d : (e->period > f->period) - (e->period < f->period);
+	return d ? d : NUM_ORDER(e->period, f->period);
 }
 
 /* Labels are unique: name, or NAME:PERIOD, as one writes it to `record -e`. */

@@ -13,13 +13,6 @@
 #define QUARTILES  1.349 /* deviations from one quartile of a normal distribution to the other */
 #define MEDIAN_OFF 1.253 /* deviation of its median over that of its mean */
 
-static int compare(const void *pa, const void *pb)
-{
-	const double *a = pa, *b = pb;
-
-	return NUM_ORDER(*a, *b);
-}
-
 double clock_meter_read(void)
 {
 #ifdef __x86_64__
@@ -32,7 +25,7 @@ double clock_meter_read(void)
 			__asm__ volatile(".rept 64\nadd %1,%0\n.endr" : "+r"(x) : "r"(y));
 		took[i] = (double)(clock_monotonic_ns() - start);
 	}
-	qsort(took, SLICES, sizeof(*took), compare);
+	qsort(took, SLICES, sizeof(*took), num_compare_double);
 	return took[SLICES / 2] > 0 ? 64.0 * ROUNDS * 1e9 / took[SLICES / 2] : 0;
 #else
 	return 0;
@@ -75,7 +68,7 @@ double clock_meter_hz(const struct clock_meter *m, double *ret_deviation)
 	if (!n)
 		return 0;
 	memcpy(sorted, m->hz, n * sizeof(*sorted));
-	qsort(sorted, n, sizeof(*sorted), compare);
+	qsort(sorted, n, sizeof(*sorted), num_compare_double);
 	*ret_deviation = MEDIAN_OFF * log(sorted[n - 1 - n / 4] / sorted[n / 4]) / QUARTILES /
 			 sqrt((double)n);
 	return (sorted[n / 2] + sorted[(n - 1) / 2]) / 2;

@@ -4,9 +4,10 @@
 #include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
-#include <sys/resource.h>
 #include <time.h>
 #include "util/clock.h"
+#include "util/num.h"
+#include "util/thread.h"
 
 #ifdef __x86_64__
 
@@ -36,13 +37,6 @@ static double own_ns(void)
 static bool is_patient(double own_start, double start, double patience_ns)
 {
 	return own_ns() - own_start < patience_ns && now_ns() - start < WALL_SHARE * patience_ns;
-}
-
-static long switches(void)
-{
-	struct rusage u;
-
-	return getrusage(RUSAGE_THREAD, &u) ? 0 : u.ru_nivcsw + u.ru_nvcsw;
 }
 
 /* ns of a cycle now. */
@@ -114,13 +108,6 @@ static void take_slice(struct slices *s, double cycles, double unit)
 		s->cycles[s->count++] = cycles;
 }
 
-static int compare(const void *a, const void *b)
-{
-	const double *x = a, *y = b;
-
-	return (*x > *y) - (*x < *y);
-}
-
 double core_meter_cycles(struct core_meter *m, machine_loop_run *run, void *buffer,
 			 double patience_ns)
 {
@@ -129,16 +116,16 @@ double core_meter_cycles(struct core_meter *m, machine_loop_run *run, void *buff
 	struct slices s = {.unit = INFINITY};
 
 	while (is_patient(own_start, start, patience_ns)) {
-		long switched = switches();
+		long switched = thread_switches();
 		double wide = time_width(), before = time_chain();
 		double took = time_run(run, buffer, rounds);
 		double unit = (before + time_chain()) / 2;
 
-		if (switches() == switched && fabs(before / unit - 1) < CHAINS_AGREE &&
+		if (thread_switches() == switched && fabs(before / unit - 1) < CHAINS_AGREE &&
 		    is_alone(m, fmax(wide, time_width()), unit))
 			take_slice(&s, took / (double)rounds / unit, unit);
 	}
-	qsort(s.cycles, s.count, sizeof(*s.cycles), compare);
+	qsort(s.cycles, s.count, sizeof(*s.cycles), num_compare_double);
 	return s.count ? s.cycles[s.count / SLICES_SHARE] : 0;
 }
 

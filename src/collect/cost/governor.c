@@ -6,6 +6,7 @@
 #include <string.h>
 #include "collect/host/host.h"
 #include "collect/events/period.h"
+#include "util/num.h"
 
 double governor_kernel_max_hz(const char *root)
 {
@@ -101,13 +102,6 @@ uint64_t governor_period(const char *root, const struct event *e, double hz)
 	return (uint64_t)fmin(fmax(1, period), (double)(INT64_MAX / 2));
 }
 
-static int compare(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
 /* The tail at each end that is left out: what the host took away unseen is in either. */
 static unsigned int tail_of(unsigned int count)
 {
@@ -126,7 +120,7 @@ void governor_summarize(double *values, unsigned int count, struct governor_cost
 	ret->pairs = count;
 	if (!count)
 		return;
-	qsort(values, count, sizeof(*values), compare);
+	qsort(values, count, sizeof(*values), num_compare_double);
 	for (unsigned int i = tail; i < count - tail; i++)
 		sum += values[i];
 	ret->cost_ns = sum / kept;

@@ -46,17 +46,7 @@ struct meter {
 
 static double now_ns(void)
 {
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
-}
-
-static long switches(void)
-{
-	struct rusage u;
-
-	return getrusage(RUSAGE_THREAD, &u) ? 0 : u.ru_nivcsw + u.ru_nvcsw;
+	return (double)clock_monotonic_ns();
 }
 
 static uint64_t read_count(int fd)
@@ -114,7 +104,7 @@ static double slice(void *arg, enum governor_set set, bool on, double *ret_sampl
 {
 	struct meter *m = arg;
 	uint64_t before = on ? read_count(m->fd) : 0;
-	long switched = switches();
+	long switched = thread_switches();
 	double start, took;
 
 	if (on)
@@ -127,7 +117,7 @@ static double slice(void *arg, enum governor_set set, bool on, double *ret_sampl
 		/* Not whole: what is left of a period is kept for the next slice. */
 		*ret_samples = (double)(read_count(m->fd) - before) / (double)m->set[set].period;
 	}
-	return switches() == switched ? took : -1;
+	return thread_switches() == switched ? took : -1;
 }
 
 static double clock_of(void *arg)

@@ -8,6 +8,7 @@
 
 #include "util/array.h"
 #include "util/hash.h"
+#include "util/num.h"
 #include "util/search.h"
 
 /*
@@ -186,13 +187,6 @@ bool edge_file_offset(const struct edge_file *f, uint32_t file_offset, uint64_t 
 	return s != NULL;
 }
 
-static int compare_u32(const void *a, const void *b)
-{
-	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-
-	return (x > y) - (x < y);
-}
-
 /* The file's own starts, as file offsets. Without them (a file that cannot be read any more, or has
  * no .eh_frame) what windows meet must do. */
 static void read_starts(struct edge_code *c, struct edge_file *f)
@@ -214,7 +208,7 @@ static void read_starts(struct edge_code *c, struct edge_file *f)
 				f->starts[kept++] = (uint32_t)at;
 		}
 	if (f->starts)
-		qsort(f->starts, kept, sizeof(*f->starts), compare_u32);
+		qsort(f->starts, kept, sizeof(*f->starts), num_compare_u32);
 	f->start_count = f->starts ? kept : 0;
 	free(addresses);
 }

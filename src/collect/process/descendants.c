@@ -7,6 +7,7 @@
 
 #include "util/array.h"
 #include "util/hash.h"
+#include "util/num.h"
 #include "util/search.h"
 
 #define FOUND_MAX  262144
@@ -89,7 +90,7 @@ static int compare_births(const void *a, const void *b)
 {
 	const struct birth *x = a, *y = b;
 
-	return (x->parent > y->parent) - (x->parent < y->parent);
+	return NUM_ORDER(x->parent, y->parent);
 }
 
 /* Each once, after who had it: a chain of thousands is as quick as as many side by side. */

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "collect/events/tick.h"
+#include "util/num.h"
 
 #define DEPTH_MAX 64
 
@@ -36,7 +37,7 @@ static int compare_names(const void *a, const void *b)
 	const struct name *p = a, *q = b;
 	int r = memcmp(p->text, q->text, p->size < q->size ? p->size : q->size);
 
-	return r ? r : (p->size > q->size) - (p->size < q->size);
+	return r ? r : NUM_ORDER(p->size, q->size);
 }
 
 static bool is_nameable(const struct btf_type *t)

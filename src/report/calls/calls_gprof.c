@@ -66,15 +66,15 @@ static int compare_entries(const void *a, const void *b, void *arg)
 {
 	const struct entry *x = a, *y = b;
 	const struct stack_function *functions = arg;
-	int d = (x->total < y->total) - (x->total > y->total);
+	int d = NUM_ORDER(y->total, x->total);
 
 	if (!d)
 		d = (y->function == CALL_NOBODY) - (x->function == CALL_NOBODY);
 	if (!d && x->function != CALL_NOBODY)
 		d = strcmp(functions[x->function].name, functions[y->function].name);
 	if (!d)
-		d = (x->function > y->function) - (x->function < y->function);
-	return d ? d : (x->cycle > y->cycle) - (x->cycle < y->cycle);
+		d = NUM_ORDER(x->function, y->function);
+	return d ? d : NUM_ORDER(x->cycle, y->cycle);
 }
 
 static int list_entries(struct listing *l)

@@ -7,6 +7,7 @@
 #include "report/code/list_table.h"
 #include "report/describe.h"
 #include "util/buf.h"
+#include "util/num.h"
 #include "util/text.h"
 
 /* The path itself, or the end of it from a slash on. */
@@ -25,7 +26,7 @@ static int compare_lines(const void *a, const void *b)
 	const struct rank_row *x = *(const struct rank_row *const *)a;
 	const struct rank_row *y = *(const struct rank_row *const *)b;
 
-	return (x->line > y->line) - (x->line < y->line);
+	return NUM_ORDER(x->line, y->line);
 }
 
 /* Several files are meant: names some of them. */

@@ -7,6 +7,7 @@
 #include "render/estimate.h"
 #include "report/describe.h"
 #include "report/estimates.h"
+#include "util/num.h"
 
 #define CODE_PERCENT 60 /* of a terminal's width: code is what a listing is read for */
 
@@ -73,7 +74,7 @@ static int compare_address(const void *key, const void *element)
 	uint64_t address = *(const uint64_t *)key;
 	const struct insight_instruction *in = element;
 
-	return (address > in->address) - (address < in->address);
+	return NUM_ORDER(address, in->address);
 }
 
 /* Executions and cycles of an instruction; for people, of one that was seen to run. */

@@ -7,6 +7,7 @@
 #include <string.h>
 #include "render/estimate.h"
 #include "report/describe.h"
+#include "util/num.h"
 #include "util/text.h"
 
 #define NAMES_MAX_BYTES ((size_t)1 << 20) /* of two functions */
@@ -84,11 +85,11 @@ static int compare_names(const struct diff_row *x, const struct diff_row *y)
 	int d = compare_text(a->function, b->function);
 
 	d = d ? d : compare_text(a->file, b->file);
-	d = d ? d : (a->line > b->line) - (a->line < b->line);
+	d = d ? d : NUM_ORDER(a->line, b->line);
 	d = d ? d : compare_text(image_path(a), image_path(b));
-	d = d ? d : (a->start > b->start) - (a->start < b->start);
+	d = d ? d : NUM_ORDER(a->start, b->start);
 	for (int s = 1; s >= 0 && !d; s--)
-		d = (x->address[s] > y->address[s]) - (x->address[s] < y->address[s]);
+		d = NUM_ORDER(x->address[s], y->address[s]);
 	return d;
 }
 
@@ -99,7 +100,7 @@ struct order {
 
 static int falling(double a, double b)
 {
-	return (a < b) - (a > b);
+	return NUM_ORDER(b, a);
 }
 
 static int compare_rows(const void *p, const void *q, void *arg)

@@ -9,6 +9,7 @@
 #include "report/compare/stats_metrics.h"
 #include "util/array.h"
 #include "util/buf.h"
+#include "util/num.h"
 #include "util/text.h"
 
 #define ROWS_MAX (1u << 22)
@@ -139,7 +140,7 @@ struct order {
 
 static int compare_real(double a, double b)
 {
-	return (a < b) - (a > b);
+	return NUM_ORDER(b, a);
 }
 
 static int compare_text(const char *a, const char *b)
@@ -154,11 +155,11 @@ static int compare_names(const struct rank_row *a, const struct rank_row *b)
 	if (!d)
 		d = compare_text(a->file, b->file);
 	if (!d)
-		d = (a->line > b->line) - (a->line < b->line);
+		d = NUM_ORDER(a->line, b->line);
 	if (!d)
 		d = compare_text(a->image ? a->image->path : NULL,
 				 b->image ? b->image->path : NULL);
-	return d ? d : (a->header > b->header) - (a->header < b->header);
+	return d ? d : NUM_ORDER(a->header, b->header);
 }
 
 static int compare_rows(const void *x, const void *y, void *arg)
@@ -183,7 +184,7 @@ static int compare_rows(const void *x, const void *y, void *arg)
 		d = compare_names(o->join->shown[i], o->join->shown[j]);
 	d = d ? d : compare_real(a->sum, b->sum);
 	d = d ? d : compare_names(o->join->shown[i], o->join->shown[j]);
-	return d ? d : (i > j) - (i < j);
+	return d ? d : NUM_ORDER(i, j);
 }
 
 static void add_columns(struct table *t, const struct join *j, struct columns *c)

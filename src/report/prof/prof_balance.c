@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include "util/hash.h"
 #include "util/identity.h"
+#include "util/num.h"
 #include "util/text.h"
 
 #define NOTES_MAX 10
@@ -129,9 +130,9 @@ static int compare_programs(const void *x, const void *y, void *arg)
 	const struct program *programs = arg;
 	uint32_t i = *(const uint32_t *)x, j = *(const uint32_t *)y;
 	const struct balance *a = &programs[i].balance, *b = &programs[j].balance;
-	int d = (a->sum < b->sum) - (a->sum > b->sum);
+	int d = NUM_ORDER(b->sum, a->sum);
 
-	return d ? d : (i > j) - (i < j);
+	return d ? d : NUM_ORDER(i, j);
 }
 
 static void note_program(const struct prof_balance *b, uint32_t program, struct report_header *h)

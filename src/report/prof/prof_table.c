@@ -7,6 +7,7 @@
 #include "report/prof/prof_balance.h"
 #include "report/describe.h"
 #include "util/buf.h"
+#include "util/num.h"
 #include "util/text.h"
 
 enum sort_key {
@@ -48,12 +49,12 @@ static int compare_groups(const struct query *q, const struct rank_row *a, const
 	const void *y = intern_get(q->groups, b->group, &b_size);
 	int d = x && y ? memcmp(x, y, a_size < b_size ? a_size : b_size) : 0;
 
-	return d ? d : (a_size > b_size) - (a_size < b_size);
+	return d ? d : NUM_ORDER(a_size, b_size);
 }
 
 static int compare_counts(const struct rank_row *a, const struct rank_row *b, size_t event)
 {
-	return (a->counts[event] < b->counts[event]) - (a->counts[event] > b->counts[event]);
+	return NUM_ORDER(b->counts[event], a->counts[event]);
 }
 
 /* Largest first; rows without a value come last. */
@@ -64,14 +65,14 @@ static int compare_metrics(const struct order *o, const struct rank_row *a,
 	bool has_x = metrics_value(o->metrics, o->metric, a->counts, &x);
 	bool has_y = metrics_value(o->metrics, o->metric, b->counts, &y);
 
-	return has_x == has_y ? (x < y) - (x > y) : has_y - has_x;
+	return has_x == has_y ? NUM_ORDER(y, x) : has_y - has_x;
 }
 
 static int compare_places(const struct rank_row *a, const struct rank_row *b)
 {
 	int d = compare_names(a->file, b->file);
 
-	return d ? d : (a->line > b->line) - (a->line < b->line);
+	return d ? d : NUM_ORDER(a->line, b->line);
 }
 
 static int compare_images(const struct rank_row *a, const struct rank_row *b)
@@ -93,10 +94,10 @@ static int compare_rows(const void *x, const void *y, void *arg)
 
 	switch (o->key) {
 	case SORT_TOTAL:
-		d = (a->inclusive[0] < b->inclusive[0]) - (a->inclusive[0] > b->inclusive[0]);
+		d = NUM_ORDER(b->inclusive[0], a->inclusive[0]);
 		break;
 	case SORT_OWN:
-		d = (a->own[0] < b->own[0]) - (a->own[0] > b->own[0]);
+		d = NUM_ORDER(b->own[0], a->own[0]);
 		break;
 	case SORT_METRIC:
 		d = compare_metrics(o, a, b);
@@ -118,11 +119,11 @@ static int compare_rows(const void *x, const void *y, void *arg)
 	}
 	d = d ? d : compare_counts(a, b, o->event);
 	d = d ? d : compare_counts(a, b, 0);
-	d = d ? d : (a->depth > b->depth) - (a->depth < b->depth);
+	d = d ? d : NUM_ORDER(a->depth, b->depth);
 	d = d ? d : compare_names(a->function, b->function);
 	d = d ? d : compare_places(a, b);
 	d = d ? d : compare_images(a, b);
-	d = d ? d : (a->header > b->header) - (a->header < b->header);
+	d = d ? d : NUM_ORDER(a->header, b->header);
 	return d ? d : compare_groups(o->query, a, b);
 }
 
