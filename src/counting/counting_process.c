@@ -13,6 +13,7 @@
 #include "instrument/attach/target.h"
 #include "instrument/attach/tracer.h"
 #include "util/array.h"
+#include "util/foreign.h"
 
 #define PATH_BYTES     64
 #define MAPPINGS_MAX   4096
@@ -110,12 +111,6 @@ static int find_file(pid_t pid, const struct target_maps *maps, const struct map
 	return stat(path, ret) ? -errno : 0;
 }
 
-static bool is_same(const struct stat *a, const struct stat *b)
-{
-	return a->st_dev == b->st_dev && a->st_ino == b->st_ino && a->st_size == b->st_size &&
-	       a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
-}
-
 static int plan(struct counting *c, struct counted_image *im, const char *path, struct diag *diag)
 {
 	const struct bursts_image *sampled =
@@ -152,7 +147,7 @@ static long find_image(struct counting *c, pid_t pid, const struct target_maps *
 		return -1;
 	}
 	for (size_t i = 0; i < c->image_count; i++)
-		if (is_same(&c->images[i].file, &im.file))
+		if (foreign_is_same(&c->images[i].file, &im.file))
 			return c->images[i].failed ? -1 : (long)i;
 	im.path = strdup(m->path);
 	if (!im.path ||

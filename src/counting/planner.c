@@ -196,7 +196,7 @@ static int start(struct planner *p, int file, struct diag *diag)
 	return 0;
 }
 
-/* Opens the file that was looked at, and no other. */
+/* Opens the file that was looked at, as it was then. */
 static int open_file(const char *path, const struct stat *file, struct diag *diag)
 {
 	struct stat now;
@@ -205,10 +205,10 @@ static int open_file(const char *path, const struct stat *file, struct diag *dia
 	if (fd < 0)
 		return diag_fail(diag, -fd, "cannot be read: %s",
 				 fd == -EBADMSG ? "it is not a regular file" : strerror(-fd));
-	if (now.st_dev == file->st_dev && now.st_ino == file->st_ino)
+	if (foreign_is_same(&now, file))
 		return fd;
 	close(fd);
-	return diag_fail(diag, ESTALE, "has been replaced by another file");
+	return diag_fail(diag, ESTALE, "has been replaced or written to");
 }
 
 static const char *why_not(int r)

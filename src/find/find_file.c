@@ -29,12 +29,6 @@ static int open_regular(const char *path, struct stat *ret, struct diag *diag)
 	return fd < 0 ? diag_fail(diag, -fd, "%s: %s", path, strerror(-fd)) : fd;
 }
 
-static bool same_file(const struct stat *a, const struct stat *b)
-{
-	return a->st_dev == b->st_dev && a->st_ino == b->st_ino && a->st_size == b->st_size &&
-	       a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
-}
-
 /* Opens again what was found before; what has changed since is no longer it. */
 static int reopen(struct found_file *file, struct diag *diag)
 {
@@ -43,7 +37,7 @@ static int reopen(struct found_file *file, struct diag *diag)
 	if (!file->path)
 		return diag_fail(diag, file->error ? -file->error : ENOENT, "%s", file->why.text);
 	int fd = open_regular(file->path, &now, diag);
-	if (fd >= 0 && !same_file(&now, &file->stat)) {
+	if (fd >= 0 && !foreign_is_same(&now, &file->stat)) {
 		close(fd);
 		return diag_fail(diag, ESTALE, "%s has changed just now", file->path);
 	}

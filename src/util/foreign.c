@@ -47,3 +47,9 @@ int foreign_open_below(const char *root, const char *path, struct stat *ret)
 	close(top);
 	return fd;
 }
+
+bool foreign_is_same(const struct stat *a, const struct stat *b)
+{
+	return a->st_dev == b->st_dev && a->st_ino == b->st_ino && a->st_size == b->st_size &&
+	       a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
+}

@@ -2,6 +2,7 @@
 #ifndef CULPRIT_UTIL_FOREIGN_H
 #define CULPRIT_UTIL_FOREIGN_H
 
+#include <stdbool.h>
 #include <sys/stat.h>
 
 /*
@@ -13,5 +14,7 @@ int foreign_open(const char *path, struct stat *ret);
 /* In the tree below root, which path cannot leave; -ELOOP when there is a link anywhere in path:
  * a user who can change a directory on the way must not lead us to a file that only we may read. */
 int foreign_open_below(const char *root, const char *path, struct stat *ret);
+/* Whether both are of one file, and nobody wrote to it in between. */
+bool foreign_is_same(const struct stat *a, const struct stat *b);
 
 #endif

@@ -335,6 +335,9 @@ static void test_files(void **state)
 	assert_int_equal(planner_new(NULL, &p, &why), 0);
 	other.st_ino++;
 	assert_int_equal(planner_plan(p, m.path, &other, NULL, &facts, &why), -ESTALE);
+	other = m.st;
+	other.st_mtim.tv_nsec ^= 1;
+	assert_int_equal(planner_plan(p, m.path, &other, NULL, &facts, &why), -ESTALE);
 	assert_int_equal(unlink(m.path), 0);
 	assert_int_equal(mkfifo(m.path, 0600), 0);
 	assert_int_equal(planner_plan(p, m.path, &m.st, NULL, &facts, &why), -EBADMSG);
