@@ -9,23 +9,6 @@
 #include "db/layout.h"
 #include "find/finder.h"
 
-/* What another machine of the database kept of the same build is as good to read. To keep something
- * it does not count: it goes with that machine's epochs. */
-static int load_kind(struct image_finder *f, const struct image_id *id, const char *kind,
-		     bool own_only, size_t max_bytes, void **ret_data, size_t *ret_size)
-{
-	if (!f->db_path)
-		return -ENOENT;
-	int r = db_blob_read(&(struct db_blobs){f->db_path, f->machine, &io_system}, id, kind,
-			     max_bytes, ret_data, ret_size, NULL);
-	if (r == -ENOENT && f->machine && !own_only)
-		r = db_blob_read(&(struct db_blobs){f->db_path, NULL, &io_system}, id, kind,
-				 max_bytes, ret_data, ret_size, NULL);
-	if (r == -EBADMSG || r == -EFBIG)
-		f->counts.damaged++;
-	return r;
-}
-
 /* Claims are kept by themselves. */
 static int load_blob(struct image_finder *f, const struct image_id *id, const char *kind,
 		     bool own_only, size_t max_bytes, void **ret_data, size_t *ret_size)
@@ -34,11 +17,11 @@ static int load_blob(struct image_finder *f, const struct image_id *id, const ch
 	char claimed[FINDER_KIND_MAX];
 	int r = own_only && claims
 			? -ENOENT
-			: load_kind(f, id, kind, own_only, max_bytes, ret_data, ret_size);
+			: finder_read_blob(f, id, kind, own_only, max_bytes, ret_data, ret_size);
 
 	if (r == -ENOENT && claims)
-		r = load_kind(f, id, finder_claimed_kind(kind, claimed), own_only, max_bytes,
-			      ret_data, ret_size);
+		r = finder_read_blob(f, id, finder_claimed_kind(kind, claimed), own_only, max_bytes,
+				     ret_data, ret_size);
 	return r;
 }
 
@@ -142,22 +125,6 @@ int finder_place(struct image_finder *f, const struct image_id *id, const struct
 	f->counts.symbols_kept++;
 	f->counts.code_kept += k->blobs[IMAGE_KEPT_CODE].size != 0;
 	return 0;
-}
-
-int finder_load_kind(struct image_finder *f, const struct image_id *id, const char *kind,
-		     struct image_symbols **ret)
-{
-	void *data;
-	size_t size;
-	int r = load_kind(f, id, kind, false, FINDER_SYMBOLS_BYTES, &data, &size);
-
-	if (r < 0)
-		return r;
-	r = image_symbols_load(data, size, ret, NULL);
-	if (r == -EBADMSG)
-		f->counts.damaged++;
-	free(data);
-	return r;
 }
 
 /* A file tells better than a profile did, whosever it is. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 #include "db/blob.h"
 #include "find/finder.h"
 
@@ -18,6 +19,37 @@ static struct found_image *find_image(const struct image_finder *f, const struct
 	uint32_t index;
 
 	return intern_find(f->ids, id, sizeof(*id), &index) ? NULL : f->images[index];
+}
+
+int finder_read_blob(struct image_finder *f, const struct image_id *id, const char *kind,
+		     bool own_only, size_t max_bytes, void **ret_data, size_t *ret_size)
+{
+	if (!f->db_path)
+		return -ENOENT;
+	int r = db_blob_read(&(struct db_blobs){f->db_path, f->machine, &io_system}, id, kind,
+			     max_bytes, ret_data, ret_size, NULL);
+	if (r == -ENOENT && f->machine && !own_only)
+		r = db_blob_read(&(struct db_blobs){f->db_path, NULL, &io_system}, id, kind,
+				 max_bytes, ret_data, ret_size, NULL);
+	if (r == -EBADMSG || r == -EFBIG)
+		f->counts.damaged++;
+	return r;
+}
+
+int finder_load_kind(struct image_finder *f, const struct image_id *id, const char *kind,
+		     struct image_symbols **ret)
+{
+	void *data;
+	size_t size;
+	int r = finder_read_blob(f, id, kind, false, FINDER_SYMBOLS_BYTES, &data, &size);
+
+	if (r < 0)
+		return r;
+	r = image_symbols_load(data, size, ret, NULL);
+	if (r == -EBADMSG)
+		f->counts.damaged++;
+	free(data);
+	return r;
 }
 
 /* Names that an import told are nobody's file's. */
@@ -51,26 +83,6 @@ bool finder_counts_claims(struct image_finder *f, const struct image_id *id)
 	if (im)
 		im->claims = count ? CLAIMS_COUNT : CLAIMS_DO_NOT;
 	return count;
-}
-
-void finder_meet_file(struct image_finder *f, struct found_image *im)
-{
-	int fd = finder_has_file(&im->id) ? finder_open_file(f, im, NULL) : -1;
-
-	if (fd < 0)
-		return;
-	close(fd);
-	im->claims = im->file.claimed ? CLAIMS_COUNT : CLAIMS_DO_NOT;
-}
-
-bool finder_has_met(struct image_finder *f, struct found_image *im)
-{
-	int fd = finder_open_file(f, im, NULL);
-
-	if (fd < 0)
-		return true;
-	close(fd);
-	return im->file.claimed == finder_counts_claims(f, &im->id);
 }
 
 /* What the files that were read for it are. */

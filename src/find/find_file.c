@@ -251,6 +251,26 @@ int finder_open_file(struct image_finder *f, struct found_image *im, struct diag
 	return fd;
 }
 
+void finder_meet_file(struct image_finder *f, struct found_image *im)
+{
+	int fd = finder_has_file(&im->id) ? finder_open_file(f, im, NULL) : -1;
+
+	if (fd < 0)
+		return;
+	close(fd);
+	im->claims = im->file.claimed ? CLAIMS_COUNT : CLAIMS_DO_NOT;
+}
+
+bool finder_has_met(struct image_finder *f, struct found_image *im)
+{
+	int fd = finder_open_file(f, im, NULL);
+
+	if (fd < 0)
+		return true;
+	close(fd);
+	return im->file.claimed == finder_counts_claims(f, &im->id);
+}
+
 /* To compute the checksum of more takes too long: who waits for a report, and, where a collector
  * has many files to look at, all whose turn is later. */
 #define LINKED_MAX_BYTES ((off_t)1 << 30)

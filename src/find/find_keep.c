@@ -7,7 +7,6 @@
 #include "find/finder.h"
 #include "util/io.h"
 #include "util/num.h"
-#include "util/search.h"
 
 /* The collector must stay small: a report will load them again. */
 static void drop_symbols(struct found_image *im)
@@ -39,16 +38,6 @@ static int keep_symbols(struct image_finder *f, struct found_image *im, struct d
 		return diag_fail(diag, EIO, "%s: its symbols are not kept: %s", im->path,
 				 f->keep_why.text);
 	return r;
-}
-
-bool finder_has_file(const struct image_id *id)
-{
-	return id->kind == IMAGE_BUILD_ID || id->kind == IMAGE_CONTENT || id->kind == IMAGE_VDSO;
-}
-
-bool finder_is_for_all(const struct stat *st)
-{
-	return st->st_mode & S_IROTH || st->st_uid == geteuid();
 }
 
 /* All of a file's code and constants if it is not large, else what can be said of it without its
@@ -233,13 +222,6 @@ static int keep_pieces(struct image_finder *f, struct found_image *im,
 	return r;
 }
 
-bool finder_has_range(const struct image_range *list, size_t count, uint64_t address)
-{
-	size_t i = SEARCH_FIRST(count, n, list[n].end > address);
-
-	return i < count && address >= list[i].start;
-}
-
 /* Whether the function there was. */
 static bool was_asked(const struct found_image *im, uint64_t address)
 {
@@ -275,22 +257,6 @@ static int new_functions(const struct found_image *im, const struct image_symbol
 	free(sorted);
 	*ret = list;
 	*ret_count = n;
-	return 0;
-}
-
-int finder_add_ranges(struct image_range **all, size_t *all_count, const struct image_range *list,
-		      size_t count)
-{
-	size_t have = *all_count, at = have + count;
-	struct image_range *both = reallocarray(*all, at + 1, sizeof(*both));
-
-	if (!both)
-		return -ENOMEM;
-	*all = both;
-	*all_count = at;
-	while (count)
-		both[--at] = have && both[have - 1].start > list[count - 1].start ? both[--have]
-										  : list[--count];
 	return 0;
 }
 

@@ -5,6 +5,7 @@
 #include <string.h>
 #include "db/blob.h"
 #include "find/finder.h"
+#include "util/search.h"
 
 #define ASKED_MAX 262144 /* functions of a file; then all that is known of them is dropped */
 
@@ -18,6 +19,29 @@ void image_kept_lines_free(struct image_kept_lines *k)
 {
 	free(k->asked);
 	buf_free(&k->packed);
+}
+
+bool finder_has_range(const struct image_range *list, size_t count, uint64_t address)
+{
+	size_t i = SEARCH_FIRST(count, n, list[n].end > address);
+
+	return i < count && address >= list[i].start;
+}
+
+int finder_add_ranges(struct image_range **all, size_t *all_count, const struct image_range *list,
+		      size_t count)
+{
+	size_t have = *all_count, at = have + count;
+	struct image_range *both = reallocarray(*all, at + 1, sizeof(*both));
+
+	if (!both)
+		return -ENOMEM;
+	*all = both;
+	*all_count = at;
+	while (count)
+		both[--at] = have && both[have - 1].start > list[count - 1].start ? both[--have]
+										  : list[--count];
+	return 0;
 }
 
 /* Leaves those that the table does not know. */

@@ -7,13 +7,7 @@
 
 /* Names and lines that an imported profile told of images whose files may never be at hand. */
 
-#define TOLD	   "import"
 #define TOLD_LINES "told"
-
-bool finder_is_told(const struct image_symbols *s)
-{
-	return strcmp(image_symbols_source(s), TOLD) == 0;
-}
 
 static int compare_symbols(const void *a, const void *b)
 {
@@ -60,7 +54,7 @@ static int save_told(struct image_finder *f, const struct image_id *id,
 	if (count)
 		memcpy(both + have, list, count * sizeof(*both));
 	all = join_parts(both, have + count);
-	int r = image_symbols_build(both, all, TOLD, &symbols);
+	int r = image_symbols_build(both, all, FINDER_TOLD, &symbols);
 	free(both);
 	if (r < 0)
 		return r;

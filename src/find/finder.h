@@ -9,7 +9,8 @@
 #include "image/kernel/kernel.h"
 #include "util/hash.h"
 
-/* The internals of struct image_finder; for the find*.c files only. */
+/* The internals of struct image_finder; for the find*.c files only. Each file uses those above it:
+ * finder.c, find_claims.c, find_cache.c, find_file.c, find.c, find_lines.c, find_keep.c. */
 
 #define FINDER_IMAGES_MAX 65536
 /* The most of a blob, and of a file: what was read from the latter fits into the former. */
@@ -75,9 +76,16 @@ struct image_finder {
 	struct diag keep_why; /* of the last blob that could not be written */
 };
 
-/* The image's entry, created if new. 0, -ENOMEM, -ENOSPC. */
+/* finder.c: the image's entry, created if new. 0, -ENOMEM, -ENOSPC. */
 int finder_image(struct image_finder *f, const struct image_id *id, const char *path,
 		 struct found_image **ret, struct diag *diag);
+/* Whether the image has a file, with code and lines. */
+bool finder_has_file(const struct image_id *id);
+/* Whether all readers of the database could read the file too, or it is our own. */
+bool finder_is_for_all(const struct stat *st);
+/* Whether a profile told them, not a file. */
+bool finder_is_told(const struct image_symbols *s);
+#define FINDER_TOLD "import" /* their source */
 
 /*
  * find_file.c: a descriptor of the image's file, or of its separate debug file, with the content
@@ -86,6 +94,11 @@ int finder_image(struct image_finder *f, const struct image_id *id, const char *
 int finder_open_file(struct image_finder *f, struct found_image *im, struct diag *diag);
 int finder_open_debug(struct image_finder *f, struct found_image *im, int image_fd,
 		      struct diag *diag);
+/* Before keeping: the image's claims count if its file is one that others could write, whatever is
+ * kept. */
+void finder_meet_file(struct image_finder *f, struct found_image *im);
+/* False: its file is now not of the kind (claimed or not) of which its parts are kept. */
+bool finder_has_met(struct image_finder *f, struct found_image *im);
 
 /* Cheap: true when a debug file may be found now that was not there when the cache was filled. */
 bool finder_may_have_debug(const struct image_finder *f, const struct image_id *id);
@@ -106,11 +119,13 @@ int finder_vdso(struct image_finder *f);
  * write.
  */
 bool finder_counts_claims(struct image_finder *f, const struct image_id *id);
-/* Before keeping: the image's claims count if its file is one that others could write, whatever is
- * kept. */
-void finder_meet_file(struct image_finder *f, struct found_image *im);
-/* False: its file is now not of the kind (claimed or not) of which its parts are kept. */
-bool finder_has_met(struct image_finder *f, struct found_image *im);
+/* What is kept of exactly that kind, claimed or not. What another machine of the database kept of
+ * the same build is as good to read. To keep something it does not count (own_only): it goes with
+ * that machine's epochs. */
+int finder_read_blob(struct image_finder *f, const struct image_id *id, const char *kind,
+		     bool own_only, size_t max_bytes, void **ret_data, size_t *ret_size);
+int finder_load_kind(struct image_finder *f, const struct image_id *id, const char *kind,
+		     struct image_symbols **ret);
 /* The kind under which a claim is kept, and the one under which what the image's files say is kept.
  */
 #define FINDER_KIND_MAX 32
@@ -122,13 +137,8 @@ const char *finder_saved_kind(const struct image_finder *f, const struct image_i
  * counted. */
 int finder_load_symbols(struct image_finder *f, const struct image_id *id,
 			struct image_symbols **ret);
-/* Of exactly that kind, claimed or not. */
-int finder_load_kind(struct image_finder *f, const struct image_id *id, const char *kind,
-		     struct image_symbols **ret);
 void finder_save_symbols(struct image_finder *f, const struct image_id *id,
 			 const struct image_symbols *s);
-/* Whether all readers of the database could read the file too, or it is our own. */
-bool finder_is_for_all(const struct stat *st);
 /* Fails with err and the reason why, preceded by a note that what the cache has is damaged if
  * cache_err says so (kept: "symbols are"). */
 int finder_fail(struct diag *diag, int err, const struct diag *why, int cache_err,
@@ -173,16 +183,10 @@ int finder_read_line_table(struct image_finder *f, struct found_image *im,
  */
 int finder_keep_lines(struct image_finder *f, struct found_image *im, struct image_range *list,
 		      size_t count, struct image_kept_lines *known);
-/* find_keep.c: adds ranges to others; both are ascending and do not overlap. -ENOMEM. */
+/* Adds ranges to others; both are ascending and do not overlap. -ENOMEM. */
 int finder_add_ranges(struct image_range **all, size_t *all_count, const struct image_range *list,
 		      size_t count);
 bool finder_has_range(const struct image_range *list, size_t count, uint64_t address);
-
-/* Whether the image has a file, with code and lines: find_keep.c. */
-bool finder_has_file(const struct image_id *id);
-
-/* find_told.c: whether a profile told it, not a file. */
-bool finder_is_told(const struct image_symbols *s);
 
 /*
  * find_remote.c: a client of debuginfod servers. Its library is loaded when $DEBUGINFOD_URLS is
