@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "db/batch.h"
+#include "exchange/readers.h"
 #include "unwind/unwind_walk.h"
 
 #define IDS_MAX	     (1u << 20)

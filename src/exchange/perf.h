@@ -8,7 +8,7 @@
 #include "bpf/wire_stacks.h"
 #include "exchange/harvest.h"
 #include "exchange/perf_space.h"
-#include "exchange/readers.h"
+#include "exchange/reading.h"
 #include "util/buf.h"
 #include "util/diag.h"
 #include "util/hash.h"

@@ -2,71 +2,22 @@
 #ifndef CULPRIT_EXCHANGE_READERS_H
 #define CULPRIT_EXCHANGE_READERS_H
 
-#include <stddef.h>
-#include <stdint.h>
-#include "exchange/harvest.h"
-#include "image/facts.h"
-#include "unwind/unwind.h"
-#include "util/diag.h"
+#include "exchange/reading.h"
 
 /*
  * The readers of foreign profiles. They trust nothing, look at nothing but their input, and are run
- * by a process without privileges (import.h); only tests call them directly.
+ * by a process without privileges (import.h); only tests call them directly. Each returns 0, or a
+ * negative errno with a sentence in diag when the harvest is of no use: -EBADMSG (not of this
+ * form), -ENOMEM, -ENOSPC (larger than a harvest may be).
  */
-struct reading_code { /* of an image */
-	struct image_segment *segments;
-	uint32_t segment_count;
-	struct image_unwind *unwind; /* NULL: it has no table */
-	const uint8_t *file;	     /* as it is mapped; NULL: not available */
-	size_t file_size;
-};
-
-/* Whom a reader may ask, as it cannot look at anything itself. */
-struct reading_host {
-	/* The code of an image: 0, and the caller frees *ret; otherwise its file is not there. */
-	int (*find_code)(void *arg, const struct harvest_image *image, struct reading_code *ret);
-	/* How far it has come; of: 0 when that is not known. */
-	void (*progress)(void *arg, uint64_t done, uint64_t of);
-	void *arg;
-};
-
-struct reading {
-	int fd;	      /* a regular file, or a pipe */
-	uint64_t key; /* tells this input from others */
-	char *cut;    /* 200 bytes: set when what was read is good but not all; empty otherwise */
-	const char *program; /* the path of the program, where the file does not say; or NULL */
-	/* What was read from a pipe to find out its format; comes before what fd gives. */
-	const uint8_t *start;
-	size_t start_size;
-	const struct reading_host *host; /* NULL: there is nobody */
-};
-
-#define READING_CUT_MAX 200
-
-/* Each returns 0, or a negative errno with a sentence in diag when the harvest is of no use:
- * -EBADMSG (not of this form), -ENOMEM, -ENOSPC (larger than a harvest may be). */
-int read_perf_data(const struct reading *in, struct harvest *harvest, struct diag *diag);
-int read_folded(const struct reading *in, struct harvest *harvest, struct diag *diag);
-int read_perf_script(const struct reading *in, struct harvest *harvest, struct diag *diag);
-int read_gmon(const struct reading *in, struct harvest *harvest, struct diag *diag);
-int read_pprof(const struct reading *in, struct harvest *harvest, struct diag *diag);
+typedef int reader(const struct reading *in, struct harvest *harvest, struct diag *diag);
+reader read_perf_data, read_folded, read_perf_script, read_gmon, read_pprof;
 
 #define READER_START_BYTES 4096
 
 /* The reader called name or, when that is NULL, the one for inputs that begin like start
  * (READER_START_BYTES of the input, or all). -EINVAL: no such name. */
-typedef int reader(const struct reading *in, struct harvest *harvest, struct diag *diag);
 int reader_choose(const char *name, const uint8_t *start, size_t size, reader **ret,
 		  struct diag *diag);
-
-/* For the readers. */
-
-/* Tells the host how far it has come. */
-void reading_tell(const struct reading *in, uint64_t done, uint64_t of);
-/* All of the input, malloc'ed. -EFBIG past 512 MiB, and others, with the sentence in diag. */
-int reading_load(const struct reading *in, uint8_t **ret, size_t *ret_size, struct diag *diag);
-void reading_code_free(struct reading_code *code); /* its members */
-/* Says what an error of the harvest means, unless something was said already. Returns it. */
-int reading_end(int error, struct diag *diag);
 
 #endif

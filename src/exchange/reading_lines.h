@@ -3,7 +3,7 @@
 #define CULPRIT_EXCHANGE_READING_LINES_H
 
 #include <stdbool.h>
-#include "exchange/readers.h"
+#include "exchange/reading.h"
 #include "util/buf.h"
 
 /* The lines of a text; holds no more than a line and a piece of it, however long it is. */
