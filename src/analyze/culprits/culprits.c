@@ -15,26 +15,8 @@
 static const struct {
 	const char *name, *title;
 	char letter;
-} causes[CULPRIT_CAUSES] = {
-	[CULPRIT_DCACHE] = {"dcache", "D-cache miss", 'd'},
-	[CULPRIT_DTLB] = {"dtlb", "DTB miss", 'D'},
-	[CULPRIT_ICACHE] = {"icache", "I-cache miss", 'i'},
-	[CULPRIT_ITLB] = {"itlb", "ITB miss", 'I'},
-	[CULPRIT_BRANCH_MISPREDICT] = {"branch_mispredict", "branch mispredict", 'p'},
-	[CULPRIT_STORE_BUFFER] = {"store_buffer", "store buffer full", 'w'},
-	[CULPRIT_STORE_FORWARD] = {"store_forward", "store forwarding blocked", 'f'},
-	[CULPRIT_DIVIDER] = {"divider", "divider busy", 'v'},
-	[CULPRIT_DEPENDENCY] = {"dependency", "operand not ready", 'o'},
-	[CULPRIT_PORT] = {"port", "execution ports busy", 'u'},
-	[CULPRIT_FRONT_END] = {"front_end", "fetch and decode", 's'},
-	[CULPRIT_LOCK] = {"lock", "locked operation", 'l'},
-	[CULPRIT_FENCE] = {"fence", "fence", 'b'},
-	[CULPRIT_ASSIST] = {"assist", "microcode", 'm'},
-	[CULPRIT_PAGE_FAULT] = {"page_fault", "page fault", 'P'},
-	[CULPRIT_SYSCALL] = {"syscall", "system call", 'S'},
-	[CULPRIT_INTERRUPTS_OFF] = {"interrupts_off", "interrupts off", 'x'},
-	[CULPRIT_UNEXPLAINED] = {"unexplained", "unexplained", '?'},
-};
+#define CULPRIT_ROW(cause, ...) [CULPRIT_##cause] = {__VA_ARGS__},
+} causes[CULPRIT_CAUSES] = {CULPRIT_LIST(CULPRIT_ROW)};
 
 const char *culprit_name(enum culprit_cause c)
 {

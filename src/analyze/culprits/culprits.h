@@ -20,31 +20,32 @@
  * Works on plain arrays beside a struct cfg_function, so that tests can make them up.
  */
 
-enum culprit_cause {
-	CULPRIT_DCACHE,
-	CULPRIT_DTLB,
-	CULPRIT_ICACHE,
-	CULPRIT_ITLB,
-	CULPRIT_BRANCH_MISPREDICT,
-	CULPRIT_STORE_BUFFER,
-	CULPRIT_STORE_FORWARD,
-	CULPRIT_DIVIDER,
-	CULPRIT_DEPENDENCY,
-	CULPRIT_PORT,
-	CULPRIT_FRONT_END,
-	CULPRIT_LOCK,
-	CULPRIT_FENCE,
-	CULPRIT_ASSIST,
-	CULPRIT_PAGE_FAULT,
-	CULPRIT_SYSCALL,
-	CULPRIT_INTERRUPTS_OFF,
-	CULPRIT_UNEXPLAINED,
-	CULPRIT_CAUSES,
-};
-/* The names for scripts, in that order, separated by spaces. */
-#define CULPRIT_NAMES                                                                              \
-	"dcache dtlb icache itlb branch_mispredict store_buffer store_forward divider dependency " \
-	"port front_end lock fence assist page_fault syscall interrupts_off unexplained"
+/* All causes: of enum culprit_cause, for scripts, for people, in bubbles. */
+#define CULPRIT_LIST(X)                                                     \
+	X(DCACHE, "dcache", "D-cache miss", 'd')                            \
+	X(DTLB, "dtlb", "DTB miss", 'D')                                    \
+	X(ICACHE, "icache", "I-cache miss", 'i')                            \
+	X(ITLB, "itlb", "ITB miss", 'I')                                    \
+	X(BRANCH_MISPREDICT, "branch_mispredict", "branch mispredict", 'p') \
+	X(STORE_BUFFER, "store_buffer", "store buffer full", 'w')           \
+	X(STORE_FORWARD, "store_forward", "store forwarding blocked", 'f')  \
+	X(DIVIDER, "divider", "divider busy", 'v')                          \
+	X(DEPENDENCY, "dependency", "operand not ready", 'o')               \
+	X(PORT, "port", "execution ports busy", 'u')                        \
+	X(FRONT_END, "front_end", "fetch and decode", 's')                  \
+	X(LOCK, "lock", "locked operation", 'l')                            \
+	X(FENCE, "fence", "fence", 'b')                                     \
+	X(ASSIST, "assist", "microcode", 'm')                               \
+	X(PAGE_FAULT, "page_fault", "page fault", 'P')                      \
+	X(SYSCALL, "syscall", "system call", 'S')                           \
+	X(INTERRUPTS_OFF, "interrupts_off", "interrupts off", 'x')          \
+	X(UNEXPLAINED, "unexplained", "unexplained", '?')
+
+#define CULPRIT_NUMBER(cause, ...) CULPRIT_##cause,
+enum culprit_cause { CULPRIT_LIST(CULPRIT_NUMBER) CULPRIT_CAUSES };
+/* The names for scripts, in that order, each followed by a space. */
+#define CULPRIT_SPACED(cause, name, ...) name " "
+#define CULPRIT_NAMES			 CULPRIT_LIST(CULPRIT_SPACED)
 
 const char *culprit_name(enum culprit_cause c);	 /* "dcache": for scripts */
 const char *culprit_title(enum culprit_cause c); /* "D-cache miss": for people */
