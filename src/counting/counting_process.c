@@ -258,10 +258,19 @@ static bool is_placed(const struct looked *l, const struct counted_image *im, ui
 	return false;
 }
 
+/* By which it is seen that a copy is in place. Calls may have been left out. */
+static const struct instrument_patch *find_spot(const struct instrument_code *code)
+{
+	for (uint32_t i = 0; i < code->patch_count; i++)
+		if (!instrument_patch_is_call(&code->patches[i]))
+			return &code->patches[i];
+	return NULL;
+}
+
 static void note_taken(struct counting *c, struct counted_image *im, uint64_t bias,
 		       const struct instrument_code *codes, const enum attach_taken *taken)
 {
-	const struct instrument_code *first = NULL;
+	const struct instrument_patch *first = NULL;
 
 	for (uint32_t i = 0; i < im->facts.planned; i++) {
 		unsigned left = !codes[i].size		   ? COUNTING_LEFT_COPY
@@ -277,11 +286,11 @@ static void note_taken(struct counting *c, struct counted_image *im, uint64_t bi
 				counting_left_text(before == COUNTING_LEFT_NOT ? left : before));
 		if (before != COUNTING_LEFT_NOT)
 			im->left[i] = (uint8_t)left;
-		if (!first && left == COUNTING_LEFT_NOT && codes[i].patch_count)
-			first = &codes[i];
+		if (!first && left == COUNTING_LEFT_NOT)
+			first = find_spot(&codes[i]);
 	}
 	if (first && !array_grow(&im->spots, im->spot_count, &im->spot_room, sizeof(*im->spots), 4))
-		im->spots[im->spot_count++] = (struct counted_spot){bias, first->patches[0]};
+		im->spots[im->spot_count++] = (struct counted_spot){bias, *first};
 }
 
 /* Tells who asks for originals of this process's copies. */

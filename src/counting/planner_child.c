@@ -40,6 +40,7 @@ static void append_code(struct buf *out, const struct instrument_code *c)
 				       .address = c->address,
 				       .original_hash = c->original_hash,
 				       .size = c->size,
+				       .entrance = c->entrance,
 				       .place_count = c->place_count,
 				       .patch_count = c->patch_count,
 				       .first_slot = c->first_slot,

@@ -45,7 +45,8 @@ struct planner_answer {
 /* Of a copy, followed by its bytes, places, pieces and patches. */
 struct planner_code {
 	uint64_t entry, address, original_hash;
-	uint32_t size, place_count, patch_count, first_slot, slot_count, piece_count;
+	uint32_t size, place_count, patch_count, first_slot, slot_count, piece_count, entrance,
+		reserved;
 };
 
 /* All of it, however often a signal comes. 0, -EPIPE: the other one is gone; -ETIMEDOUT,

@@ -213,7 +213,7 @@ int plans_copy(const struct plans *p, const struct instrument_destination *at,
 		next.first_slot += p->list[i]->slot_count;
 		next.address += instrument_copy_size_max(p->list[i]);
 	}
-	return 0;
+	return instrument_link_calls(p->list, codes, p->count, at->bias);
 }
 
 static void append(struct buf *edges, uint64_t from, uint64_t to, uint64_t count)

@@ -78,6 +78,7 @@ static bool are_pieces_right(const struct instrument_code *code)
 int instrument_code_check(const struct instrument_code *code)
 {
 	if (code->address + code->size < code->address ||
+	    (code->entrance && code->entrance >= code->size) ||
 	    code->slot_count > UINT32_MAX - code->first_slot || !are_places_right(code) ||
 	    !are_pieces_right(code))
 		return -EBADMSG;

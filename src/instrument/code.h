@@ -42,6 +42,13 @@ static inline bool instrument_patch_is_relay(const struct instrument_patch *p)
 	return p->stands_for != p->address;
 }
 
+/* A call that leads straight into the copy of what it calls. It returns to where it did, so it can
+ * be left out. */
+static inline bool instrument_patch_is_call(const struct instrument_patch *p)
+{
+	return p->after[0] == 0xe8;
+}
+
 /*
  * The order in which patches are written; they are put back in the reverse. A relay may lie on
  * instructions that nothing comes by at any more when the jumps of full size are in, and must lie
@@ -99,6 +106,7 @@ struct instrument_code {
 	uint64_t address; /* where the copy must lie: its bytes are relocated for it */
 	uint8_t *bytes;
 	uint32_t size;
+	uint32_t entrance; /* from the start of the copy: where calls of the function lead */
 	struct instrument_place *places; /* ascending by original, and by copy */
 	uint32_t place_count;
 	struct instrument_piece *pieces; /* ascending by copy, none at a place */

@@ -527,6 +527,7 @@ int instrument_copy_new(const struct instrument_plan *plan, const struct instrum
 		c.front = c.taken + f->block_count;
 		r = make(&c);
 	}
+	code.entrance = r ? 0 : c.entrances[f->entry_block];
 	code.bytes = c.out.data;
 	code.size = (uint32_t)c.out.size;
 	free(c.labels);

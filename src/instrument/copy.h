@@ -35,4 +35,12 @@ uint64_t instrument_copy_size_max(const struct instrument_plan *plan);
 int instrument_copy_new(const struct instrument_plan *plan, const struct instrument_destination *at,
 			struct instrument_code *ret);
 
+/*
+ * Leads the direct calls of functions straight into the copies of each other: patches of calls
+ * (instrument_patch_is_call), for which who puts the copies in has to see that both are there.
+ * codes: the copies of the plans, with that bias; of size 0: there is none. 0, -ENOMEM.
+ */
+int instrument_link_calls(struct instrument_plan *const *plans, struct instrument_code *codes,
+			  size_t count, uint64_t bias);
+
 #endif

@@ -50,10 +50,9 @@ static int read_file(void *arg, uint64_t offset, void *data, size_t size)
 
 static struct implant *make(struct file *f)
 {
-	const struct instrument_code *const codes[] = {&code};
 	struct implant *i;
 
-	assert_int_equal(implant_make(BASE, codes, 1, &i, &f->bytes), 0);
+	assert_int_equal(implant_make(BASE, &code, 1, &i, &f->bytes), 0);
 	f->size = i->bytes;
 	assert_int_equal(f->size % 4096, 0);
 	return i;
@@ -152,12 +151,11 @@ static void test_damage(void **state)
 
 static void test_below_header(void **state)
 {
-	const struct instrument_code *const codes[] = {&code};
 	struct implant *i;
 	uint8_t *file;
 
 	(void)state;
-	assert_int_equal(implant_make(BASE + 1, codes, 1, &i, &file), -EINVAL);
+	assert_int_equal(implant_make(BASE + 1, &code, 1, &i, &file), -EINVAL);
 }
 
 static void expect_gap(const struct target_maps *m, uint64_t start, uint64_t end, uint64_t size,
@@ -237,13 +235,80 @@ static void test_memory(void **state)
 	assert_int_equal(attach_copies_fit(&a, ATTACH_COPIES_MAX_BYTES, &why), -ENOSPC);
 }
 
+/* Copies of which one calls the other; both are patched in this program's own text. */
+struct calling {
+	struct instrument_patch caller[2], callee;
+	struct instrument_code codes[2];
+};
+
+static void patch_text(struct instrument_patch *p, uint64_t address, uint8_t opcode, uint64_t to)
+{
+	const int32_t distance = (int32_t)(to - address - 5);
+
+	*p = (struct instrument_patch){.address = address, .stands_for = address, .size = 5};
+	memcpy(p->before, (const void *)address, 5);
+	p->after[0] = opcode;
+	memcpy(p->after + 1, &distance, sizeof(distance));
+}
+
+static void make_calling(struct calling *c, uint64_t call)
+{
+	const uint64_t page = (uint64_t)&make & ~4095ULL;
+
+	memset(c, 0, sizeof(*c));
+	c->codes[0] = (struct instrument_code){
+		.address = page - 0x100000, .size = 64, .patches = c->caller, .patch_count = 2};
+	c->codes[1] = (struct instrument_code){.address = page - 0x90000,
+					       .size = 64,
+					       .entrance = 7,
+					       .patches = &c->callee,
+					       .patch_count = 1};
+	patch_text(&c->caller[0], page + 16, 0xe9, c->codes[0].address);
+	patch_text(&c->caller[1], page + call, 0xe8, c->codes[1].address + 7);
+	patch_text(&c->callee, page + 32, 0xe9, c->codes[1].address + 7);
+}
+
+/* How many patches of the first are put in, and copies. */
+static void expect_chosen(struct calling *c, uint32_t patch_count, size_t code_count)
+{
+	struct attach_space s = {.mem = open("/proc/self/mem", O_RDONLY | O_CLOEXEC)};
+	enum attach_taken taken[2];
+	struct attach_chosen chosen;
+	struct target_maps maps;
+
+	assert_int_equal(target_maps_read(getpid(), &maps), 0);
+	assert_int_equal(attach_choose(&s, &maps, c->codes, 2, taken, &chosen), 0);
+	assert_int_equal(taken[0], ATTACH_TAKEN);
+	assert_int_equal(taken[1], code_count == 2 ? ATTACH_TAKEN : ATTACH_CHANGED);
+	assert_int_equal(chosen.count, code_count);
+	assert_int_equal(chosen.list[0].patch_count, patch_count);
+	assert_int_equal(chosen.list[0].patches[0].after[0], 0xe9);
+	attach_chosen_free(&chosen);
+	target_maps_free(&maps);
+	close(s.mem);
+}
+
+/* A call leads only into a copy that is put in, and is left out where it cannot be written. */
+static void test_calls(void **state)
+{
+	struct calling c;
+
+	(void)state;
+	make_calling(&c, 64);
+	expect_chosen(&c, 2, 2);
+	c.callee.before[0] ^= 1;
+	expect_chosen(&c, 1, 1);
+	make_calling(&c, 4096 - 2);
+	expect_chosen(&c, 1, 2);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_moves),  cmocka_unit_test(test_read_back),
 		cmocka_unit_test(test_damage), cmocka_unit_test(test_below_header),
 		cmocka_unit_test(test_gap),    cmocka_unit_test(test_stacks),
-		cmocka_unit_test(test_memory),
+		cmocka_unit_test(test_memory), cmocka_unit_test(test_calls),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

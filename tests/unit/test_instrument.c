@@ -41,7 +41,7 @@ static size_t entered_count;
 #define COUNTER_BYTES 9
 static unsigned fronts; /* counters right in front of what a branch leads to */
 static struct subject *copies;
-static size_t copy_count;
+static size_t copy_count, linked_calls;
 static uint64_t *counters;
 static uint32_t slots;
 static uint8_t *room;
@@ -239,15 +239,37 @@ static void check_original(const struct instrument_code *code)
 	}
 }
 
+/* Calls between them lead straight into copies. */
+static void link_copies(void)
+{
+	struct instrument_plan **plans = calloc(copy_count + 1, sizeof(*plans));
+	struct instrument_code *codes = calloc(copy_count + 1, sizeof(*codes));
+
+	assert_true(plans && codes);
+	for (size_t i = 0; i < copy_count; i++) {
+		plans[i] = copies[i].plan;
+		codes[i] = copies[i].code;
+	}
+	assert_int_equal(instrument_link_calls(plans, codes, copy_count, base), 0);
+	for (size_t i = 0; i < copy_count; i++) {
+		linked_calls += codes[i].patch_count - copies[i].code.patch_count;
+		copies[i].code = codes[i];
+		assert_int_equal(instrument_code_check(&codes[i]), 0);
+	}
+	free(plans);
+	free(codes);
+}
+
 static void make_copies(const uint64_t *addresses, size_t count)
 {
 	copies = calloc(count, sizeof(*copies));
 	assert_non_null(copies);
 	memset(counters, 0, SLOTS * sizeof(*counters));
 	memset(kinds, 0, text_bytes);
-	copy_count = slots = 0;
+	copy_count = slots = linked_calls = 0;
 	for (size_t i = 0; i < count; i++)
 		add_copy(addresses[i]);
+	link_copies();
 	for (size_t i = 0; i < copy_count; i++) {
 		const struct subject *s = &copies[i];
 
@@ -259,7 +281,9 @@ static void make_copies(const uint64_t *addresses, size_t count)
 			const struct instrument_patch *p = &s->code.patches[k];
 
 			assert_memory_equal(p->before, (void *)(uintptr_t)p->address, p->size);
-			kinds[p->address - text_start()] |= KIND_PATCHED;
+			/* A call is one with the patch, too. */
+			if (!instrument_patch_is_call(p))
+				kinds[p->address - text_start()] |= KIND_PATCHED;
 			for (unsigned b = 1; b < p->size; b++)
 				kinds[p->address + b - text_start()] |= KIND_INSIDE;
 		}
@@ -523,6 +547,7 @@ static void test_library(void **state)
 	make_copies(addresses, count);
 	assert_true(copy_count > count * 9 / 10);
 	assert_true(fronts > copy_count / 20);
+	assert_true(linked_calls > copy_count);
 	const uint64_t result = run(work_in_library, on_step);
 	assert_int_equal(set_table(counters), 0);
 	patch(true);

@@ -133,6 +133,70 @@ static void test_copies(void **state)
 	tear_down(&m);
 }
 
+/* One that calls another that has a copy, one that has none, and one through a register. */
+static const char calling[] = ".text\n"
+			      ".globl _start, called, lost\n"
+			      ".type lost, @function\n"
+			      "lost: incq %gs:8\n"
+			      "ret\n"
+			      ".size lost, . - lost\n"
+			      ".p2align 4, 0x90\n"
+			      ".type called, @function\n"
+			      "called: xorl %eax, %eax\n"
+			      "movl $1, %ecx\n"
+			      "ret\n"
+			      ".size called, . - called\n"
+			      ".p2align 4, 0x90\n"
+			      ".type _start, @function\n"
+			      "_start: subq $8, %rsp\n"
+			      "movl $1, %edi\n"
+			      "call called\n"
+			      "movl $1, %edi\n"
+			      "call lost\n"
+			      "movl $1, %edi\n"
+			      "call *%rdx\n"
+			      "addq $8, %rsp\n"
+			      "ret\n"
+			      ".size _start, . - _start\n";
+enum { CALL = 9 }; /* of what has a copy */
+
+/* A call leads straight into the copy of what it calls, at the counter of its entry. */
+static void test_calls(void **state)
+{
+	const struct instrument_code *start, *called;
+	const struct instrument_patch *call = NULL;
+	struct made m = {0};
+	uint32_t calls = 0;
+	struct diag why;
+	char path[96];
+	int32_t distance;
+
+	(void)state;
+	assert_int_equal(workshop_write("calls.s", calling), 0);
+	assert_int_equal(workshop_run("gcc -nostdlib -static -no-pie calls.s -o calls"), 0);
+	snprintf(path, sizeof(path), "%s/calls", workshop_dir);
+	assert_int_equal(plans_new(path, NULL, &m.plans, &m.facts, &why), 0);
+	assert_int_equal(m.facts.planned, 2);
+	assert_int_equal(copy_to(&m, ROOM), 0);
+	called = &m.codes[0];
+	start = &m.codes[1];
+	assert_int_equal(instrument_code_check(start), 0);
+	for (uint32_t i = 0; i < start->patch_count; i++)
+		if (instrument_patch_is_call(&start->patches[i])) {
+			call = &start->patches[i];
+			calls++;
+		}
+	assert_int_equal(calls, 1);
+	assert_int_equal(call->address, start->entry + CALL);
+	assert_int_equal(call->size, INSTRUMENT_PATCH_BYTES);
+	assert_int_equal(call->before[0], 0xe8);
+	memcpy(&distance, call->after + 1, sizeof(distance));
+	assert_int_equal(call->address + call->size + (uint64_t)(int64_t)distance,
+			 called->address + called->entrance);
+	assert_memory_equal(called->bytes + called->entrance, "\x65\x48\xff\x04\x25", 5);
+	tear_down(&m);
+}
+
 static uint64_t count_of(const struct buf *edges, uint64_t from, uint64_t to)
 {
 	const struct plans_edge *e = (const void *)edges->data;
@@ -273,9 +337,10 @@ int main(int argc, char **argv)
 	image_worker_dispatch(argc, argv);
 
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_facts),	cmocka_unit_test(test_copies),
-		cmocka_unit_test(test_counts),	cmocka_unit_test(test_sampled),
-		cmocka_unit_test(test_refused), cmocka_unit_test(test_written_code),
+		cmocka_unit_test(test_facts),	     cmocka_unit_test(test_copies),
+		cmocka_unit_test(test_calls),	     cmocka_unit_test(test_counts),
+		cmocka_unit_test(test_sampled),	     cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_written_code),
 	};
 
 	return cmocka_run_group_tests(tests, workshop_setup, workshop_teardown);

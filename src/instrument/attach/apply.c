@@ -34,50 +34,6 @@ int attach_find_room(pid_t pid, uint64_t start, uint64_t end, uint64_t bytes, ui
 	return 0;
 }
 
-static enum attach_taken vet_patch(const struct attach_space *s, const struct target_maps *maps,
-				   const struct instrument_patch *p)
-{
-	const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
-	const enum attach_taken taken = attach_vet_mapping(maps, p->address);
-	uint8_t now[INSTRUMENT_PATCH_BYTES];
-
-	if (taken != ATTACH_TAKEN)
-		return taken;
-	if (p->address / page != (p->address + p->size - 1) / page)
-		return ATTACH_CROSSES;
-	if (target_read(s->mem, maps, p->address, now, p->size) || memcmp(now, p->before, p->size))
-		return ATTACH_CHANGED;
-	return ATTACH_TAKEN;
-}
-
-struct text {
-	const struct attach_space *s;
-	const struct target_maps *maps;
-};
-
-static int read_text(void *arg, uint64_t address, void *data, size_t size)
-{
-	const struct text *t = arg;
-
-	return target_read(t->s->mem, t->maps, address, data, size);
-}
-
-/* Between the patches too: a program may have changed its own code, or a probe lie there. */
-static enum attach_taken vet(const struct attach_space *s, const struct target_maps *maps,
-			     const struct instrument_code *c)
-{
-	struct text text = {s, maps};
-	enum attach_taken taken = ATTACH_TAKEN;
-	uint64_t hash;
-
-	for (uint32_t i = 0; taken == ATTACH_TAKEN && i < c->patch_count; i++)
-		taken = vet_patch(s, maps, &c->patches[i]);
-	if (taken == ATTACH_TAKEN &&
-	    (instrument_code_hash_original(c, read_text, &text, &hash) || hash != c->original_hash))
-		taken = ATTACH_CHANGED;
-	return taken;
-}
-
 /* Where a thread's registers, or a signal's frame, are to be moved. */
 static bool enter_thread(const struct implant *i, const struct tracee *e, bool really)
 {
@@ -224,15 +180,14 @@ static int enter_and_patch(struct attach *a, struct attach_space *s, const struc
 }
 
 static int put_in(struct attach *a, struct attach_space *s, const struct target_maps *maps,
-		  uint64_t room, const struct instrument_code *const *codes, size_t count,
-		  struct diag *diag)
+		  uint64_t room, const struct attach_chosen *chosen, struct diag *diag)
 {
 	struct attach_space_file file = {.name = IMPLANT_NAME,
 					 .address = room - IMPLANT_HEADER_BYTES,
 					 .protection = PROT_READ | PROT_EXEC};
 	struct implant *i;
 	uint8_t *content;
-	int r = implant_make(file.address, codes, count, &i, &content);
+	int r = implant_make(file.address, chosen->list, chosen->count, &i, &content);
 
 	if (r)
 		return diag_fail(diag, -r, "copies for process %d cannot be laid out: %s",
@@ -286,26 +241,22 @@ static int apply_stopped(struct attach *a, struct attach_space *s, uint64_t room
 			 const struct instrument_code *codes, size_t count, uint32_t slots,
 			 enum attach_taken *taken, struct diag *diag)
 {
-	const struct instrument_code **kept = calloc(count + 1, sizeof(*kept));
+	struct attach_chosen chosen = {0};
 	struct target_maps maps = {0};
-	size_t kept_count = 0;
-	int r = kept ? prepare(a, s, &maps, diag) : diag_fail(diag, ENOMEM, "out of memory");
+	int r = prepare(a, s, &maps, diag);
 
-	for (size_t i = 0; !r && i < count; i++) {
-		taken[i] = vet(s, &maps, &codes[i]);
-		if (taken[i] == ATTACH_TAKEN)
-			kept[kept_count++] = &codes[i];
-	}
-	if (!r && kept_count)
+	if (!r && attach_choose(s, &maps, codes, count, taken, &chosen))
+		r = diag_fail(diag, ENOMEM, "out of memory");
+	if (!r && chosen.count)
 		r = tables_make(a, s, &maps, slots, diag);
-	for (size_t i = 0; !r && i < kept_count; i++)
-		r = tables_use(s->tables, kept[i], diag);
-	if (!r && kept_count)
-		r = put_in(a, s, &maps, room, kept, kept_count, diag);
+	for (size_t i = 0; !r && i < chosen.count; i++)
+		r = tables_use(s->tables, &chosen.list[i], diag);
+	if (!r && chosen.count)
+		r = put_in(a, s, &maps, room, &chosen, diag);
 	if (r && s->implant_count)
 		attach_space_remove(a, s, NULL);
 	target_maps_free(&maps);
-	free(kept);
+	attach_chosen_free(&chosen);
 	return r;
 }
 

@@ -133,6 +133,18 @@ void tables_take(struct attach *a, struct tracee *e);
 struct tables *tables_ref(struct tables *t);
 void tables_unref(struct attach *a, struct tables *t);
 
+/* choose.c: what is put in of the copies that are asked for. */
+struct attach_chosen {
+	struct instrument_code *list; /* their patches are their own, all else is who asked's */
+	size_t count;
+};
+/* Those whose patches can all be written; of their calls that lead into other copies, those into
+ * one that is put in too. taken: of each of codes. 0, -ENOMEM. */
+int attach_choose(const struct attach_space *s, const struct target_maps *maps,
+		  const struct instrument_code *codes, size_t count, enum attach_taken *taken,
+		  struct attach_chosen *ret);
+void attach_chosen_free(struct attach_chosen *c);
+
 /* patches.c */
 /* Whether a patch may be written there: ATTACH_TAKEN, or why not. */
 enum attach_taken attach_vet_mapping(const struct target_maps *maps, uint64_t address);

@@ -95,12 +95,12 @@ static int read_record(struct implant *i, const uint8_t *record, uint64_t bytes)
 	return 0;
 }
 
-static void write_record(uint8_t *record, const struct instrument_code *const *codes, size_t count)
+static void write_record(uint8_t *record, const struct instrument_code *codes, size_t count)
 {
 	uint8_t *at = record + count * sizeof(struct function);
 
 	for (size_t n = 0; n < count; n++) {
-		const struct instrument_code *c = codes[n];
+		const struct instrument_code *c = &codes[n];
 		const struct function f = {.entry = c->entry,
 					   .address = c->address,
 					   .size = c->size,
@@ -115,7 +115,7 @@ static void write_record(uint8_t *record, const struct instrument_code *const *c
 	}
 }
 
-int implant_make(uint64_t base, const struct instrument_code *const *codes, size_t count,
+int implant_make(uint64_t base, const struct instrument_code *codes, size_t count,
 		 struct implant **ret, uint8_t **ret_file)
 {
 	const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
@@ -126,11 +126,11 @@ int implant_make(uint64_t base, const struct instrument_code *const *codes, size
 
 	h.record_at = IMPLANT_HEADER_BYTES;
 	for (size_t n = 0; n < count; n++) {
-		if (codes[n]->address < base + IMPLANT_HEADER_BYTES)
+		if (codes[n].address < base + IMPLANT_HEADER_BYTES)
 			return -EINVAL;
-		if (codes[n]->address + codes[n]->size - base > h.record_at)
-			h.record_at = (codes[n]->address + codes[n]->size - base + 7) & ~7ULL;
-		h.record_bytes += record_bytes_of(codes[n]);
+		if (codes[n].address + codes[n].size - base > h.record_at)
+			h.record_at = (codes[n].address + codes[n].size - base + 7) & ~7ULL;
+		h.record_bytes += record_bytes_of(&codes[n]);
 	}
 	h.bytes = (h.record_at + h.record_bytes + page - 1) & ~(page - 1);
 	if (h.bytes > IMPLANT_MAX_BYTES)
@@ -141,7 +141,7 @@ int implant_make(uint64_t base, const struct instrument_code *const *codes, size
 	if (!r) {
 		write_record(file + h.record_at, codes, count);
 		for (size_t n = 0; n < count; n++)
-			memcpy(file + (codes[n]->address - base), codes[n]->bytes, codes[n]->size);
+			memcpy(file + (codes[n].address - base), codes[n].bytes, codes[n].size);
 		h.record_hash = hash_bytes(file + h.record_at, h.record_bytes);
 		memcpy(file, &h, sizeof(h));
 		i->record_bytes = h.record_bytes;

@@ -35,7 +35,7 @@ struct implant {
  * Lays out copies for a base below all of them. ret_file: the bytes of the mapping, to be freed.
  * -EINVAL: a copy is below the header; -EBADMSG: not as code.h says; -EFBIG, -ENOMEM.
  */
-int implant_make(uint64_t base, const struct instrument_code *const *codes, size_t count,
+int implant_make(uint64_t base, const struct instrument_code *codes, size_t count,
 		 struct implant **ret, uint8_t **ret_file);
 /* The same of what lies in a program, which may be anything. read: bytes at an offset of the
  * mapping. One that is not whole has no copies: who made it died before anybody was sent there.
