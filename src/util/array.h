@@ -5,19 +5,21 @@
 #include <stddef.h>
 
 /*
- * Arrays of malloc's that grow: twice the room each time, first at the beginning. array: where the
- * pointer to the entries is. 0, or -ENOMEM with array and room as they were. The limit on the
- * number of entries is the caller's.
+ * Arrays on the heap that grow: to first entries at the beginning, then to twice the room each
+ * time. array is the address of the pointer to the entries, room the number of entries there is
+ * memory for. All return 0, or -ENOMEM with array and room unchanged. The caller limits the number
+ * of entries.
  */
 
-/* Makes room for one more entry than the count that are in use. */
+/* Makes room for one more entry beside the count entries in use. */
 int array_grow(void *array, size_t count, size_t *room, size_t entry_bytes, size_t first);
-/* Makes room for as many as needed. */
+/* Makes room for at least needed entries. */
 int array_reserve(void *array, size_t needed, size_t *room, size_t entry_bytes, size_t first);
-/* The same; entries that come to be are zeros. */
+/* The same; new entries are zeroed. */
 int array_reserve_zeroed(void *array, size_t needed, size_t *room, size_t entry_bytes,
 			 size_t first);
-/* As array_grow for a short array that keeps no room: the least power of two for the count. */
+/* As array_grow, for a short array whose room is not stored: it is the least power of two that is
+ * not below the count. */
 int array_grow_short(void *array, size_t count, size_t entry_bytes);
 
 #endif

@@ -8,8 +8,8 @@
 #include <stdint.h>
 
 /*
- * A growing byte buffer with a maximum. Once an append has failed the buffer stays failed
- * (error is a negative errno), so a writer may append many times and check once.
+ * A growing byte buffer with a maximum. Once an append has failed, the buffer stays failed (error
+ * is a negative errno), so that a writer may append many times and check once.
  */
 struct buf {
 	uint8_t *data;
@@ -21,7 +21,7 @@ void buf_init(struct buf *b, size_t max_bytes);
 void buf_free(struct buf *b);  /* b may be NULL or already freed */
 void buf_clear(struct buf *b); /* keeps the memory; forgets the error */
 
-/* Each returns 0, -ENOMEM, or -EFBIG past the maximum, and records it in b->error. */
+/* Each returns 0, -ENOMEM, or -EFBIG past the maximum, and records a failure in b->error. */
 int buf_append(struct buf *b, const void *data, size_t size);
 int buf_append_u8(struct buf *b, uint8_t v);
 int buf_append_u32(struct buf *b, uint32_t v);			  /* little endian */
@@ -44,8 +44,9 @@ struct cursor {
 
 struct cursor cursor_over(const void *data, size_t size);
 uint64_t cursor_varint_long(struct cursor *c);
-int64_t cursor_signed(struct cursor *c); /* DWARF's SLEB128; bits over 64 are dropped */
-/* A varint size of at most max, then bytes, not terminated. NULL on error. */
+int64_t cursor_signed(struct cursor *c); /* DWARF's SLEB128; bits past the 64th are dropped */
+/* Reads a size (a varint, at most max) and that many bytes. Returns the bytes, which stay in the
+ * input and have no terminator, or NULL on error. */
 const char *cursor_string(struct cursor *c, size_t max, size_t *ret_size);
 
 static inline size_t cursor_left(const struct cursor *c)
@@ -53,7 +54,7 @@ static inline size_t cursor_left(const struct cursor *c)
 	return (size_t)(c->end - c->at);
 }
 
-/* NULL on error. */
+/* Steps over size bytes and returns them; NULL on error. */
 static inline const void *cursor_bytes(struct cursor *c, size_t size)
 {
 	const uint8_t *at = c->at;
@@ -95,7 +96,7 @@ static inline uint8_t cursor_u8(struct cursor *c)
 	return *c->at++;
 }
 
-/* Rejects encodings over 64 bits. */
+/* Unsigned LEB128; an encoding of more than 64 bits is an error. */
 static inline uint64_t cursor_varint(struct cursor *c)
 {
 	if (!c->error && c->at < c->end && *c->at < 0x80)

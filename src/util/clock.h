@@ -4,13 +4,14 @@
 
 #include <stdint.h>
 
-/* CLOCK_MONOTONIC, in ns: what the kernel's records and the sampling program's times are in. */
+/* CLOCK_MONOTONIC in ns: the clock of the kernel's records and of the programs that sample. */
 uint64_t clock_monotonic_ns(void);
-/* The wall clock, ns since 1970 in UTC: what the database's times are in. */
+/* The wall clock, ns since 1970 in UTC: the clock of the times in a database. */
 uint64_t clock_wall_ns(void);
-/* Since the boot, sleep included, in whole seconds: nobody sets it. */
+/* Whole seconds since boot, time asleep included. This clock cannot be set. */
 uint64_t clock_uptime_s(void);
-/* From now until then as poll(2) takes it: in ms, rounded up, 0 when past, at most most_ms. */
+/* The time from now until then as a timeout for poll(2): in ms, rounded up, 0 when then has passed,
+ * at most most_ms. */
 int clock_ms_until(uint64_t then_ns, uint64_t now_ns, int most_ms);
 
 #endif

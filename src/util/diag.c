@@ -9,8 +9,8 @@
 
 #define TAIL_BYTES 512
 
-/* Of a sentence that is too long the beginning and the end: a name that does not end stands in the
- * middle, and behind it what is wrong with it. */
+/* Keeps the beginning and the end of a sentence that is too long: what makes it long is a name in
+ * the middle, and what is wrong is said after that. */
 static void shorten(struct diag *diag, const char *raw, size_t raw_size)
 {
 	size_t skip = raw_size > TAIL_BYTES ? raw_size - TAIL_BYTES : 0;

@@ -8,8 +8,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* at: O_PATH; takes it over. Opens the very file that was looked at, with the rights checked that
- * reading it takes. */
+/* Opens the very file that at (an O_PATH descriptor, which it closes) refers to: only this second
+ * opening checks the right to read. */
 static int open_seen(int at, struct stat *ret)
 {
 	struct stat st;

@@ -17,7 +17,7 @@ struct owner {
 	gid_t group;
 };
 
-/* Of what is made in dirfd. False: it is as it should be. */
+/* The owner that a file made in dirfd should get. False: it has the right one already. */
 static bool find_owner(int dirfd, struct owner *ret)
 {
 	struct stat st;
@@ -32,7 +32,7 @@ static bool find_owner(int dirfd, struct owner *ret)
 	return st.st_uid != 0 || st.st_gid != getegid();
 }
 
-/* Where root may not, as on another machine's disk, there is nothing to be done. */
+/* Where root may not change the owner, as on a network file system, nothing can be done. */
 static void give(int fd, const struct owner *to)
 {
 	if (fchown(fd, to->user, to->group))
@@ -47,7 +47,7 @@ void hand_over_file(int dirfd, int fd)
 		give(fd, &owner);
 }
 
-/* Takes fd over. */
+/* Closes fd. */
 static bool is_empty(int fd)
 {
 	DIR *d = fdopendir(fd);
@@ -64,8 +64,9 @@ static bool is_empty(int fd)
 	return empty;
 }
 
-/* The owner of the directory around it could have put another there: his own, which he need not be
- * given, or one of root's with something in it. */
+/* Whether fd is the directory that we made. The owner of the directory around it could have put
+ * another one there: one of his own, which need not be given to him, or one of root's that is not
+ * empty. */
 static bool is_new(int fd)
 {
 	int again = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -85,7 +86,8 @@ static void hand_over(int dirfd, const char *name, const struct owner *to)
 	close(fd);
 }
 
-/* The directory that path is in, so that both calls mean one; its name there is in name. */
+/* Opens the parent of path, so that mkdirat(2) and openat(2) use the same one; name gets the last
+ * part of path. */
 static int open_parent(const char *path, char name[NAME_MAX + 1])
 {
 	size_t size = strlen(path), start;

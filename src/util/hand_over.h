@@ -5,20 +5,21 @@
 #include <sys/types.h>
 
 /*
- * The owner of what root writes into a database: it belongs to the owner of the directory
- * that it is in, so that he reads and writes his own; a database that did not exist, to the one who
- * called root by sudo (sudo.h). Only of what this process has made just now, and by its descriptor:
- * what somebody put in its place stays his, or root's. Nothing is done for another user than root;
- * where the file system does not let root, it stays root's.
+ * Who owns what root writes into a database. Files and directories are given to the owner of the
+ * directory that they are made in, so that a user can read and change his own database; a new
+ * database is given to the user who became root by sudo (sudo.h). Only what this process has just
+ * made is given away, and by its descriptor: what somebody else put in its place keeps its owner.
+ * Processes of users other than root change nothing, and a file system that refuses chown(2) to
+ * root leaves the files with root.
  */
 
-/* fd: of a file that was opened with O_EXCL in directory dirfd. */
+/* fd must have been opened with O_CREAT | O_EXCL in the directory dirfd. */
 void hand_over_file(int dirfd, int fd);
-/* mkdirat(2), of a directory below dirfd; AT_FDCWD: of a database's, for the one who called root. 0
- * or a negative errno. */
+/* As mkdirat(2), for a directory in dirfd. With AT_FDCWD it is the directory of a new database, for
+ * the user who called sudo. 0 or a negative errno. */
 int hand_over_mkdir(int dirfd, const char *path, mode_t mode);
-/* The same for a directory that this process has made by other means, in a place where nobody else
- * may rename it. */
+/* Gives away a directory that this process has made by other means, in a place where nobody else
+ * may rename it, as the directory of a new database. */
 void hand_over_made(const char *path);
 
 #endif

@@ -5,10 +5,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* 64-bit hash of bytes (xxh3). Not for files: a file's checksum is named in its format. */
+/* 64-bit hash of bytes (XXH3). Not for what is written to files: a format names its checksum. */
 uint64_t hash_bytes(const void *data, size_t size);
-/* Mixes a 64-bit number: the finalizer of MurmurHash3 (Appleby); every input bit reaches every
- * output bit. Here, because tables that samples go through ask for little else. */
+/* Mixes a 64-bit number: the finalizer of MurmurHash3 (Appleby); every input bit affects every
+ * output bit. Inline, since look-ups in the tables that count samples do little else. */
 static inline uint64_t hash_u64(uint64_t v)
 {
 	v ^= v >> 33;
@@ -21,29 +21,31 @@ static inline uint64_t hash_u64(uint64_t v)
 
 /*
  * Interns byte strings: equal bytes get the same small number, counted from 0 in order of arrival.
- * At most max_entries strings; each is copied, aligned to 16 bytes (so that
- * structures may be interned), and followed by a zero byte that is not part of it.
+ * At most max_entries strings; each is copied, aligned to 16 bytes (so that structures may be
+ * interned), and followed by a zero byte that is not counted in its size.
  */
 struct intern;
 
 struct intern *intern_new(uint32_t max_entries);
 void intern_free(struct intern *t);
-/* 0 and the number, -ENOSPC past the maximum, -ENOMEM. */
+/* 0 and the string's number; -ENOSPC past the maximum; -ENOMEM. */
 int intern_add(struct intern *t, const void *data, size_t size, uint32_t *ret_index);
-/* 0 and the number, -ENOENT when it was never added. */
+/* 0 and the string's number; -ENOENT when it was never added. */
 int intern_find(const struct intern *t, const void *data, size_t size, uint32_t *ret_index);
 /* The bytes of a number that intern_add gave; owned by t, valid until it is freed. */
 const void *intern_get(const struct intern *t, uint32_t index, size_t *ret_size);
 uint32_t intern_count(const struct intern *t);
 
 /*
- * A map from a 64-bit key to a 64-bit value, open addressing. Key UINT64_MAX is not allowed.
+ * A hash map from 64-bit keys to 64-bit values, by open addressing. The key UINT64_MAX is not
+ * allowed.
  */
 struct map64;
 
 struct map64 *map64_new(size_t max_entries);
 void map64_free(struct map64 *m);
-int map64_put(struct map64 *m, uint64_t key, uint64_t value); /* replaces; 0, -ENOSPC, -ENOMEM */
+/* Replaces the value of a key that is there. 0, -ENOSPC, -ENOMEM, or -EINVAL for UINT64_MAX. */
+int map64_put(struct map64 *m, uint64_t key, uint64_t value);
 int map64_get(const struct map64 *m, uint64_t key, uint64_t *ret_value); /* 0 or -ENOENT */
 int map64_remove(struct map64 *m, uint64_t key);			 /* 0 or -ENOENT */
 size_t map64_count(const struct map64 *m);

@@ -45,7 +45,7 @@ void image_id_format(const struct image_id *id, char out[IMAGE_ID_TEXT_MAX])
 	out[n] = 0;
 }
 
-/* The kind that text starts with, and the hex digits after its prefix. */
+/* The kind whose prefix text begins with, and the hex digits after that. */
 static int image_kind_parse(const char *text, uint8_t *ret_kind, const char **ret_hex)
 {
 	char *end;

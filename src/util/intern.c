@@ -47,7 +47,7 @@ void intern_free(struct intern *t)
 	free(t);
 }
 
-/* The slot that has the bytes, or the empty one where they belong. slot_count must not be 0. */
+/* The slot that holds the bytes, or the empty one where they belong. slot_count must not be 0. */
 static size_t intern_slot(const struct intern *t, const void *data, size_t size, uint64_t hash)
 {
 	size_t at = hash & (t->slot_count - 1);

@@ -47,7 +47,7 @@ int io_read_all(const struct io *io, int fd, void *data, size_t size, uint64_t o
 	return 0;
 }
 
-/* offset NULL: from where the descriptor stands. */
+/* offset NULL: from the descriptor's current position. */
 static ssize_t read_full(int fd, void *data, size_t size, const uint64_t *offset)
 {
 	size_t done = 0;
@@ -79,7 +79,7 @@ ssize_t io_read(int fd, void *data, size_t size)
 	return read_full(fd, data, size, NULL);
 }
 
-/* A name of its own for each attempt: reports write the same blob at the same time. */
+/* Each attempt gets a name of its own, since several reports may write the same blob at once. */
 static int open_temporary(const struct io *io, int dirfd, const char *name, mode_t mode,
 			  char out[NAME_ROOM])
 {
@@ -124,7 +124,7 @@ int io_replace_file(const struct io *io, int dirfd, const char *name, const void
 	return r ? r : io->sync_dir(io->arg, dirfd);
 }
 
-/* Reads to the end: the size that stat gives is 0 for the files of /proc. */
+/* Reads until the end of the file: stat(2) gives 0 as the size of files in /proc. */
 static int read_to_end(int fd, size_t max_bytes, struct buf *b)
 {
 	size_t want;

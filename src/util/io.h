@@ -7,17 +7,18 @@
 #include <sys/types.h>
 #include <sys/stat.h>
 
-/* What the clocks of this machine show. */
+/* The time by this machine's clocks. */
 struct io_time {
-	uint64_t wall_ns; /* since 1970; may be wrong, and may be set */
-	uint64_t boot_ns; /* since the machine was started, its sleep too: nobody sets it */
-	char boot_id[37]; /* which start that was; "" where it cannot be known */
+	uint64_t wall_ns; /* since 1970, UTC; may be wrong, and may be set */
+	uint64_t boot_ns; /* since boot, time asleep included; cannot be set */
+	char boot_id[37]; /* identifies the boot; "" where it is not known */
 };
 
 /*
  * File I/O and the clocks behind a table of functions, so that a test can make any call fail or the
- * process die at it. Every function returns a negative errno on failure. io_system is the real one.
- * All file descriptors are close-on-exec. Paths are relative to dirfd as in openat(2).
+ * process die in it. Every function returns a negative errno on failure; open returns a descriptor,
+ * read and write the number of bytes. io_system makes the real system calls. All file descriptors
+ * are close-on-exec. Paths are relative to dirfd as in openat(2).
  */
 struct io {
 	int (*open)(void *arg, int dirfd, const char *path, int flags, mode_t mode);
@@ -29,9 +30,10 @@ struct io {
 	int (*rename)(void *arg, int dirfd, const char *from, const char *to);
 	int (*unlink)(void *arg, int dirfd, const char *path, int flags);
 	int (*mkdir)(void *arg, int dirfd, const char *path, mode_t mode);
-	/* Names of a directory except . and .., a zero byte after each, in one block to free(). */
+	/* The names in a directory except . and .., each with a zero byte after it, in one block
+	 * that the caller frees. */
 	int (*list)(void *arg, int fd, char **ret_names, size_t *ret_count);
-	int (*lock)(void *arg, int fd); /* exclusive, without waiting: -EWOULDBLOCK when taken */
+	int (*lock)(void *arg, int fd); /* exclusive, no wait: -EWOULDBLOCK when taken */
 	int (*close)(void *arg, int fd);
 	void (*time)(void *arg, struct io_time *ret);
 	void *arg;
@@ -39,27 +41,32 @@ struct io {
 
 extern const struct io io_system;
 
-/* Writes all of it, however short each write is. */
+/* Writes all of the data, in several writes where one is short. */
 int io_write_all(const struct io *io, int fd, const void *data, size_t size);
-/* Reads exactly size bytes at offset, or -EBADMSG when the file ends before. */
+/* Reads exactly size bytes at offset; -EBADMSG when the file ends before that. */
 int io_read_all(const struct io *io, int fd, void *data, size_t size, uint64_t offset);
 /*
- * Up to size bytes at offset of a file that somebody else may change meanwhile: how many, fewer at
- * its end, or a negative errno. These go to the system at once: nobody's database is at stake.
+ * Reads up to size bytes at offset of a file that somebody else may change at the same time.
+ * Returns the number of bytes, fewer than size only at the end of the file, or a negative errno.
+ * These two call the system directly, not through a struct io, as no database is at stake.
  */
 ssize_t io_pread(int fd, void *data, size_t size, uint64_t offset);
-/* The same from where the descriptor stands, for pipes. */
+/* The same from the descriptor's current position, for pipes. */
 ssize_t io_read(int fd, void *data, size_t size);
 /*
- * Replaces dirfd/name by the data so that a crash leaves either the old or the new: temporary file,
- * fdatasync, rename, fsync of the directory. On failure the temporary file is gone.
+ * Replaces the file name in dirfd such that a crash leaves either the old or the new content:
+ * temporary file, fdatasync, rename, fsync of the directory. A failure before the rename leaves the
+ * old content, and removes the temporary file.
  */
 int io_replace_file(const struct io *io, int dirfd, const char *name, const void *data, size_t size,
 		    mode_t mode);
-/* The same without the last fsync, for what can be made again: a crash may leave the old. */
+/* The same without the fsync of the directory, for what can be made again: after a crash the old
+ * content may be there, though the call had returned. */
 int io_place_file(const struct io *io, int dirfd, const char *name, const void *data, size_t size,
 		  mode_t mode);
-/* A whole small file into a malloc'ed block with a zero byte after it; -EFBIG past max_bytes. */
+/* Reads a whole file into a block that the caller frees, with a zero byte after the content.
+ * ret_size may be NULL. -EFBIG past max_bytes; -EISDIR or -EINVAL for what is not a regular
+ * file. */
 int io_read_file(const char *path, size_t max_bytes, char **ret_data, size_t *ret_size);
 
 #endif

@@ -11,7 +11,8 @@
 #include "util/hand_over.h"
 #include "util/io.h"
 
-/* The real system calls, with errno as the result and interrupted ones begun again. */
+/* The real system calls: failures are returned as a negative errno, interrupted calls are
+ * repeated. */
 
 #define LIST_MAX_BYTES ((size_t)256 << 20)
 #define CREATE_TRIES   8
@@ -25,7 +26,8 @@
 		result_ < 0 ? (__typeof__(result_))-errno : result_; \
 	})
 
-/* One that is there, or a new one, which is known to be new; -ENOENT: it came and went. */
+/* Opens a file that exists or makes it, and tells these cases apart. -ENOENT: it appeared and
+ * vanished meanwhile. */
 static int open_or_create(int dirfd, const char *path, int flags, mode_t mode)
 {
 	int fd = RETRY(openat(dirfd, path, flags | O_EXCL, mode));

@@ -6,11 +6,12 @@
 
 /*
  * Messages of the long-running commands to stderr, one line each, with systemd's <N> priority
- * prefix when stderr is the journal. Libraries do not log; collect/session and cmd/ do.
+ * prefix when stderr is the journal. Only collect/session and cmd/ write them: no other part of the
+ * library does.
  */
 enum log_level { LOG_LEVEL_ERROR, LOG_LEVEL_WARNING, LOG_LEVEL_NOTICE };
 
-/* Stderr is the journal's: lines begin with their priority, <N>. */
+/* Whether stderr is connected to the journal, so that lines must begin with their priority, <N>. */
 bool log_goes_to_journal(void);
 void log_write(enum log_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
 

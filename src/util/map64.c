@@ -36,7 +36,7 @@ void map64_free(struct map64 *m)
 	free(m);
 }
 
-/* The slot that has the key, or the empty one where it belongs. slot_count must not be 0. */
+/* The slot that holds the key, or the empty one where it belongs. slot_count must not be 0. */
 static size_t map64_slot(const struct map64 *m, uint64_t key)
 {
 	size_t at = hash_u64(key) & (m->slot_count - 1);

@@ -3,8 +3,8 @@
 #define CULPRIT_UTIL_NOTIFY_H
 
 /*
- * Tells the service manager, if one has started this program and wants to know, a state as in
- * sd_notify(3): "READY=1", "STOPPING=1". Nobody waits for it, so failures are of no interest.
+ * Sends a state as in sd_notify(3) ("READY=1", "STOPPING=1") to the service manager, if one started
+ * this program and asked for it. Failures are ignored: nothing depends on it.
  */
 void notify_manager(const char *state);
 

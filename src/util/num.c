@@ -7,7 +7,7 @@
 
 #define FRACTION_DIGITS_MAX 9
 
-/* What people write before a unit: digits, and perhaps a point and more digits. */
+/* The number before a unit: digits, and perhaps a point and more digits. */
 struct decimal {
 	uint64_t whole, fraction, denominator; /* whole + fraction / denominator */
 	const char *rest;
@@ -82,7 +82,7 @@ static int digit_value(char c)
 	return 16;
 }
 
-/* Not strtoull: that takes blanks, signs and octal, which here are mistakes. */
+/* Not strtoull(3), which accepts blanks, signs and octal numbers: here these are mistakes. */
 static int parse_digits(const char **text, unsigned base, uint64_t *ret)
 {
 	const char *p = *text;

@@ -7,7 +7,7 @@
 #include <string.h>
 #include "util/text.h"
 
-/* Most names: nothing needs to be escaped. */
+/* Whether nothing needs to be escaped, as in most names. */
 static bool is_plain(const char *text, size_t size)
 {
 	for (size_t i = 0; i < size; i++)
@@ -16,7 +16,7 @@ static bool is_plain(const char *text, size_t size)
 	return true;
 }
 
-/* To be freed; NULL when out of memory, which is then in the buffer. */
+/* The caller frees the result. NULL when out of memory, which becomes the buffer's error. */
 static char *escape(struct buf *b, const char *text, size_t size)
 {
 	size_t room = text_escape_controls(NULL, 0, text, size) + 1;

@@ -3,9 +3,9 @@
 #define CULPRIT_UTIL_SANITIZED_H
 
 /*
- * Whether this was built with the address sanitizer, as gcc and clang say it: its shadow takes
- * terabytes of address space, so memory cannot be limited, and its own code would be met where
- * programs are looked at from inside.
+ * SANITIZED is 1 in builds with AddressSanitizer, by gcc's or clang's macro. Its shadow memory
+ * takes terabytes of address space, so address space cannot be limited, and its own code would be
+ * found where a process looks at its own memory and code.
  */
 #if defined(__SANITIZE_ADDRESS__)
 #define SANITIZED 1

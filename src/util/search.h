@@ -5,9 +5,9 @@
 #include <stddef.h>
 
 /*
- * Binary search: the first of count entries for whose number i a condition holds, which holds for
- * all entries after one for which it does; count where it holds for none. A macro, so that the
- * condition is read where it is meant, and costs no call:
+ * Binary search: the index of the first of count entries for which the condition holds, or count
+ * where it holds for none. It must hold for every entry after one for which it holds; i is the name
+ * of the index in it. A macro, so that the condition stands where it is used and needs no callback:
  *
  *     SEARCH_FIRST(list->count, i, list->at[i].start > address)
  */

@@ -6,7 +6,7 @@
 #include <unistd.h>
 #include "util/num.h"
 
-/* (uid_t)-1 is what chown takes for "as it is". */
+/* UINT32_MAX is refused: to chown(2), (uid_t)-1 means "leave unchanged". */
 static bool read_number(const char *name, uint64_t *ret)
 {
 	const char *text = secure_getenv(name);

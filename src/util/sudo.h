@@ -6,8 +6,9 @@
 #include <sys/types.h>
 
 /*
- * Who called root by sudo(8): $SUDO_UID and $SUDO_GID, of a process whose real and effective user
- * are root. False: nobody else did. A process that is not root is not asked: it gives nothing away.
+ * The user who became root by sudo(8), from $SUDO_UID and $SUDO_GID. False when there is none: the
+ * real and effective user must be root, and the caller another user. Processes of other users get
+ * false whatever their environment says.
  */
 bool sudo_find_caller(uid_t *ret_user, gid_t *ret_group);
 

@@ -20,8 +20,8 @@ static void utf8_load(void)
 }
 
 /*
- * The length of the valid UTF-8 character at s, 0 when there is none: as RFC 3629, so no
- * surrogates, no overlong forms, nothing past U+10FFFF.
+ * The length of the UTF-8 character at s, 0 when it is not valid by RFC 3629: surrogates, overlong
+ * forms and anything past U+10FFFF are not.
  */
 static size_t utf8_decode(const unsigned char *s, size_t size, uint32_t *ret)
 {
@@ -48,7 +48,7 @@ static size_t utf8_decode(const unsigned char *s, size_t size, uint32_t *ret)
 	return length;
 }
 
-/* Characters that change how their neighbours are shown, or that cannot be seen. */
+/* Characters that change how their neighbours are shown, or that are invisible. */
 static bool is_invisible(uint32_t c)
 {
 	static const struct {
@@ -76,7 +76,8 @@ static bool is_printable(uint32_t c)
 	return !is_invisible(c) && (!utf8_locale || iswprint_l((wint_t)c, utf8_locale));
 }
 
-/* One piece of the output: a character as it is, or the escape of one byte. Returns its input. */
+/* Makes one piece of the output: a character unchanged, or the escape of one byte. Returns the
+ * number of input bytes that it stands for. */
 static size_t escape_one(const unsigned char *s, size_t size, bool backslash, char piece[8],
 			 size_t *ret_size)
 {
@@ -98,8 +99,7 @@ static size_t escape_one(const unsigned char *s, size_t size, bool backslash, ch
 	return 1;
 }
 
-/* How many characters from s stay as they are, and need no look at Unicode: mostly the whole name.
- */
+/* How many characters from s on are plain ASCII that stays unchanged: mostly the whole name. */
 static size_t plain_length(const unsigned char *s, size_t size, bool backslash)
 {
 	size_t n = 0;

@@ -4,13 +4,15 @@
 
 #include <pthread.h>
 
-/* A thread that gets no signals: those are for who started it. 0 or -errno. */
+/* Starts a thread in which all signals are blocked, so that the starting thread gets them. 0 or a
+ * negative errno. */
 int thread_start(pthread_t *ret, void *(*f)(void *arg), void *arg);
-/* A condition whose waits end by CLOCK_MONOTONIC. */
+/* Initialises a condition whose timed waits use CLOCK_MONOTONIC. */
 void thread_begin_condition(pthread_cond_t *c);
 
-/* Ahead of all that share the processors by turns, where that is allowed (CAP_SYS_NICE, or
- * LimitRTPRIO): the calling thread alone. */
+/* Gives the calling thread the lowest real-time priority (SCHED_FIFO), ahead of all normal threads,
+ * where that is allowed (CAP_SYS_NICE or LimitRTPRIO); otherwise does nothing. Children do not
+ * inherit it. */
 void thread_hurry(void);
 /* How often the calling thread has lost its processor so far, of its own accord or not. */
 long thread_switches(void);

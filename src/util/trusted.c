@@ -21,7 +21,7 @@ static bool is_ours(uid_t owner)
 	       (sudo_find_caller(&user, &group) && owner == user);
 }
 
-/* sticky: what others may write to does, if they may not remove what is not theirs. */
+/* sticky: a directory that others may write to is accepted when it has the sticky bit. */
 static int check(int fd, bool sticky, const char *path, struct diag *diag)
 {
 	struct stat st;
@@ -44,7 +44,7 @@ static int check_regular(int fd, const char *path, struct diag *diag)
 	return diag_fail(diag, EINVAL, "%s is not a regular file", path);
 }
 
-/* From directory at, which it closes, to the next part of the path, which ends at end. */
+/* Opens the next part of the path, which ends at end, in the directory at, which it closes. */
 static int step(int at, char *path, char *part, char *end, struct diag *diag)
 {
 	bool last = *end == 0, next_is_last = !last && !strchr(end + 1, '/');

@@ -7,22 +7,21 @@
 #include "util/diag.h"
 
 /*
- * Opens, to be read, a regular file of which nobody but root and the caller (also the one who
- * called root by sudo) decides what it holds or which file has its name: the file and every
- * directory from / on belong to one of them, and neither group nor others may write to any; a
- * directory on the way may be one like /tmp, in which nobody removes what is another's. Links are
- * resolved first, then none is followed, so what is checked is what is opened: use the descriptor,
- * not the path.
+ * Opens for reading a regular file whose name and content nobody but root and the caller (or the
+ * user who called sudo) controls. The file and every directory on its path, from /, must belong to
+ * one of these and must not be writable for group or others; except that a directory higher up than
+ * the file's own may be like /tmp, sticky. Symbolic links are resolved first and none is followed
+ * after that, so that what is checked is what is opened: use the descriptor, not the path.
  *
- * A descriptor, -ENOENT (no word in diag), -EPERM (diag says who else may write where), or another
- * negative errno.
+ * Returns a descriptor, -ENOENT (nothing in diag), -EPERM (diag says which part belongs to another
+ * user or may be written by others), or another negative errno.
  */
 int trusted_open(const char *path, struct diag *diag);
 
 /*
- * Whether nobody but root, the caller and one more decided what the file of a descriptor holds,
- * whatever its name: it belongs to one of them, neither group nor others may write to it, and it is
- * on a file system of which the kernel would take root's set-user-ID programs for root's.
+ * Whether nobody but root, the caller and the user one_more controls the content of an open file,
+ * whatever its name: it belongs to one of them, is not writable for group or others, and is on a
+ * file system without nosuid, that is one on which the kernel honours root's set-user-ID programs.
  */
 bool trusted_content(int fd, uid_t one_more);
 

@@ -2,7 +2,7 @@
 #ifndef CULPRIT_UTIL_WIRE_INT_H
 #define CULPRIT_UTIL_WIRE_INT_H
 
-/* Integers of what is compiled for the kernel and for user space alike. */
+/* Integer types for code that is compiled both for the kernel and for user space. */
 #ifdef __bpf__
 typedef __u8 wire_u8;
 typedef __u16 wire_u16;
