@@ -9,7 +9,7 @@ struct age_clock age_begin(const struct io_time *now)
 	return (struct age_clock){.ns = now->wall_ns, .last = *now};
 }
 
-/* What has passed since for certain. */
+/* The time that has certainly passed. */
 static uint64_t passed_ns(const struct io_time *then, const struct io_time *now)
 {
 	if (!strcmp(then->boot_id, now->boot_id))

@@ -5,20 +5,21 @@
 #include "util/io.h"
 
 /*
- * The clock that epochs age by. The wall clock may be wrong for a while, and must not make history
- * old in one step: so this one runs with the time since the machine's start, never back, and where
- * it is behind the wall clock it follows that at AGE_RATE seconds a second at most. What a machine
- * slept or was off is so caught up with; a clock that stood in another century for an hour ages
- * epochs by AGE_RATE hours. Only its differences mean something.
+ * The clock by which epochs age. The wall clock may be wrong for a while, and that must not make
+ * all history old at once. So this clock advances with the time since boot and never runs
+ * backwards; while it is behind the wall clock it catches up, advancing at most AGE_RATE seconds
+ * per second. That makes up for the time that a machine was asleep or off, and a wall clock that is
+ * a century ahead for one hour ages epochs by AGE_RATE hours only. Only differences of this clock
+ * have a meaning.
  */
 #define AGE_RATE 4
 
 struct age_clock {
-	uint64_t ns;	     /* when it began: the wall clock's */
-	struct io_time last; /* when ns was true; its wall_ns is not used */
+	uint64_t ns;	     /* begins as the wall clock's time */
+	struct io_time last; /* the time at which ns was computed; its wall_ns is not used */
 };
 
-/* The first of a database. */
+/* The clock of a new database. */
 struct age_clock age_begin(const struct io_time *now);
 void age_advance(struct age_clock *c, const struct io_time *now);
 

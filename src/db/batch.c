@@ -16,7 +16,8 @@
 #define PROFILES_MAX (1u << 20)
 #define COUNTERS_MAX 4096
 #define FACTS_MAX    256
-/* Names and subjects together: so that they fit in one chunk (CHUNK_PAYLOAD_MAX) come what may. */
+/* The limit for names and subjects together, so that they always fit in one chunk
+ * (CHUNK_PAYLOAD_MAX). */
 #define DICT_BYTES_MAX	(3u << 20)
 #define DICT_ENTRY_COST 16 /* numbers that go with an entry */
 #define LIST_FIRST	16 /* entries of the array beside a dictionary */

@@ -11,7 +11,7 @@ void event_encode(struct buf *out, const struct db_event *e)
 	buf_append_varint(out, e->flags);
 }
 
-/* A string without zero bytes, as a C string. NULL on error, which is then in c. */
+/* A string without zero bytes, as a C string. NULL on error, which is kept in c. */
 static const char *name_decode(struct cursor *c, struct arena *a, size_t max)
 {
 	size_t size = 0;

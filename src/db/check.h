@@ -10,9 +10,9 @@ struct check_totals {
 };
 
 /*
- * Reads and decodes all of a pack. ret_good (NULL or room for every entry of its catalog) says
- * which chunks are sound: those of rows among them are ascending through the pack. 0; -EBADMSG when
- * there was damage, which was reported; other errors when it could not be checked.
+ * Reads and decodes a whole pack. ret_good, if not NULL, has room for every entry of its catalog
+ * and tells which chunks are sound; the sound chunks of rows ascend through the pack. 0; -EBADMSG
+ * when there was damage, all of which was reported; other errors when it could not be checked.
  */
 int check_pack(const struct pack *p, pack_damage_fn *damage, void *arg, bool *ret_good,
 	       struct check_totals *ret);

@@ -46,7 +46,8 @@ int chunk_header_decode(const uint8_t *bytes, struct chunk_header *ret)
 	return 0;
 }
 
-/* Compressed, or as it is where that is no shorter (then both sizes are equal). */
+/* Compressed, or unchanged where compression does not make it shorter (both sizes are then
+ * equal). */
 static size_t stream_append(struct buf *out, ZSTD_CCtx *z, const struct buf *raw, int level)
 {
 	size_t room = ZSTD_compressBound(raw->size), size;

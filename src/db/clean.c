@@ -8,7 +8,7 @@
 #include "db/epoch.h"
 #include "db/writer_state.h"
 
-/* Taking away what does not count any more. */
+/* Removes files that do not count any more. */
 
 static void note_damage(void *arg, const char *what)
 {

@@ -10,11 +10,11 @@
 #include "util/num.h"
 
 /*
- * Compaction: the base and the segments after it become the next base. Two passes: the first reads
- * everything and learns what is damaged, the second merges what is sound, so that the new base can
- * say at its start what it holds. At most FAN_IN packs at once, which bounds memory (one chunk
- * each); more segments than that take several rounds. The only segment of a sealed epoch becomes a
- * base too: nothing will come to it, and a base is compressed harder.
+ * Compaction: the base and the segments after it become the next base. It takes two passes: the
+ * first reads everything and finds what is damaged, the second merges what is sound, so that the
+ * new base can say at its start what it holds. At most FAN_IN packs are merged at once, which
+ * bounds memory (one chunk each); more segments than that take several rounds. A sealed epoch of a
+ * single segment gets a base too: nothing will be added to it, and a base is compressed more.
  */
 #define FAN_IN 32
 

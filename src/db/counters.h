@@ -6,61 +6,62 @@
 #include <stdint.h>
 
 /*
- * What is counted beside samples, a list for each module that counts; a line is a counter:
+ * Counters of everything beside samples: a list for each module, and in it a line for each counter:
  *
  *   X(field, status, stored, one, many, rest)
  *
- * field: a uint64_t of the module's struct, which is made from the list. status: its name in what
- * 'culprit ctl status' prints. stored: its name in the database (doc/FORMAT.md), to which each
- * flush adds what the counter grew by. NULL: not there. one, many, rest, which may be left out:
- * what a report says where it is not 0, "1 ONE REST" or "2 MANY REST". Code that shows counters
- * walks the lists, so a line here is all that a new one needs beside the place where it is counted.
+ * field is a uint64_t in the module's struct, which is made from the list. status is its name in
+ * the output of 'culprit ctl status', stored its name in the database (doc/FORMAT.md), to which
+ * each flush adds the counter's increase; NULL: it is not shown or stored there. one, many and rest
+ * may be left out: a report says "1 ONE REST" or "2 MANY REST" when the counter is not 0. Code that
+ * shows counters walks the lists, so that a new counter needs only its line here and the place
+ * where it is counted.
  */
 
 /* collect/session.h */
-#define COUNTERS_OF_SESSION(X)                                                                 \
-	X(budget_windows, "budget_windows", NULL)                                              \
-	X(budget_over, "budget_windows_over", NULL) /* of them, above the budget */            \
-	X(budget_waits, "budget_waits", NULL)	    /* of who makes tables, for its share */   \
-	X(samples, "samples", NULL)                                                            \
-	X(lost, "lost", NULL)                                                                  \
-	X(unknown, "unknown", NULL)                                                            \
-	X(rows, "rows", NULL)                                                                  \
-	X(flushed, "flushes", NULL)                                                            \
-	X(cpus_missed, "cpus_missed", NULL) /* came online later, not sampled */               \
-	X(joined, NULL, NULL)		    /* processes that came of those in scope before */ \
-	X(left_out, NULL, "scope.left_out", "process was", "processes were",                   \
-	  "left out: children of sampled processes, born before sampling began (--tree "       \
-	  "samples them too)")                                                                 \
-	/* Of what was kept of images. */                                                      \
-	X(trimmed, "kept_trimmed", "kept.trimmed", "time", "times",                            \
-	  "symbols, code or lines of an image were removed from the database, of which they "  \
+#define COUNTERS_OF_SESSION(X)                                                                \
+	X(budget_windows, "budget_windows", NULL)                                             \
+	X(budget_over, "budget_windows_over", NULL) /* of these, beyond the budget */         \
+	X(budget_waits, "budget_waits", NULL)	    /* of table makers, for their share */    \
+	X(samples, "samples", NULL)                                                           \
+	X(lost, "lost", NULL)                                                                 \
+	X(unknown, "unknown", NULL)                                                           \
+	X(rows, "rows", NULL)                                                                 \
+	X(flushed, "flushes", NULL)                                                           \
+	X(cpus_missed, "cpus_missed", NULL) /* came online later, not sampled */              \
+	X(joined, NULL, NULL)		    /* children of processes in scope */              \
+	X(left_out, NULL, "scope.left_out", "process was", "processes were",                  \
+	  "left out: children of sampled processes, born before sampling began (--tree "      \
+	  "samples them too)")                                                                \
+	/* Blobs of images. */                                                                \
+	X(trimmed, "kept_trimmed", "kept.trimmed", "time", "times",                           \
+	  "symbols, code or lines of an image were removed from the database, of which they " \
 	  "took more than half (--keep-size): they are found only while its file is there")
 
 /* collect/events/sampler.h */
-#define COUNTERS_OF_SAMPLER(X)                                                               \
-	X(samples, NULL, NULL)                                                               \
-	X(hits, "hits", NULL) /* of the in-kernel tables */                                  \
-	X(inserts, NULL, NULL)                                                               \
-	X(evictions, "evictions", NULL)                                                      \
-	X(lost_spill, NULL, "lost.spill") /* samples lost to a full spill */                 \
-	X(outside, NULL, "outside")	  /* interrupts outside the scope */                 \
-	X(scope_refused, NULL, "scope.refused", "process was", "processes were",             \
-	  "not followed: too many at a time")                                                \
-	X(notices_lost, NULL, "notices.lost", "move between cgroups was",                    \
-	  "moves between cgroups were", "missed")                                            \
-	X(ticks_lost, NULL, "lost.ticks") /* that came within another sample */              \
-	X(names_refused, NULL, NULL)	  /* samples without their thread's name */          \
-	X(missed_ns, NULL, NULL)	  /* of CPUs, as sampler_watch_cpus found them */    \
-	X(missed_s, NULL, "cpus.missed_s", "second of CPUs that came online later was",      \
-	  "seconds of CPUs that came online later were", "not sampled")                      \
-	X(idle, NULL, NULL)    /* interrupts of idle CPUs, of samples and outside */         \
-	X(redraws, NULL, NULL) /* of one CPU's periods, each an interrupt there */           \
-	/* The scheduler's tick: samples, and what its program took, on other timers too. */ \
-	X(ticks, "ticks", NULL)                                                              \
-	X(tick_ns, NULL, NULL)                                                               \
-	/* The programs that follow forks, ends and moves of processes, on whatever CPU. */  \
-	X(program_runs, NULL, NULL)                                                          \
+#define COUNTERS_OF_SAMPLER(X)                                                             \
+	X(samples, NULL, NULL)                                                             \
+	X(hits, "hits", NULL) /* in the in-kernel tables */                                \
+	X(inserts, NULL, NULL)                                                             \
+	X(evictions, "evictions", NULL)                                                    \
+	X(lost_spill, NULL, "lost.spill") /* samples lost to a full spill */               \
+	X(outside, NULL, "outside")	  /* interrupts in processes out of scope */       \
+	X(scope_refused, NULL, "scope.refused", "process was", "processes were",           \
+	  "not followed: too many at a time")                                              \
+	X(notices_lost, NULL, "notices.lost", "move between cgroups was",                  \
+	  "moves between cgroups were", "missed")                                          \
+	X(ticks_lost, NULL, "lost.ticks") /* that interrupted another sample */            \
+	X(names_refused, NULL, NULL)	  /* samples without their thread's name */        \
+	X(missed_ns, NULL, NULL)	  /* of CPUs, as found by sampler_watch_cpus */    \
+	X(missed_s, NULL, "cpus.missed_s", "second of CPUs that came online later was",    \
+	  "seconds of CPUs that came online later were", "not sampled")                    \
+	X(idle, NULL, NULL)    /* interrupts on idle CPUs, of samples and outside */       \
+	X(redraws, NULL, NULL) /* new periods of a CPU, each an interrupt there */         \
+	/* The scheduler's tick: samples, and its program's time, also at other timers. */ \
+	X(ticks, "ticks", NULL)                                                            \
+	X(tick_ns, NULL, NULL)                                                             \
+	/* The programs that follow forks, ends and moves of processes, on all CPUs. */    \
+	X(program_runs, NULL, NULL)                                                        \
 	X(program_ns, NULL, NULL)
 
 /* collect/events/sampler.h, of an event */
@@ -72,7 +73,7 @@
 /* collect/process/resolve.h, of an event */
 #define COUNTERS_OF_EVENT(X)                                                   \
 	X(samples, NULL, "samples")                                            \
-	X(kernel, NULL, NULL) /* of these, at an address of the kernel */      \
+	X(kernel, NULL, NULL) /* of these, at addresses in the kernel */       \
 	X(unknown_process, NULL, "unknown.process")                            \
 	X(unknown_mapping, NULL, "unknown.mapping")                            \
 	X(unknown_kernel, NULL, "unknown.kernel")                              \
@@ -116,11 +117,11 @@
 	X(files, "files", NULL)                                                   \
 	X(unreadable, "files_unreadable", NULL)                                   \
 	X(hostile, NULL, NULL)                                                    \
-	X(queued, "files_queued", NULL) /* to be looked at now */                 \
+	X(queued, "files_queued", NULL) /* waiting to be examined */              \
 	X(crowded, "files_crowded", "files.crowded", "time", "times",             \
 	  "a file had to wait to be looked at, because its user had too many of " \
 	  "them")                                                                 \
-	/* Looks for processes that were gone: all of them share a turn. */       \
+	/* Files of processes that had ended, all of which share one turn. */     \
 	X(ownerless, "files_ownerless", "files.ownerless")                        \
 	X(refused, "files_refused", "files.refused", "mapping was of a file",     \
 	  "mappings were of files", "not looked at: too many")                    \
@@ -129,28 +130,28 @@
 /* image/kernel/kernel.h */
 #define COUNTERS_OF_KERNEL(X)                                                              \
 	X(regions, "kernel_regions", NULL)                                                 \
-	/* Past 65536. */                                                                  \
+	/* Regions past the 65536th. */                                                    \
 	X(regions_refused, "kernel_regions_refused", "kernel.refused",                     \
 	  "module or program of the kernel was", "modules or programs of the kernel were", \
 	  "not known: too many")                                                           \
-	/* Of kallsyms and modules, in the last scan: not of the form. */                  \
+	/* Lines of kallsyms and modules of another form, in the last scan. */             \
 	X(lines_refused, "kernel_lines_refused", NULL)                                     \
-	X(asked, "kernel_asked", NULL) /* addresses, of the kernel itself */               \
+	X(asked, "kernel_asked", NULL) /* addresses in the kernel itself */                \
 	X(scans, "kernel_scans", NULL) /* of /proc/kallsyms */
 
 /* collect/keep/keeper.h */
 #define COUNTERS_OF_KEEPER(X)                                                        \
-	X(kept, "symbols_kept", NULL) /* of images, for reports to come */           \
+	X(kept, "symbols_kept", NULL) /* images, for later reports */                \
 	X(failed, "symbols_failed", NULL)                                            \
-	/* Of failed: the database could not take them. */                           \
+	/* Of failed: those that could not be written to the database. */            \
 	X(unwritten, "symbols_unwritten", "symbols.unwritten", "time", "times",      \
 	  "symbols, code or lines of an image could not be written to the "          \
 	  "database (was its disk full?): they are found only while its file is "    \
 	  "there")                                                                   \
-	/* The queue was full, or the images too many. */                            \
+	/* The queue was full, or there were too many images. */                     \
 	X(refused, "symbols_refused", "symbols.refused", "time", "times",            \
 	  "the symbols of an image could not be kept: too many wait")                \
-	/* And to none that root alone could write. */                               \
+	/* And to no file that only root could write. */                             \
 	X(disputed, "images_disputed", "images.disputed", "image", "images",         \
 	  "may be of several users' files, which say to have one build ID: what "    \
 	  "is shown of them is that of the first file")                              \
@@ -159,21 +160,21 @@
 	  "which say to have their build ID")
 
 /* collect/keep/kept_cache.h: entries, of an image one, and one of its lines. */
-#define COUNTERS_OF_KEPT_CACHE(X)                                                              \
-	X(read, "cache_read", "cache.read")                                                    \
-	X(written, "cache_written", "cache.written")                                           \
-	X(damaged, "cache_damaged", "cache.damaged") /* files that are not what was written */ \
-	X(failed, "cache_failed", "cache.failed")    /* writes: then no more are tried */
+#define COUNTERS_OF_KEPT_CACHE(X)                                                   \
+	X(read, "cache_read", "cache.read")                                         \
+	X(written, "cache_written", "cache.written")                                \
+	X(damaged, "cache_damaged", "cache.damaged") /* files with other content */ \
+	X(failed, "cache_failed", "cache.failed")    /* writes; none is tried after one */
 
 /* find/find.h */
 #define COUNTERS_OF_FINDER(X)                                                                  \
 	X(symbols_kept, NULL, NULL) /* blobs written */                                        \
 	X(code_kept, NULL, NULL)                                                               \
 	X(lines_kept, NULL, NULL)                                                              \
-	/* No report has them either. */                                                       \
+	/* Reports do not have these symbols either. */                                        \
 	X(symbols_refused, "symbols_too_many", "symbols.too_many", "image has", "images have", \
 	  "more symbols than are kept")                                                        \
-	/* Of symbols that are kept. */                                                        \
+	/* Names of symbols that are kept. */                                                  \
 	X(names_refused, "names_refused", "names.refused", "symbol is", "symbols are",         \
 	  "kept without a name: their image has more names than are kept, or it is "           \
 	  "too long")                                                                          \
@@ -184,7 +185,7 @@
 	  "the lines of functions could not be kept: their image has more than "               \
 	  "are kept, or the disk is nearly full")                                              \
 	X(keep_failed, NULL, NULL) /* blobs that could not be written */                       \
-	/* Blobs that could not be read: made again, or left out. */                           \
+	/* Blobs that could not be read, and were made again or left out. */                   \
 	X(damaged, "kept_damaged", "kept.damaged", "time", "times",                            \
 	  "what the database had kept of an image was damaged, and was read from its "         \
 	  "file again if that was there")
@@ -195,56 +196,56 @@
 	X(threads, NULL, "counting.threads") /* followed */                                    \
 	X(processes, NULL, "counting.processes")                                               \
 	X(threads_without_table, NULL, NULL) /* share the first table, and may miscount */     \
-	X(forks_uncounted, NULL, NULL)	     /* could not be patched, or not be followed */    \
+	X(forks_uncounted, NULL, NULL)	     /* could not be patched or followed */            \
 	X(execs_uncounted, NULL, NULL)	     /* became a program that could not be followed */ \
 	X(gave_up_waiting, NULL, NULL)	     /* see attach_waiting */                          \
 	X(gates_left_open, NULL, NULL)	     /* see attach_let_on */                           \
 	/* See attach_enter. */                                                                \
 	X(entries_stale, NULL, "counting.entries_stale", "time", "times",                      \
 	  "the copies of a file were left out of a burst: its code in memory had changed")     \
-	X(patches_gone, NULL, "counting.patches_gone") /* found changed when taken out */      \
-	X(cleaned, NULL, "counting.cleaned")	       /* what culprits that died had left */
+	X(patches_gone, NULL, "counting.patches_gone") /* found changed at their removal */    \
+	X(cleaned, NULL, "counting.cleaned")	       /* left by culprits that died */
 
 /* counting/report.h: a run counted in bursts. Times of processors, by the processes. */
-#define COUNTERS_OF_BURSTS(X)                                                    \
-	X(count, NULL, "counting.bursts")                                        \
-	X(failed, NULL, "counting.bursts.failed")                                \
-	X(ran_ns, NULL, "counting.bursts.ran_ns")                                \
-	X(counted_ns, NULL, "counting.bursts.counted_ns")                        \
-	X(total_ns, NULL, "counting.bursts.total_ns")                            \
-	X(stopped_ns, NULL, "counting.bursts.stopped_ns") /* they stood still */ \
+#define COUNTERS_OF_BURSTS(X)                                                \
+	X(count, NULL, "counting.bursts")                                    \
+	X(failed, NULL, "counting.bursts.failed")                            \
+	X(ran_ns, NULL, "counting.bursts.ran_ns")                            \
+	X(counted_ns, NULL, "counting.bursts.counted_ns")                    \
+	X(total_ns, NULL, "counting.bursts.total_ns")                        \
+	X(stopped_ns, NULL, "counting.bursts.stopped_ns") /* time stopped */ \
 	X(longest_ns, NULL, "counting.bursts.longest_ns") /* ... in one burst */
 
 /* counting/report.h: a run whose executions were counted. */
-#define COUNTERS_OF_COUNTING(X)                                                             \
-	X(programs, NULL, "counting.programs")	 /* execs that were counted */              \
-	X(images, NULL, "counting.images")	 /* files of which functions are counted */ \
-	X(functions, NULL, "counting.functions") /* of these files */                       \
-	X(counted, NULL, "counting.counted")	 /* of these */                             \
-	X(inconsistent, NULL, "counting.inconsistent", "function has", "functions have",    \
+#define COUNTERS_OF_COUNTING(X)                                                          \
+	X(programs, NULL, "counting.programs")	 /* execs that were counted */           \
+	X(images, NULL, "counting.images")	 /* files with counted functions */      \
+	X(functions, NULL, "counting.functions") /* in these files */                    \
+	X(counted, NULL, "counting.counted")	 /* of these */                          \
+	X(inconsistent, NULL, "counting.inconsistent", "function has", "functions have", \
 	  "counts that do not fit together")
 
 /* counting/report.h: code that ran uncounted, or whose counts may not be right, by cause. */
 #define COUNTERS_OF_MISSES(X)                                                               \
-	/* It cannot be read or planned, and is counted nowhere. */                         \
+	/* The file cannot be read or planned, and is counted nowhere. */                   \
 	X(FILE, NULL, "counting.missed.files", "file was", "files were", "not counted")     \
-	/* They could not be had at the end. */                                             \
+	/* The counts could not be read at the end. */                                      \
 	X(SUMS, NULL, "counting.missed.sums", "file lost", "files lost", "all counts")      \
-	/* Where it was not known, or got no copies. */                                     \
+	/* The file was not known there, or got no copies. */                               \
 	X(MAPPED, NULL, "counting.missed.mapped", "time a file ran", "times a file ran",    \
 	  "uncounted in a process")                                                         \
-	/* From its exec on. */                                                             \
+	/* From exec on. */                                                                 \
 	X(PROGRAM, NULL, "counting.missed.programs", "program was", "programs were",        \
 	  "not counted")                                                                    \
-	/* It could not be looked at when it had mapped them. */                            \
+	/* The process could not be examined after it had mapped them. */                   \
 	X(LIBRARIES, NULL, "counting.missed.libraries", "time a process ran",               \
 	  "times a process ran", "libraries uncounted")                                     \
-	/* It did not wait while they got copies. */                                        \
+	/* The program did not wait while they got copies. */                               \
 	X(GATE, NULL, "counting.missed.gates", "program may", "programs may",               \
 	  "have run libraries before they were counted")                                    \
 	X(FUNCTION, NULL, "counting.missed.functions", "function was", "functions were",    \
 	  "counted in some processes only")                                                 \
-	/* It could not be followed, or not be patched. */                                  \
+	/* The process could not be followed or patched. */                                 \
 	X(FORK, NULL, "counting.missed.forks", "forked process is", "forked processes are", \
 	  "counted incorrectly")                                                            \
 	X(TABLE, NULL, "counting.missed.tables", "thread", "threads",                       \
@@ -262,9 +263,9 @@
 	X(stored, NULL, "windows.stored")                                                       \
 	X(stored_outcomes, NULL, "windows.outcomes")                                            \
 	X(empty, NULL, "windows.empty") /* nothing was executed in them */                      \
-	X(pairs, NULL, "windows.pairs") /* of samples: of the interpreter */                    \
+	X(pairs, NULL, "windows.pairs") /* of samples, interpreted */                           \
 	X(pairs_stored, NULL, "windows.pairs.stored")                                           \
-	X(pairs_left, NULL, "windows.pairs.left") /* left out: enough are of their code */      \
+	X(pairs_left, NULL, "windows.pairs.left") /* not taken: enough for their code */        \
 	X(unplaced, NULL, "windows.unplaced")	  /* as file_slots_unplaced */                  \
 	X(kernel_samples, NULL, "windows.kernel_samples")                                       \
 	X(decoded, NULL, "windows.strips.decoded")                                              \
@@ -277,7 +278,7 @@
 	X(refused, NULL, "edges.refused", "window of branch outcomes was",                      \
 	  "windows of branch outcomes were", "invalid")                                         \
 	X(mean_ns, "window_ns", NULL)                                                           \
-	X(period, "window_period", NULL) /* one in so many samples of user mode; 0: none */
+	X(period, "window_period", NULL) /* one per so many samples of user mode; 0: none */
 
 /* collect/stacks/stacks.h */
 #define COUNTERS_OF_STACKS(X)                                                           \
@@ -285,12 +286,12 @@
 	X(complete, "stacks_complete", NULL)                                            \
 	X(frames, NULL, "stacks.frames")                                                \
 	X(stored, NULL, "stacks.stored")                                                \
-	/* In user space, because their tables came too late. */                        \
+	/* Unwound in user space, because their tables came too late. */                \
 	X(finished, "stacks_finished", "stacks.finished")                               \
 	X(lost, "stacks_lost", "stacks.lost")                                           \
 	X(spent_ns, NULL, "stacks.spent_ns") /* in the kernel */                        \
 	X(mean_ns, "stack_ns", NULL)                                                    \
-	X(period, "stack_period", NULL) /* one in so many samples; 0: none */           \
+	X(period, "stack_period", NULL) /* one per so many samples; 0: none */          \
 	X(python_frames, NULL, "stacks.python.frames")                                  \
 	X(python_unnamed, NULL, "stacks.python.unnamed")                                \
 	X(python_crowded, "python_crowded", "stacks.python.crowded", "frame", "frames", \
@@ -353,14 +354,14 @@
 	X(stacks, COUNTERS_OF_STACKS)           \
 	X(reader, COUNTERS_OF_READER)
 
-/* Makes the fields of a module's struct. */
+/* Makes the fields of a module's struct from its list. */
 #define COUNTER_FIELD(field, ...) uint64_t field;
 
 struct counter {
 	const char *status, *stored;
 	struct {
 		const char *one, *many, *rest;
-	} told; /* NULL: nothing */
+	} told; /* in reports; NULL: nothing */
 };
 
 struct counter_list {
@@ -368,20 +369,21 @@ struct counter_list {
 	size_t count;
 };
 
-/* counters_of_processes and so on. */
+/* Declares counters_of_session and so on. */
 #define COUNTER_DECLARE(name, list) extern const struct counter_list counters_of_##name;
 COUNTER_LISTS(COUNTER_DECLARE)
 
-/* Who is handed counters, one after the other. */
+/* A function that gets counters one after the other, and its argument. */
 struct counter_taker {
 	void (*take)(void *arg, const struct counter *c, uint64_t value);
 	void *arg;
 };
 
-/* values: the module's struct, which begins with the list's fields. */
+/* Gives all counters of a list to a taker. values is the module's struct, which begins with the
+ * list's fields. */
 void counters_walk(const struct counter_list *list, const void *values,
 		   const struct counter_taker *to);
-/* By its name in the database; NULL: it is in no list. */
+/* Finds a counter by its name in the database; NULL when no list has it. */
 const struct counter *counters_find(const char *stored);
 
 #endif

@@ -8,41 +8,43 @@
 #include "util/buf.h"
 #include "util/hash.h"
 
-/* What the payloads of all chunks of counts are made of: lists, names, streams of small numbers. */
+/* Parts that the payloads of all chunks of items share: lists, names, streams of small numbers. */
 
-#define DICT_MAX (1u << 18) /* entries of a list that a reader takes */
+#define DICT_MAX (1u << 18) /* a reader refuses lists of more entries */
 
-/* A list's length, refused before memory is taken when the bytes available cannot hold it. */
+/* Decodes the length of a list. It is refused (-EBADMSG in c) when it exceeds max or what the
+ * remaining bytes can hold, so that no memory is allocated for it. */
 uint32_t dict_count_decode(struct cursor *c, uint64_t max);
-/* Memory for a list of so many; NULL on error, which is then in c. */
+/* Zeroed memory for count entries of size bytes each. NULL on error, which is kept in c. */
 void *dict_list_new(struct cursor *c, struct arena *a, uint32_t count, size_t size);
 
 struct dict_images {
 	struct image_id *ids;
-	struct db_bytes *paths; /* point into the stream */
+	struct db_bytes *paths; /* borrowed from the stream */
 	uint32_t count;
 };
 void dict_images_decode(struct cursor *c, struct arena *a, struct dict_images *ret);
-bool dict_images_rise(const struct dict_images *images); /* by id, each once */
+bool dict_images_rise(const struct dict_images *images); /* whether they strictly ascend by id */
 struct db_event *dict_events_decode(struct cursor *c, struct arena *a, uint32_t *ret_count);
 struct db_bytes *dict_subjects_decode(struct cursor *c, struct arena *a, uint32_t *ret_count);
 
-/* Without the id where it follows from the path, as that of a script does. */
+/* Appends an image. The id is left out where the path determines it, as for a script. */
 void dict_image_encode(struct buf *out, const struct image_id *id, const struct db_bytes *path);
-/* The entries of an interned list as they are, after their number. */
+/* Appends the number of entries and then their bytes, one after the other. */
 void dict_encode(struct buf *out, const struct intern *entries);
-/* The same, each as a string. */
+/* The same, each entry with its size in front. */
 void dict_strings_encode(struct buf *out, const struct intern *entries);
 
-/* A stream of numbers of less than a byte each (their bits divide 8), the lowest bits first. */
+/* A stream of numbers of 1, 2 or 4 bits, packed from the lowest bits of each byte. */
 struct dict_packed {
 	struct buf *out;
-	unsigned bits, filled; /* of a number; of the last byte */
+	unsigned bits, filled; /* bits of a number; used bits of the last byte */
 };
-/* A number of escape or more is written as escape, and what is left of it to more as a varint. */
+/* Appends a number. One of escape or more is written as escape, and its excess over that to more,
+ * as a varint. */
 void dict_packed_append(struct dict_packed *p, unsigned escape, struct buf *more, uint64_t value);
 
-/* The number at place at, which the caller knows to be there. */
+/* The number at index at. The caller must know that there is one. */
 static inline unsigned dict_packed_get(const struct db_bytes *s, unsigned bits, uint32_t at)
 {
 	const uint8_t *bytes = s->data;
@@ -51,7 +53,7 @@ static inline unsigned dict_packed_get(const struct db_bytes *s, unsigned bits, 
 	return (unsigned)(bytes[at / each] >> (at % each * bits)) & ((1u << bits) - 1);
 }
 
-/* Nearly every number is one byte. */
+/* As cursor_varint, with the usual case inlined: a number of one byte. */
 static inline uint64_t dict_varint(struct cursor *c)
 {
 	if (c->at < c->end && *c->at < 0x80)
@@ -59,8 +61,8 @@ static inline uint64_t dict_varint(struct cursor *c)
 	return cursor_varint(c);
 }
 
-/* Counts, from 1: 4 bits of the count minus one, 15 for 15 or more, and in another stream what is
- * left of these. */
+/* Counts are 1 or more. A count minus one takes 4 bits; 15 stands for 15 or more, with the excess
+ * over 15 in another stream. */
 #define DICT_COUNT_BITS	  4
 #define DICT_COUNT_ESCAPE 15
 
@@ -69,7 +71,7 @@ static inline void dict_count_append(struct dict_packed *p, struct buf *more, ui
 	dict_packed_append(p, DICT_COUNT_ESCAPE, more, count - 1);
 }
 
-/* The count at place at, which the caller knows to be there. 0 or -EBADMSG. */
+/* The count at index at. The caller must know that there is one. 0 or -EBADMSG. */
 static inline int dict_count_get(const struct db_bytes *s, uint32_t at, struct cursor *more,
 				 uint64_t *ret)
 {

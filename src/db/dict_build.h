@@ -4,40 +4,40 @@
 
 #include "db/dict.h"
 
-/* The names that a chunk in the making has met so far, each under a number. */
+/* The names used so far by a chunk under construction, each with a number. */
 struct dict_builder {
-	/* Images by id alone: that an image was met under two paths does not make it two. */
-	struct intern *images, *events, *subjects; /* events as they are written */
-	struct db_bytes *paths;			   /* of each image, as it was met first */
+	/* Images are identified by id alone: one that has two paths is still one image. */
+	struct intern *images, *events, *subjects; /* events in their encoded form */
+	struct db_bytes *paths;			   /* of each image, the one given first */
 	size_t path_room;
 	size_t bytes;	  /* of all names */
-	struct buf entry; /* in the making */
+	struct buf entry; /* scratch: an event being encoded */
 };
 
-/* An event with its name. */
+/* An event with storage for its name. */
 struct dict_event {
 	struct db_event event;
 	char name[DB_NAME_MAX + 1];
 };
 
-/* No names yet; max: of each kind, entry_max: bytes of one as it is written. 0 or -ENOMEM (it is to
- * be freed then too). */
+/* Initialises a builder without names. max limits the number of each kind of names, entry_max the
+ * bytes of an encoded event. 0 or -ENOMEM; it must be freed in either case. */
 int dict_builder_init(struct dict_builder *d, uint32_t max, size_t entry_max);
 void dict_builder_free(struct dict_builder *d);
 
-/* The number of a name, new or old; everything is copied. 0 or a negative errno. */
+/* Gives the number of a name, which is copied if it is new. 0 or a negative errno. */
 int dict_builder_image(struct dict_builder *d, const struct image_id *id,
 		       const struct db_bytes *path, uint32_t *ret);
 int dict_builder_event(struct dict_builder *d, const struct db_event *event, uint32_t *ret);
-/* ... in one of its lists. */
+/* The same for bytes in one of the builder's lists. */
 int dict_builder_add(struct dict_builder *d, struct intern *list, const void *data, size_t size,
 		     uint32_t *ret);
 
-/* For qsort_r of numbers of images, with the builder: by id. */
+/* For qsort_r(3) of numbers of images, with the builder as the argument: by id. */
 int dict_builder_compare_images(const void *x, const void *y, void *builder);
-/* An image as it is written. */
+/* Appends an image in its encoded form. */
 void dict_builder_encode_image(const struct dict_builder *d, uint32_t image, struct buf *out);
-/* All of them as they were met, after their number. */
+/* Appends the number of images and then all of them, in the order in which they were added. */
 void dict_builder_encode_images(const struct dict_builder *d, struct buf *out);
 
 void dict_event_keep(struct dict_event *to, const struct db_event *event);

@@ -6,20 +6,20 @@
 
 /*
  * The payload of an edges chunk. Edges are ordered by (image, event, evidence, from, image of to,
- * to), so that the outcomes of one branch are together, and a target is a short way from its branch
- * or from the target before.
+ * to), so that the outcomes of one branch are together, and a target is close to its branch or to
+ * the target before it.
  */
 enum edges_stream {
-	EDGES_DICT,	   /* images, events that the chunk uses */
-	EDGES_GROUPS,	   /* (image, event, evidence): edges, the images that they go to */
-	EDGES_FROM,	   /* distance of each distinct from to the one before */
-	EDGES_FANOUT,	   /* edges of this from, minus one: 2 bits, 3 for 3 or more */
+	EDGES_DICT,	   /* images and events used by the chunk */
+	EDGES_GROUPS,	   /* (image, event, evidence): number of edges, images of their targets */
+	EDGES_FROM,	   /* distance of each distinct from to the one before it */
+	EDGES_FANOUT,	   /* edges of this from, minus 1: 2 bits, 3 for 3 or more */
 	EDGES_FANOUT_MORE, /* ... and these minus 3 */
 	EDGES_IMAGES,	   /* in groups of several: position of to's image, minus the one before */
 	EDGES_TO,	   /* see edges_to_code */
 	EDGES_COUNTS,	   /* minus one: 4 bits, 15 for 15 or more */
 	EDGES_COUNTS_MORE, /* ... and these minus 15 */
-	EDGES_REPEATS,	   /* of each count of 2 or more: that minus the windows */
+	EDGES_REPEATS,	   /* for each count of 2 or more: the count minus its windows */
 	EDGES_STREAMS,
 };
 
@@ -30,10 +30,11 @@ enum edges_stream {
 #define EDGES_DICT_TARGET  (1u << 20) /* ... or this many bytes of names */
 
 /*
- * How the first target in its own image is written: its distance from base (the branch), signed,
- * as zigzag, but with the codes of "the branch itself" and DB_EDGE_END exchanged, so that the
- * latter, far more frequent, is 0. For further ones in that image it is the distance from the one
- * before, 0 again for DB_EDGE_END. In another image the first is written as it is.
+ * How the first target of a branch is written when it is in the same image: its signed distance
+ * from base (the branch) in zigzag code, but with the codes of "the branch itself" and DB_EDGE_END
+ * exchanged, so that the latter, which is far more frequent, is 0. Further targets in that image
+ * are the distance from the one before, again with 0 for DB_EDGE_END. In another image, the first
+ * target is written unchanged.
  */
 uint64_t edges_to_code(uint64_t base, uint64_t to);
 uint64_t edges_to_decode(uint64_t base, uint64_t code);

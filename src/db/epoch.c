@@ -13,12 +13,13 @@
 #include "util/text.h"
 
 /*
- * Reading beside a writer. The writer renames a new base into place and only then deletes what it
- * covers. A directory listing is not a snapshot: it may miss the new base and, later in the same
- * walk, files that the base covers. So, after everything is open, it is listed once more: if no
- * base of a higher generation has appeared then nothing was deleted before the first listing ended,
- * and what is open is whole. Otherwise, or when a file was gone or a number missing, all starts
- * again. A number that is still missing after many attempts is missing for good, and told.
+ * Reading while a writer works. The writer renames a new base into place and only then deletes what
+ * it covers. A directory listing is not a snapshot: it may miss the new base and, later in the same
+ * walk, files that the base covers. So after everything is open the directory is listed once more:
+ * if no base of a higher generation has appeared, then nothing was deleted before the first listing
+ * ended, and what is open is complete. Otherwise, or when a file was gone or a number missing, all
+ * starts again. A number that is still missing after many attempts is lost, and is reported as
+ * such.
  */
 #define ATTEMPTS_MAX 200
 #define RETRY_NS     1000000

@@ -6,10 +6,10 @@
 #include "db/batch.h"
 #include "util/identity.h"
 
-/* What a row of a pack is made of, and the one order in which rows stand in every pack. */
+/* The items of packs, and the order in which they stand in every pack. */
 
 #define DB_PATH_MAX	  4096 /* bytes */
-#define DB_NAME_MAX	  1024 /* of an event, a counter, a fact */
+#define DB_NAME_MAX	  1024 /* bytes; of an event, a counter, a fact */
 #define DB_FACT_VALUE_MAX 4096
 
 struct db_bytes {
@@ -25,16 +25,16 @@ struct db_row {
 	uint64_t offset, count;
 };
 
-/* An edge by itself: see struct db_edge of batch.h. */
+/* An edge: see struct db_edge of batch.h. */
 struct db_edge_item {
 	const struct image_id *image, *to_image;
-	struct db_bytes path, to_path; /* of these */
+	struct db_bytes path, to_path; /* of image and to_image */
 	const struct db_event *event;
 	enum db_evidence evidence;
 	uint64_t from, to, count, windows;
 };
 
-/* A stack: see db_batch_stack of batch.h. Frames from the outermost in. */
+/* A stack, with its frames from the outermost on: see db_batch_stack of batch.h. */
 struct db_frame_item {
 	const struct image_id *image;
 	struct db_bytes path;
@@ -51,7 +51,7 @@ struct db_stack_item {
 
 /* A raw record: see struct db_raw of batch.h. */
 struct db_raw_item {
-	const struct image_id *image, *target_image; /* the latter NULL: there is no target */
+	const struct image_id *image, *target_image; /* target_image NULL: no target */
 	struct db_bytes path, target_path, subject;
 	const struct db_event *event;
 	struct db_raw_form form;
@@ -59,7 +59,7 @@ struct db_raw_item {
 };
 
 struct db_counter {
-	uint32_t event; /* index among the events beside it, or DB_EVENT_NONE */
+	uint32_t event; /* index in the list of events beside it, or DB_EVENT_NONE */
 	const char *name;
 	uint64_t value;
 };
@@ -68,7 +68,7 @@ struct db_fact {
 	const char *name, *value;
 };
 
-/* memcmp, and then the shorter first. */
+/* By memcmp(3) over the shorter size; then the shorter one first. */
 int db_bytes_compare(const struct db_bytes *a, const struct db_bytes *b);
 int db_event_compare(const struct db_event *a, const struct db_event *b);
 /* By (image, event). */
@@ -80,13 +80,13 @@ int db_edge_compare(const struct db_edge_item *a, const struct db_edge_item *b);
 
 /* By (image, offset). */
 int db_frame_compare(const struct db_frame_item *a, const struct db_frame_item *b);
-/* By (event, subject, frames), a stack before those that go on from it. */
+/* By (event, subject, frames); a stack stands before those that it is a prefix of. */
 int db_stack_compare(const struct db_stack_item *a, const struct db_stack_item *b);
 
 int db_raw_form_compare(const struct db_raw_form *a, const struct db_raw_form *b);
-/* By (image, event, form, offset, subject, target, values); without a target first. */
+/* By (image, event, form, offset, subject, target, values); records without a target first. */
 int db_raw_compare(const struct db_raw_item *a, const struct db_raw_item *b);
-/* Of so many values, the first that differ. */
+/* By the first of count values that differs. */
 int db_values_compare(const uint64_t *a, const uint64_t *b, unsigned count);
 
 #endif

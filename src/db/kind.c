@@ -39,7 +39,7 @@ void kind_add(const struct db_kind *kind, void *to, const void *equal)
 		add_at(to, equal, kind->more_at);
 }
 
-/* What keys are sorted with: the kind, and room for two items. */
+/* The argument of comparisons while keys are sorted: the kind, and room for two items. */
 struct sorter {
 	const struct db_kind *kind;
 	const struct db_batch *b;

@@ -6,13 +6,13 @@
 #include "db/chunk.h"
 #include "db/dict_build.h"
 
-/* For one, and for any other number. */
+/* A noun: its form for one, and for any other number. */
 struct db_noun {
 	const char *one, *many;
 };
 
-/* A chunk that is read, as its kind's own structure begins: its streams, how far each is read, the
- * names that it uses. */
+/* A chunk that is being read. The cursor structure of each kind begins with this: the chunk's
+ * streams, the position in each, and the names that it uses. */
 struct kind_cursor {
 	struct db_bytes streams[CHUNK_STREAMS_MAX];
 	struct cursor at[CHUNK_STREAMS_MAX]; /* empty where a stream is not read in steps */
@@ -20,90 +20,93 @@ struct kind_cursor {
 	struct db_event *events;
 	struct db_bytes *subjects;
 	uint32_t event_count, subject_count;
-	uint32_t count, seen; /* items of the chunk, and of these decoded */
+	uint32_t count, seen; /* items of the chunk; of these, decoded so far */
 };
 
-/* A chunk in the making, as its kind's own structure begins. */
+/* A chunk under construction. The builder structure of each kind begins with this. */
 struct kind_builder {
 	struct dict_builder names;
-	uint32_t count;	  /* items that it has */
-	const void *last; /* the last of them; NULL: items rise as they come */
+	uint32_t count;	  /* items added so far */
+	const void *last; /* the last item, or NULL if the order of items needs no check */
 	struct dict_event last_event;
 };
 
 /*
- * Kinds of chunks: one table of what a database holds, one row (struct db_kind) for each.
+ * Kinds of chunks: a table of what a database can hold, with a row (struct db_kind) for each kind.
  *
- * A kind is a set of items that are counted: rows, edges, stacks, ... An item is a C structure of
- * its own, made of what an item of the batch refers to by number; who handles items knows of them
- * only what the row says. All that a database does, it does by walking the table:
+ * A kind is a set of counted items: rows, edges, stacks, ... Each kind has a C structure for its
+ * items, in which what a batch refers to by number is given itself; code that handles items knows
+ * of them only what the row says. A database does all its work by walking the table:
  *   write    a batch gives the items in order (make), a builder makes chunks of them (add, encode)
  *   read     a cursor over a chunk gives them back (open, next), ascending, or -EBADMSG
  *   merge    compare orders them; equal ones are one, whose sums add up
  *   check    all is decoded; the sum of the counts must be what the chunk's header says
  *   tell     what damage costs, verify's totals, and the counter of what compaction lost
  * The images that a chunk refers to stand at the start of its stream 0, whatever its kind, so that
- * blobs of theirs are kept by versions that do not know it (see orphans.c). Of a kind that
- * is unknown nothing is counted or decoded: it is passed over, checked by its sum, and carried
- * along by compaction.
- * To add a kind: kind_NAME.c with its row, a line in kinds.inc, a section in doc/FORMAT.md.
+ * versions that do not know a kind keep the blobs of its images too (see orphans.c). Chunks of an
+ * unknown kind are neither decoded nor counted: their checksum is checked, readers pass over them,
+ * and compaction copies them.
  */
 struct db_kind {
-	uint32_t type;	      /* in the chunk's header; below DB_KIND_TYPES */
-	struct db_noun items; /* what they are called: "raw records" */
-	const char *json;     /* ... in the object of verify */
-	struct db_noun
-		total; /* what the counts add up to: "passes"; NULL: verify does not show it */
-	struct db_noun loss; /* of damage, "lost: 12 passes over 3 edges": "passes over" */
-	const char *lost;    /* the counter of what compaction found damaged */
+	uint32_t type;	      /* in the chunk's header; less than DB_KIND_TYPES */
+	struct db_noun items; /* the noun for items: "raw records" */
+	const char *json;     /* their name in verify's JSON object */
+	struct db_noun total; /* for the sum of counts: "passes"; NULL: not shown by verify */
+	struct db_noun loss;  /* in "lost: 12 passes over 3 edges": "passes over" */
+	const char *lost;     /* name of the counter of what compaction found damaged */
 	size_t item_size;
-	/* Where the numbers that add up stand in an item, uint64_t each: its count, and maybe one
-	 * more (then not 0). */
+	/* Offsets in an item of the numbers (uint64_t) that are added up: its count, and possibly
+	 * one more (0: there is none). */
 	size_t count_at, more_at;
-	/* Where its image (const struct image_id *) and that one's path (struct db_bytes) stand, by
-	 * which the index tells what is in a chunk. */
+	/* Whether the index tells which images are in a chunk; the offsets in an item of its image
+	 * (const struct image_id *) and of the image's path (struct db_bytes). */
 	bool is_labelled;
 	size_t image_at, path_at;
-	/* Less, equal or greater than 0, by all but the numbers. */
+	/* The order of two items by everything but the numbers that are added up: negative, 0 or
+	 * positive. */
 	int (*compare)(const void *x, const void *y);
-	/* A copy that outlives its chunk, to be freed; NULL: items rise within their chunks, but
-	 * need not do so from one to the next. */
+	/* Makes a copy of an item that outlives its chunk; the caller frees it. NULL for a kind
+	 * whose items ascend within their chunks, but need not do so from one chunk to the next. */
 	void *(*keep)(const void *item);
 
-	/* The item of a batch's key with that number, at the start of room_size bytes. */
+	/* Makes the item of the key of that number in a batch, at the start of room_size bytes. */
 	void (*make)(const struct db_batch *b, uint32_t key, void *ret_room);
 	size_t room_size;
-	/* Compares two keys' numbers, for a kind that can do without making items; else NULL. */
+	/* Compares two keys, given by their numbers, without making items of them; NULL if a kind
+	 * cannot. */
 	int (*compare_keys)(const void *x, const void *y, void *batch);
-	/* Of a kind whose items are not counted keys: see kind_each(). Else NULL. */
+	/* kind_each() for a kind whose items are not counted keys; NULL for the others. */
 	int (*each)(const struct db_batch *b, int (*f)(void *arg, const void *item), void *arg);
 
-	/* A chunk in the making takes so many items, names and bytes of names; more, or other, only
-	 * if takes says so (NULL: kind_builder_has_room() does). */
+	/* A chunk under construction takes so many items, names and bytes of names. takes, if not
+	 * NULL, decides instead of kind_builder_has_room() whether it takes an item. */
 	uint32_t chunk_target, name_target, dict_target;
 	bool (*takes)(const void *builder, const void *item);
 	size_t builder_size;
-	/* What its own structure needs beside zeroes: 0 or -ENOMEM, and freeing it. Or NULL. */
+	/* Set up (0 or -ENOMEM) and release what the kind's own part of the builder needs beyond
+	 * zeroes. NULL where that is nothing. */
 	int (*builder_start)(void *builder);
 	void (*builder_end)(void *builder);
-	/* Adds what it takes; everything is copied. 0 or -ENOMEM; 1: the item is not to be kept. */
+	/* Adds an item that the builder takes; everything is copied. 0, -ENOMEM, or 1 when the item
+	 * was dropped on purpose. */
 	int (*add)(void *builder, const void *item);
-	/* Fills so many streams (of streams: empty ones, initialised). 0 or -ENOMEM. */
+	/* Encodes all items into stream_count streams, which are empty and initialised. 0 or
+	 * -ENOMEM. */
 	int (*encode)(void *builder, struct buf *streams);
 	unsigned stream_count;
 
-	/* A reader refuses more items in a chunk. */
+	/* A reader refuses chunks of more items. */
 	uint32_t chunk_max;
-	/* What stream 0 has after images: events, and subjects. */
+	/* Whether stream 0 has events, and subjects, after the images. */
 	bool has_events, has_subjects;
-	unsigned counts_stream; /* 4 bits an item (see dict_count_get); 0: it has none */
-	unsigned stepped;	/* a bit for each stream that is read in steps, to its end */
+	unsigned counts_stream; /* the stream of 4-bit counts (dict_count_get); 0: none */
+	unsigned stepped;	/* a bit for each stream that is read step by step, to its end */
 	size_t cursor_size;
-	/* Parses the other lists; all is from the arena and may point into the streams. NULL: there
-	 * are none. 0, -EBADMSG, -ENOMEM. */
+	/* Parses the other lists; the results are in the arena and may point into the streams. NULL
+	 * where there are none. 0, -EBADMSG, -ENOMEM. */
 	int (*open)(void *cursor, struct arena *a);
-	/* 1 and the item, greater than the one before and valid until the next call (what it points
-	 * to may be so too); 0 at the end; -EBADMSG. */
+	/* Decodes the next item, which must be greater than the one before: 1 and the item, which
+	 * is valid until the next call, as may be what it points to; 0 at the end; -EBADMSG. */
 	int (*next)(void *cursor, void *ret_item);
 };
 
@@ -111,49 +114,53 @@ struct db_kind {
 #include "db/kinds.inc"
 #undef KIND
 
-/* The table, and how many it has. */
+/* The table and its number of rows. */
 extern const struct db_kind *const db_kinds[];
 extern const size_t db_kind_count;
 
-/* The row of a type, NULL: the head's, the index's, or not known. */
+/* The row of a type; NULL for the head, the index, and unknown types. */
 const struct db_kind *kind_of(uint32_t type);
 /* Whether this version does not know the type. */
 bool kind_is_unknown(uint32_t type);
 
-/* An item's count, and adding what another of equal key counts; sums stop at the largest. */
+/* The count of an item; and adding to an item the numbers of an equal one. Sums stop at
+ * UINT64_MAX. */
 uint64_t kind_count(const struct db_kind *kind, const void *item);
 void kind_add(const struct db_kind *kind, void *to, const void *equal);
 
-/* Calls f for each item of a batch, ascending; returns what f returned if not 0, or -ENOMEM. */
+/* Calls f for each item of a batch in ascending order. Ends with what f returned if that is not 0;
+ * -ENOMEM when out of memory. */
 int kind_each(const struct db_kind *kind, const struct db_batch *b,
 	      int (*f)(void *arg, const void *item), void *arg);
 
-/* The next chunk in the making; NULL: no memory. */
+/* Starts a chunk; NULL when out of memory. */
 void *kind_builder_new(const struct db_kind *kind);
 void kind_builder_free(const struct db_kind *kind, void *builder);
-/* Whether it takes the item, which comes behind the one before. */
+/* Whether a chunk under construction takes the item as its next. */
 bool kind_builder_takes(const struct db_kind *kind, const void *builder, const void *item);
-/* Whether neither items nor names are too many, and the item is greater than the last. */
+/* Whether the chunk's items and names are below the kind's targets and the item is greater than the
+ * last one. */
 bool kind_builder_has_room(const struct db_kind *kind, const struct kind_builder *b,
 			   const void *item);
 
-/* A chunk that is read: its cursor, and the item where that is. */
+/* A chunk that is being read: its cursor, and the item that was decoded last. */
 struct kind_chunk {
 	const struct db_kind *kind;
 	void *cursor, *item;
 };
 
-/* Opens the streams of a chunk of a kind, as its row says. */
+/* Opens a chunk of count items from its streams; everything is allocated in a, and streams must
+ * stay. 0, -EBADMSG, -ENOMEM. */
 int kind_chunk_open(const struct db_kind *kind, const struct db_bytes streams[CHUNK_STREAMS_MAX],
 		    uint32_t count, struct arena *a, struct kind_chunk *ret);
 
-/* 1 and the next item in c->item, 0 at the end, -EBADMSG. */
+/* Decodes the next item into c->item: 1, 0 at the end, -EBADMSG. */
 static inline int kind_chunk_next(struct kind_chunk *c)
 {
 	return c->kind->next(c->cursor, c->item);
 }
 
-/* Whether a stream that is read in steps was invalid. */
+/* Whether any stream that is read step by step was invalid. */
 static inline bool kind_cursor_failed(const struct kind_cursor *c, unsigned stream_count)
 {
 	int r = 0;
@@ -163,7 +170,7 @@ static inline bool kind_cursor_failed(const struct kind_cursor *c, unsigned stre
 	return r != 0;
 }
 
-/* At the end nothing may be left over. 0 or -EBADMSG. */
+/* To be called at the end: -EBADMSG if a stream was invalid or has bytes left, else 0. */
 int kind_cursor_end(const struct kind_cursor *c);
 
 /* The count of the next item. 0 or -EBADMSG. */

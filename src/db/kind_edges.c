@@ -9,7 +9,7 @@
 #include "db/kind.h"
 #include "util/num.h"
 
-/* An edge as it is interned. */
+/* The interned key of an edge. */
 struct edge_key {
 	uint32_t image, to_image, event, evidence;
 	uint64_t from, to;

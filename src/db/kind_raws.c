@@ -9,7 +9,7 @@
 #include "db/kind.h"
 #include "util/num.h"
 
-/* A raw record as it is interned, with the values that it has. */
+/* The interned key of a raw record, up to the last of its values. */
 struct raw_key {
 	uint32_t image, event, subject, target_image;
 	struct db_raw_form form;

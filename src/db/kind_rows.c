@@ -17,7 +17,7 @@ struct build_group {
 	uint32_t image, event, first_row;
 };
 
-/* That rows rise is the business of who gives them: all their sources do. */
+/* Rows are not checked to ascend: all their sources give them in order. */
 struct rows_builder {
 	/* Images as they are written, so with their paths; subjects are sorted only when the chunk
 	 * is finished. */

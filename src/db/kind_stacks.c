@@ -9,7 +9,7 @@
 #include "db/kind.h"
 #include "util/num.h"
 
-/* A stack as it is interned: this, then its frames. */
+/* The interned key of a stack: this, then its frames. */
 struct stack_key {
 	uint32_t event, subject;
 };

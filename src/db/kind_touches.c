@@ -9,13 +9,13 @@
 #include "db/kind.h"
 #include "util/num.h"
 
-/* The payload of a chunk. Touches stand by (image, load, place). */
+/* The payload of a chunk. Touches are ordered by (image, load, place). */
 enum touches_stream {
 	TOUCHES_DICT,	/* images */
-	TOUCHES_GROUPS, /* image: touches */
-	TOUCHES_LOADS,	/* each distinct load of a group less the one before */
-	TOUCHES_FANOUT, /* touches of this load, less one */
-	TOUCHES_PLACES, /* less that of the touch before, when that is of the same load */
+	TOUCHES_GROUPS, /* image: number of touches */
+	TOUCHES_LOADS,	/* each distinct load of a group, minus the one before */
+	TOUCHES_FANOUT, /* touches of this load, minus one */
+	TOUCHES_PLACES, /* minus the place before it, if that is of the same load */
 	TOUCHES_COUNTS, /* see dict_count_append */
 	TOUCHES_COUNTS_MORE,
 	TOUCHES_STREAMS,

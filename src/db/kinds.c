@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
 #include "db/kind.h"
 
-/* Nothing else is in this file: a program that has a table of its own is linked without it. */
+/* This file holds the table alone, so that a program with a table of its own can be linked without
+ * it. */
 
 #define KIND(NAME, name, number) &kind_##name,
 const struct db_kind *const db_kinds[] = {

@@ -16,7 +16,7 @@
 #define MACHINE_NAME_MAX 128
 #define NS_PER_S	 1000000000u
 
-/* Digits of "YYYYMMDDTHHMMSSZ" as 0, the others as themselves. */
+/* "YYYYMMDDTHHMMSSZ" with 0 for each digit. */
 #define EPOCH_SHAPE "00000000T000000Z"
 
 bool layout_is_machine(const char *name)

@@ -9,7 +9,7 @@
 #include "util/io.h"
 
 /*
- * The names of files and directories, and what they say:
+ * The names of files and directories, and their meaning:
  *
  *	DB/MACHINE/meta			version
  *	DB/MACHINE/lock			who writes
@@ -31,16 +31,17 @@
 #define LAYOUT_STRANGE	     "strange-"
 #define LAYOUT_MAKING	     "making-"
 #define LAYOUT_REMOVING	     "removing-"
-#define LAYOUT_NAME_MAX	     64 /* of a pack or an epoch, with the terminator */
+#define LAYOUT_NAME_MAX	     64 /* of a pack or an epoch, including the terminator */
 #define LAYOUT_VERSION	     1
 #define LAYOUT_VERSION_LABEL "culprit database, version "
 
 bool layout_is_machine(const char *name);
-/* This machine's: its machine-id, or without one a name made from the host's. free() it. */
+/* This machine's name: its machine-id or, without one, a name made from the host name. The caller
+ * frees it. */
 char *layout_machine_name(void);
 bool layout_is_epoch(const char *name);
 bool layout_is_temporary(const char *name);
-/* In the order of time: by the second, then by the number appended. */
+/* Compares names in chronological order: by the second, then by the number appended. */
 int layout_compare_epochs(const char *a, const char *b);
 /* "20261121T053000Z", with "-number" when number is above 1. */
 void layout_epoch_name(uint64_t start_ns, unsigned number, char out[LAYOUT_NAME_MAX]);
@@ -53,47 +54,52 @@ bool layout_parse_base(const char *name, uint32_t *ret_generation, uint32_t *ret
 
 /*
  * Directories. Each returns a descriptor or a negative errno. The owner of a database may have put
- * links anywhere in it, and who writes to it may be root: below its own path, which may be a link,
- * writers follow none.
+ * symbolic links anywhere in it, and the writer may be root. So writers follow no link below the
+ * database's own path, which may be one.
  */
 int layout_open_dir(const struct io *io, int dirfd, const char *path);
 int layout_enter_dir(const struct io *io, int dirfd, const char *name); /* -ENOTDIR: a link */
-/* Makes it first where it is not, and makes that durable. dirfd AT_FDCWD: path may be a link. */
+/* The same, but makes the directory, durably, if it is missing. With AT_FDCWD path may be a
+ * link. */
 int layout_make_dir(const struct io *io, int dirfd, const char *path);
 
-/* A file of a database, to be read: does not wait for the writer of a FIFO, follows no link. */
+/* Opens a file of a database for reading: follows no link, and does not block on a FIFO. */
 int layout_open_file(const struct io *io, int dirfd, const char *path);
-/* What a file takes on the disk: one with holes less than its size says. 0: it is none. */
+/* The bytes that a file takes on disk: less than its size if it has holes. 0 if it is not a regular
+ * file or cannot be opened. */
 uint64_t layout_file_bytes(const struct io *io, int dirfd, const char *name);
 
 /*
- * Takes away what somebody has put in the place of a file of ours that a rename does not replace: a
- * directory with something in it gets a name that is ignored. 0 when the name is free.
+ * Clears a name for a file of ours from what a rename would not replace: a directory that somebody
+ * put there is removed if it is empty, else renamed to strange-NAME, which is ignored. A file is
+ * removed too. 0 when the name is free.
  */
 int layout_make_way(const struct io *io, int dirfd, const char *name);
 
 /*
- * Whether an error of opening something by its name says that something else stands there, or that
- * it is somebody else's: a file for a directory, a link, a socket, one without our rights. Only
- * that one is lost. Errors of the disk and of memory are not meant.
+ * Whether an error of opening a file or directory by its name says that something else has that
+ * name or that it belongs to somebody else: a file instead of a directory, a link, a socket,
+ * missing rights. Only this one item is lost then. False for errors of the disk and for lack of
+ * memory.
  */
 bool layout_is_stray(int error);
 
-/* A directory's names, each of them in names, which together with them is one block to free(). */
+/* The names in a directory. The array and the strings are one block that the caller frees. */
 int layout_list(const struct io *io, int fd, char ***ret_names, size_t *ret_count);
-/* Likewise those that are epochs, oldest first. */
+/* The same for those that are epochs, oldest first. */
 int layout_list_epochs(const struct io *io, int fd, char ***ret_names, size_t *ret_count);
 
 /*
- * The machine directory's meta file. 0; -ENOENT; -EBADMSG when it is damaged; -EPROTONOSUPPORT when
- * it is of a newer version.
+ * Reads and checks the machine directory's meta file. 0; -ENOENT; -EBADMSG when it is damaged;
+ * -EPROTONOSUPPORT when it was written by a newer version.
  */
 int layout_read_meta(const struct io *io, int machine_fd, const char *machine, struct diag *diag);
 int layout_write_meta(const struct io *io, int machine_fd);
 
-/* The sentence for a database directory that layout_open_dir refused with error. Returns error. */
+/* Says in diag why layout_open_dir refused a database directory with error, which it returns. */
 int layout_fail_open(const char *path, int error, struct diag *diag);
-/* Why nothing could be written (a positive errno), with what to do where that is known. Static. */
+/* The reason for a failure to write (a positive errno), with what to do about it where that is
+ * known. The string is static. */
 const char *layout_write_error(int error);
 
 #endif

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* Decoded dictionaries of one chunk. */
+/* Limit for the decoded dictionaries of one chunk. */
 #define SOURCE_ARENA_MAX ((size_t)256 << 20)
 
 /* An input and where it stands. */

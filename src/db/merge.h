@@ -5,18 +5,19 @@
 #include "db/pack.h"
 
 /*
- * Merges the items of several packs, kind by kind, into one order each, adding up equal ones. Holds
- * one chunk of each pack in memory, and of it only the streams, never the items.
+ * Merges the items of several packs, kind by kind, in order, and adds up equal ones. Holds one
+ * chunk of each pack in memory, as its streams: items are decoded one at a time.
  */
 struct merge_input {
 	const struct pack *pack;
-	const bool *good; /* for each entry of its catalog: whether to take it */
+	const bool *good; /* for each entry of its catalog: whether to read it */
 };
 
 /*
- * Writes them; what is in several inputs has the paths of the first of them. An input whose chunks
- * are not ascending (see pack.h) makes the order descend where they do; everything is still there
- * once. An error of reading too: an input that was good may not fail.
+ * Writes all good chunks of the inputs to out. An image that has several paths gets that of the
+ * first input. Where the chunks of an input do not ascend (see pack.h), the output does not either,
+ * at that place; still it holds every item, and no count twice. Errors of reading are returned as
+ * well: an input that was found to be good must not fail.
  */
 int merge_packs(const struct merge_input *inputs, size_t count, struct pack_writer *out);
 

@@ -7,7 +7,7 @@
 #include "db/writer_state.h"
 #include "util/num.h"
 
-/* Blobs of images whose last samples retention has removed. */
+/* Removes blobs of images whose last samples retention has removed. */
 
 #define ORPHAN_IMAGES_MAX (1u << 20)
 #define ORPHAN_ARENA_MAX  ((size_t)256 << 20)

@@ -5,22 +5,24 @@
 #include "db/batch.h"
 
 /*
- * Raw records of kind DB_RAW_PAIR: two samples of a CPU, one after the other, of which the first
- * was at the record's place. With a target the second was of the same thread, which was not
- * switched out in between, and is where that was. Without one, and without registers, the thread
- * was elsewhere: in the kernel, or it slept. Where it was only made to wait there is no record.
+ * Raw records of kind DB_RAW_PAIR: two consecutive samples of one CPU, the first of them at the
+ * record's image and offset. A record with a target says that the second sample was of the same
+ * thread, which was not switched out in between, and hit the target. A record without target and
+ * registers says that the thread was elsewhere by then: in the kernel, or asleep. There is no
+ * record if the thread had only been made to wait.
  *
- * Register N of the record has how two general registers changed, those of numbers 2N and 2N + 1
- * (isa/operands.h), the first in the lower half; one that is 0 is left out. No value of a register
- * is kept but small ones that stayed, which may be strides.
+ * Value N of the record says how two general registers changed, those numbered 2N and 2N + 1 in
+ * isa/operands.h, the first in the lower half; a value of 0 is left out. The content of a register
+ * is kept only if it stayed the same and is small: then it may be a stride.
  */
 #define DB_PAIR_REGISTERS 16
 
-#define DB_PAIR_UNTOLD	INT32_MIN   /* changed by more than has room */
-#define DB_PAIR_CHANGE	(1ll << 30) /* changes are below */
-#define DB_PAIR_STAYING (1ll << 20) /* values that stay are below, or are not told */
+#define DB_PAIR_UNTOLD	INT32_MIN   /* the change is too large to be kept */
+#define DB_PAIR_CHANGE	(1ll << 30) /* kept changes are less than this, either sign */
+#define DB_PAIR_STAYING (1ll << 20) /* likewise kept contents that stayed */
 
-/* Even: twice the change; odd: twice the value, which stayed, and 1; 0: stayed. */
+/* Encodes the change of a register: twice the change if it changed (even); twice its content plus 1
+ * if it stayed (odd); 0 if it stayed and the content is not kept; DB_PAIR_UNTOLD. */
 static inline int32_t db_pair_change(uint64_t before, uint64_t after)
 {
 	const int64_t change = (int64_t)(after - before), value = (int64_t)before;
@@ -33,7 +35,8 @@ static inline int32_t db_pair_change(uint64_t before, uint64_t after)
 								   : DB_PAIR_UNTOLD;
 }
 
-/* Whether it stayed; if it changed, by how much (0: not told). */
+/* Whether the register stayed the same; below, by how much it changed (0: it stayed, or not
+ * kept). */
 static inline bool db_pair_stayed(int32_t change)
 {
 	return !change || change & 1;
@@ -44,13 +47,13 @@ static inline int64_t db_pair_by(int32_t change)
 	return db_pair_stayed(change) || change == DB_PAIR_UNTOLD ? 0 : change / 2;
 }
 
-/* What it had, where it stayed and that is told; else 0. */
+/* Its content, if it stayed and the content was kept; else 0. */
 static inline int64_t db_pair_value(int32_t change)
 {
 	return change & 1 ? ((int64_t)change - 1) / 2 : 0;
 }
 
-/* Of a pair with a second half: sets form and values. */
+/* Sets form and values of the record of a pair that has a target. */
 static inline void db_pair_put(struct db_raw *raw, const int32_t changes[DB_PAIR_REGISTERS])
 {
 	unsigned count = 0;

@@ -8,7 +8,7 @@
 #include "db/reader_state.h"
 #include "db/rows.h"
 
-/* Showing what packs hold to a visitor. */
+/* Shows the content of packs to a visitor. */
 
 #define QUERY_ARENA_MAX ((size_t)256 << 20)
 

@@ -6,21 +6,21 @@
 
 /*
  * The payload of a chunk of raw records. They are ordered by (image, event, form, offset, subject,
- * target, values), so that those of one instruction are together. Of each register all values stand
- * in one stream, byte by byte: first the lowest byte of each value, then the next of each. Most
- * of these bytes are a flag or zero, and what is left - latencies, the ends of addresses - has no
- * order that could be made use of.
+ * target, values), so that those of one instruction are together. The values of a register form one
+ * stream, transposed: the lowest byte of every value, then the next byte of every value, and so on.
+ * Most of these bytes are a flag or zero, and the rest (latencies, low bits of addresses) has no
+ * order that compression could use.
  */
 enum raws_stream {
-	RAWS_DICT,	    /* images, events, subjects that the chunk uses */
-	RAWS_GROUPS,	    /* (image, event, form): records */
+	RAWS_DICT,	    /* images, events and subjects used by the chunk */
+	RAWS_GROUPS,	    /* (image, event, form): number of records */
 	RAWS_OFFSETS,	    /* minus that of the record before */
 	RAWS_SUBJECTS,	    /* numbers in the dictionary */
-	RAWS_TARGET_IMAGES, /* 0 none, 1 the group's, else the number in the dictionary plus 2 */
-	RAWS_TARGETS,	    /* in the group's image from the offset, as zigzag; else as it is */
+	RAWS_TARGET_IMAGES, /* 0 none, 1 the group's, else 2 + number in the dictionary */
+	RAWS_TARGETS,	    /* in the group's image: minus the offset, zigzag; else unchanged */
 	RAWS_COUNTS,	    /* minus one: 4 bits, 15 for 15 or more */
 	RAWS_COUNTS_MORE,   /* ... and these minus 15 */
-	RAWS_VALUES, /* the first register of each record; then as many streams as it takes */
+	RAWS_VALUES, /* of the first register of each record; one stream for each further one */
 	RAWS_STREAMS = RAWS_VALUES + DB_RAW_VALUES_MAX,
 };
 _Static_assert(RAWS_STREAMS <= CHUNK_STREAMS_MAX, "streams of a chunk");

@@ -12,7 +12,7 @@
 #include "util/array.h"
 #include "util/num.h"
 
-/* How far the clocks of machines that share a database may be apart. */
+/* How far apart the clocks of machines that share a database may be. */
 #define FUTURE_SLACK_NS (60 * 1000000000ull)
 
 static void refs_free(struct db_reader *r)

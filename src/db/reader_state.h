@@ -8,7 +8,7 @@
 
 #define READER_NOTES_MAX 16
 
-/* One epoch that was listed; what is in it is looked up when it is asked for. */
+/* A listed epoch; its info is read when it is first needed. */
 struct epoch_ref {
 	char *machine, *name;
 	bool future;
@@ -23,23 +23,24 @@ struct db_reader {
 	int db_fd;
 	struct epoch_ref *refs; /* oldest first */
 	size_t ref_count;
-	struct db_epoch *infos;		/* what db_reader_epochs gave */
-	const struct db_epoch **chosen; /* into refs; NULL: none chosen yet */
+	struct db_epoch *infos;		/* what db_reader_epochs returned */
+	const struct db_epoch **chosen; /* point into refs; NULL: nothing chosen yet */
 	size_t chosen_count;
 	char *notes[READER_NOTES_MAX];
 	size_t note_count, notes_taken, notes_refused, damages;
-	uint64_t now_ns; /* when the epochs were listed */
+	uint64_t now_ns; /* wall clock when the epochs were listed */
 };
 
-/* For db_reader_notes. Without memory the sentence is lost, but it is counted. */
+/* Add a note for db_reader_take_notes. When out of memory the sentence is lost, but it is
+ * counted. */
 void reader_note(struct db_reader *r, const char *note);
 void reader_note_damage(struct db_reader *r, const char *what);
-/* Something that is not an epoch has the name of one, or it may not be read. */
+/* Notes that something which has an epoch's name is not one, or may not be read. */
 void reader_note_stray(struct db_reader *r, const char *name, int error);
 
-/* Lists the epochs of all machines again. */
+/* Lists the epochs of all machines anew. */
 int reader_list(struct db_reader *r, struct diag *diag);
-/* Fills in the info of an epoch. -ENOENT: it is gone. */
+/* Reads the info of an epoch. -ENOENT: the epoch is gone. */
 int reader_load(struct db_reader *r, struct epoch_ref *ref, struct diag *diag);
 
 #endif

@@ -7,8 +7,9 @@
 #include "util/num.h"
 
 /*
- * Forgetting the oldest. Which these are, and how old, is what the seals say by the clock of age.h:
- * neither names nor the times of the data matter, which a wall clock that was wrong has given.
+ * Retention: removes the oldest epochs. Their order and age come from their seals, by the clock of
+ * age.h. Neither names nor the times of the data count, since a wall clock that was wrong may have
+ * given them.
  */
 
 #define KEPT_ALWAYS 3

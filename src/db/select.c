@@ -7,7 +7,7 @@
 #include "db/reader_state.h"
 #include "util/text.h"
 
-/* Which epochs an expression means. */
+/* Finds the epochs that an expression selects. */
 
 static bool has_prefix(const char *name, const char *prefix, size_t size)
 {

@@ -6,27 +6,30 @@
 
 /*
  * The payload of a stacks chunk. Stacks are ordered by (event, subject, frames from the outermost
- * in), so that each is what it has in common with the one before and a few frames more: the calling
- * context tree in preorder.
+ * on), so that each consists of what it shares with the one before and a few further frames: the
+ * calling context tree (Ammons, Ball and Larus, PLDI 1997) in preorder.
  */
 enum stacks_stream {
-	STACKS_DICT,   /* images by ascending id, events, subjects that the chunk uses */
-	STACKS_GROUPS, /* (event, subject): stacks */
-	STACKS_FRAMES, /* distinct frames: for each image their number, then ascending offsets */
-	STACKS_SHARED, /* frames in common with the stack before; the first of a group: 0 */
+	STACKS_DICT,   /* images by ascending id, events and subjects used by the chunk */
+	STACKS_GROUPS, /* (event, subject): number of stacks */
+	STACKS_FRAMES, /* the distinct frames: for each image their count, then ascending offsets */
+	STACKS_SHARED, /* frames shared with the stack before; 0 for the first of a group */
 	STACKS_FRESH,  /* further frames, minus one */
 	STACKS_UNUSED,
 	STACKS_COUNTS,	    /* minus one: 4 bits, 15 for 15 or more */
 	STACKS_COUNTS_MORE, /* ... and these minus 15 */
-	STACKS_FIRSTS, /* of the first that takes another's place, how much greater, minus one */
-	STACKS_CALLS,  /* of one whose caller called nobody yet, from its caller's number */
-	STACKS_AGAIN,  /* of any other, from the one that its caller began with last */
+	STACKS_FIRSTS,	    /* see below: replaced frames */
+	STACKS_CALLS,	    /* first callees */
+	STACKS_AGAIN,	    /* other callees */
 	STACKS_STREAMS,
 };
 
 /*
- * Whom a frame calls is mostly near to whom it called before, else near to itself: both are zigzags
- * of the distance of numbers. That is what STACKS_NOBODY, before the first, stands in for.
+ * A further frame is written as its number among the distinct frames, relative to another one.
+ * STACKS_FIRSTS: if it takes the place of a frame of the stack before, how much greater it is than
+ * that one, minus 1. Otherwise it is mostly near the last frame that was written so for its caller
+ * (STACKS_AGAIN) or, if there was none yet (STACKS_NOBODY), near the caller itself (STACKS_CALLS):
+ * both are zigzag codes of the difference.
  */
 #define STACKS_NOBODY UINT32_MAX
 

@@ -6,8 +6,8 @@
 #include "util/num.h"
 
 /*
- * Blobs past their share of the database. Anybody may run large programs, and as many as he likes:
- * what is kept of them must not drive history out.
+ * Removes blobs that exceed their share of the database. Any user may run many large programs: what
+ * is kept of them must not displace history.
  */
 
 struct kept {

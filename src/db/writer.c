@@ -13,8 +13,8 @@
 #include "db/writer_state.h"
 
 /*
- * What holds at every instant, whatever call fails and whenever the process dies (invariants of one
- * pack are in pack.h):
+ * The following holds at every instant, whatever call fails and whenever the process dies
+ * (invariants of one pack are in pack.h):
  *
  *  1. There is one writer of a machine's directory: it holds the lock on its lock file. Readers
  *     take no lock, and do not matter to the writer.

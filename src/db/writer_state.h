@@ -14,32 +14,33 @@ struct db_writer {
 	int db_fd, machine_fd, lock_fd;
 	/* The current epoch; epoch_fd is -1 before the first. */
 	char epoch[LAYOUT_NAME_MAX];
-	char dir[2 * LAYOUT_NAME_MAX]; /* where it lies; another while it is out of sight */
+	char dir[2 * LAYOUT_NAME_MAX]; /* its directory, which has another name while unseen */
 	int epoch_fd;
-	uint32_t last_segment; /* the last that was acknowledged */
-	uint32_t upto;	       /* what the base covers */
-	struct age_clock age;  /* what epochs are sealed with */
-	uint64_t trimmed;      /* blobs, since it was opened */
+	uint32_t last_segment; /* the last one acknowledged */
+	uint32_t upto;	       /* the last segment that the base covers */
+	struct age_clock age;  /* the clock that seals are dated by */
+	uint64_t trimmed;      /* blobs removed since the writer was opened */
 };
 
-/* What a pack of this batch says of itself; refers to the batch. */
+/* The head of a pack of this batch; its lists are borrowed from the batch. */
 struct catalog writer_batch_catalog(const struct db_batch *batch);
 
-/* What epochs age by, now. */
+/* The clock of age.h, advanced to now. */
 const struct age_clock *writer_age(struct db_writer *w);
 
 /*
- * Removes from an epoch what a crash left and what the newest base covers. A covered pack that is
- * damaged is set aside under another name instead.
+ * Removes from an epoch what a crash left behind and what the newest base covers. A covered pack
+ * that is damaged is renamed to damaged-NAME instead.
  */
 int writer_clean_epoch(struct db_writer *w, int epoch_fd, const char *name, struct diag *diag);
-/* Removes a directory and its files (there are no directories in it). 0 when it is not there. */
+/* Removes a directory and the files in it (it has no subdirectories). 0 if it does not exist. */
 int writer_remove_dir(struct db_writer *w, const char *name, struct diag *diag);
-/* Takes an epoch out of sight at once, then removes it. */
+/* Makes an epoch invisible by one rename, then removes it. */
 int writer_remove_epoch(struct db_writer *w, const char *name, struct diag *diag);
-/* Removes blobs (see blob.h) of images that no epoch has any more. */
+/* Removes blobs (see blob.h) of images that are in no epoch any more. */
 int writer_remove_orphans(struct db_writer *w, struct diag *diag);
-/* Removes blobs until all take no more than that: code and lines first, the largest first. */
+/* Removes blobs until all together take at most max_bytes: code and lines first, the largest
+ * first. */
 int writer_trim_blobs(struct db_writer *w, uint64_t max_bytes, struct diag *diag);
 
 #endif
