@@ -10,7 +10,7 @@ static bool is_general(const struct isa_operand *o, unsigned bits)
 	return o->kind == ISA_OPERAND_REGISTER && o->reg < ISA_REG_PC && o->size_bits == bits;
 }
 
-/* At a general register + a constant. */
+/* Whether the operand is memory at a general register plus a constant. */
 static bool is_plain_memory(const struct isa_operand *o)
 {
 	return o->kind == ISA_OPERAND_MEMORY && o->base < ISA_REG_PC && o->index == ISA_REG_NONE &&

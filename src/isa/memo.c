@@ -5,7 +5,7 @@
 #include <string.h>
 #include "util/hash.h"
 
-/* More than nearly all instructions have: those with more operands are decoded each time. */
+/* Enough for nearly all instructions: those with more operands are decoded each time. */
 #define KEPT_OPERANDS 6
 #define KEPT_BYTES \
 	(offsetof(struct isa_operands, list) + KEPT_OPERANDS * sizeof(struct isa_operand))

@@ -5,7 +5,7 @@
 #include <Zydis/Zydis.h>
 #include "isa/decode_table.h"
 
-/* What the files x86*.c share. */
+/* Shared by the files x86*.c. */
 struct x86 {
 	ZydisDecoder decoder;
 	ZydisFormatter formatter;
@@ -13,7 +13,7 @@ struct x86 {
 
 bool isa_x86_operands(const struct isa_decoder *d, const uint8_t *code, size_t size,
 		      struct isa_instruction *ret, struct isa_operands *ret_operands);
-/* What isa_decode tells, from a decoded instruction. */
+/* Fills in what isa_decode returns, from a decoded instruction. */
 void isa_x86_describe(const ZydisDecodedInstruction *z, struct isa_instruction *ret);
 const char *isa_x86_mnemonic(unsigned mnemonic);
 
