@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
-/* From instructions in the order in which they were found to sorted blocks and edges. */
+/* Makes sorted blocks and edges from instructions in the order in which they were found. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -5,8 +5,8 @@
 #include "cfg/numbers.h"
 
 /*
- * The strongly connected regions by Tarjan's algorithm (SIAM J. Computing 1972) with a stack of its
- * own; a region's root is the node of it that the search met first.
+ * Finds the strongly connected regions by Tarjan's algorithm (SIAM J. Computing 1972) with an
+ * explicit stack; a region's root is the node of it that the search met first.
  */
 struct regions {
 	const struct cfg_graph *graph;

@@ -5,14 +5,14 @@
 #include "cfg/numbers.h"
 
 /*
- * In a strongly connected graph, edges are on the same cycles exactly when they are on the same
- * cycles of the graph without directions. There, by an undirected depth-first search, two edges of
- * the tree are equivalent when they have the same brackets (back edges over them), and these are
- * told apart by the newest bracket and how many there are. Where brackets of two subtrees meet, a
- * capping edge keeps their edges apart.
+ * In a strongly connected graph, two edges are on the same directed cycles exactly if they are on
+ * the same cycles of the undirected graph. There, in an undirected depth-first search, two tree
+ * edges are equivalent if they have the same brackets (back edges that span them); bracket sets are
+ * told apart by their newest bracket and their size. Where the brackets of two subtrees meet, a
+ * capping back edge keeps the edges of these subtrees apart.
  *
- * The undirected graph: node n is the edge n between its ends 2n (where edges enter) and 2n + 1
- * (where they leave); then come the graph's edges, then those of its closure; then capping edges.
+ * In the undirected graph, node n is the edge n between its ends 2n (where edges enter) and 2n + 1
+ * (where they leave); then come the graph's edges, then those of its closure, then capping edges.
  */
 struct search {
 	const struct cfg_graph *graph;

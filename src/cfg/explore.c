@@ -7,7 +7,7 @@
 #include "util/array.h"
 #include "util/search.h"
 
-/* Instructions that one function may share with others, beside its own. */
+/* The maximum of instructions that one function may have in the ranges of others. */
 #define FOREIGN_MAX 65536
 #define SLOTS_FIRST 1024
 

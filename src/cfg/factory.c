@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
-/* Images, and their functions, which are made when they are asked for. */
+/* Makes images, and their functions when they are first asked for. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -7,10 +7,10 @@
 #include "cfg/numbers.h"
 
 /*
- * Each node is an arc between its two ends, so that its count has a cost too. An estimate becomes
- * two arcs: one of capacity count, each unit of which is worth what a missing execution costs; and
- * one without limit for what is above it. As the first is never dearer than the second, the least
- * cost fills it first.
+ * Each node is an arc between its two ends, so that its count can have a cost. An estimate becomes
+ * two arcs: one of capacity count, with the negative cost of a missing execution; and one without
+ * limit for what exceeds it. As the first is never dearer than the second, a flow of least cost
+ * fills it first.
  */
 struct repair {
 	const struct cfg_flow_problem *problem;

@@ -5,10 +5,10 @@
 #include "cfg/graph.h"
 
 /*
- * Connects the parts of a circulation that flow does not lead to from the exit (which is where the
- * next call comes from): each gets one execution more, on the way there and back that has the
- * fewest edges without flow. flows: of the nodes, the edges, then the closure's edges. 0 or
- * -ENOMEM.
+ * Connects the parts of a circulation that no flow reaches from the exit (whose edge to the entry
+ * stands for the next call): each gets one execution more, on the path there and back with the
+ * fewest edges without flow. flows holds the flow of the nodes, then of the edges, then of the
+ * closure's edges. 0 or -ENOMEM.
  */
 int flow_join_islands(const struct cfg_graph *g, const struct cfg_closure *c, uint64_t *flows);
 

@@ -5,7 +5,8 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-/* Without landings their edges lead from the entry to the exit, to keep the edges' numbers. */
+/* Where landing pads are left out, their edges lead from the entry to the exit, so that edges keep
+ * their numbers. */
 static int make_graph(const struct cfg_function *f, bool landings, struct cfg_graph **ret)
 {
 	uint32_t *from, *to, entry = f->block_count, exit = f->block_count + 1;

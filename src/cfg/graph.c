@@ -5,7 +5,8 @@
 #include <string.h>
 #include "cfg/numbers.h"
 
-/* Fills the lists of edges by one of their ends: a counting sort, so each keeps their order. */
+/* Lists edges by one of their ends. It is a counting sort, so that each list keeps the edges'
+ * order. */
 static void sort_edges(const uint32_t *end, uint32_t edge_count, uint32_t node_count,
 		       uint32_t *first, uint32_t *list)
 {

@@ -6,25 +6,26 @@
 #include <stdint.h>
 
 /*
- * A directed graph as plain arrays: what the passes (loops.h, equivalence.h, flow.h)
- * work on. Any graph will do: self-loops, parallel edges, nodes that nothing reaches, nodes that
- * reach nothing, no edges at all. The passes take linear or almost linear time unless they say
- * otherwise, and do not recurse.
+ * A directed graph as plain arrays, on which the passes (loops.h, equivalence.h, flow.h) work. Any
+ * graph is allowed: self-loops, parallel edges, nodes that cannot be reached, nodes that reach
+ * nothing, no edges at all. The passes take linear or almost linear time unless they say otherwise,
+ * and do not recurse.
  *
- * function_graph.h makes one of a function.
+ * function_graph.h makes the graph of a function.
  */
 
 #define CFG_NODE_NONE UINT32_MAX
 
-/* Nodes and edges together; above it the arrays of a pass could outgrow 32-bit numbers. */
+/* The maximum of nodes and edges together, so that 32-bit numbers suffice for the arrays of all
+ * passes. */
 #define CFG_GRAPH_MAX (1u << 28)
 
 struct arena;
 
 struct cfg_graph {
 	uint32_t node_count, edge_count;
-	uint32_t entry, exit;	   /* two nodes; the exit need not have edges */
-	const uint32_t *from, *to; /* of each edge */
+	uint32_t entry, exit;	   /* two different nodes; the exit may have no edges */
+	const uint32_t *from, *to; /* the ends of each edge */
 	const uint32_t *first_out,
 		*out;		       /* edges that leave n: out[first_out[n] .. first_out[n+1]) */
 	const uint32_t *first_in, *in; /* edges that enter n, likewise */
@@ -32,8 +33,8 @@ struct cfg_graph {
 };
 
 /*
- * Copies the edges. -EINVAL: a node out of range, entry == exit, or more than CFG_GRAPH_MAX;
- * -ENOMEM.
+ * Copies the edges. 0, -EINVAL (a node out of range, entry == exit, or more than CFG_GRAPH_MAX
+ * nodes and edges), -ENOMEM.
  */
 int cfg_graph_new(uint32_t node_count, uint32_t entry, uint32_t exit, const uint32_t *from,
 		  const uint32_t *to, uint32_t edge_count, struct cfg_graph **ret);
@@ -47,8 +48,8 @@ void cfg_graph_free(struct cfg_graph *g);
  *    one, so that a loop keeps its shape;
  *  - from exit, to one node of each region that nothing enters (handlers of exceptions, targets
  *    of jumps that were not resolved).
- * The first is always there. Anderson et al., SOSP 1997, section 6.1.2, extend cycle equivalence
- * by the second kind.
+ * The first is always there. Anderson et al., SOSP 1997, section 6.1.2, extend cycle equivalence by
+ * the second kind.
  */
 struct cfg_closure {
 	uint32_t count;

@@ -48,7 +48,8 @@ const char *cfg_external_word(const struct cfg_image *image, uint64_t address)
 	return i && s->externals[i - 1].address == address ? s->externals[i - 1].name : NULL;
 }
 
-/* A PLT entry is a jump through a word, perhaps after an endbr64 and with a bnd prefix. */
+/* A PLT entry is a jump through a word of the GOT, possibly after an endbr64 and with a bnd
+ * prefix. */
 const char *cfg_external_entry(const struct cfg_image *image, uint64_t address)
 {
 	size_t size = 0, at = 0;

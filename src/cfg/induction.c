@@ -5,7 +5,7 @@
 #include "cfg/image.h"
 #include "isa/operands.h"
 
-/* What is known of a loop while its instructions are looked at, one after the other. */
+/* What is known of a loop while its instructions are examined one after the other. */
 struct induction_search {
 	const struct cfg_function *f;
 	struct cfg_induction found;

@@ -8,12 +8,12 @@
 
 /*
  * The induction registers of a leaf loop: those to which each iteration adds a constant, or a
- * register that the loop leaves alone. What such a register has at two moments of one activation of
- * the loop tells the iterations in between, exactly.
+ * register that does not change in the loop. The contents of such a register at two moments of one
+ * activation of the loop give the exact number of iterations between them.
  *
- * A leaf loop has one entry, no loop inside, no call and no change of the stack pointer; a register
- * is an induction register when one instruction alone of the loop writes it, and that runs once in
- * each iteration.
+ * A leaf loop has one entry, no inner loop, no call and no change of the stack pointer. A register
+ * is an induction register if exactly one instruction of the loop writes it, and that one is
+ * executed once per iteration.
  */
 
 #define CFG_GENERAL_REGISTERS 16
@@ -22,19 +22,20 @@ enum cfg_change {
 	CFG_CHANGE_ANY,
 	CFG_CHANGE_NONE,     /* nothing in the loop writes it */
 	CFG_CHANGE_CONSTANT, /* by step */
-	CFG_CHANGE_REGISTER, /* by step times what the register `by` has, which does not change */
+	CFG_CHANGE_REGISTER, /* by step times register by, which does not change */
 };
 
 struct cfg_induction {
 	struct cfg_register_change {
 		uint8_t how; /* enum cfg_change */
-		uint8_t by;  /* general register, as isa/operands.h numbers them */
+		uint8_t by;  /* general register, numbered as in isa/operands.h */
 		int64_t step;
 	} registers[CFG_GENERAL_REGISTERS];
 	uint32_t count; /* of CFG_CHANGE_CONSTANT and CFG_CHANGE_REGISTER */
 };
 
-/* The loop's; false: it is no leaf loop, or has none. l and e: the function's. */
+/* Finds the induction registers of a loop. l and e are the loops and classes of f. False if it is
+ * not a leaf loop or has no such register. */
 bool cfg_induction_find(const struct cfg_function *f, const struct cfg_loops *l,
 			const struct cfg_equivalence *e, uint32_t loop, struct cfg_induction *ret);
 

@@ -5,11 +5,12 @@
 #include "cfg/numbers.h"
 
 /*
- * A depth-first search sorts the edges: back edges wait at their header; edges that go forward or
- * across wait at the lowest common ancestor of their ends. Then the nodes in reverse preorder: the
- * edges that wait there are entered, and the nodes that reach the header's back edges are its loop,
- * and are one node from then on. An edge that was not entered before its common ancestor cannot
- * lead the search out of the header's subtree, which is what makes it almost linear.
+ * A depth-first search classifies the edges: back edges are listed at their header; forward and
+ * cross edges at the lowest common ancestor of their ends. Then the nodes are visited in reverse
+ * preorder: the edges listed at a node are added to the graph, and the nodes that reach the node's
+ * back edges are its loop, which is collapsed to one node. An edge that is not added before its
+ * lowest common ancestor is visited cannot lead the search out of the header's subtree, which makes
+ * it almost linear.
  */
 struct search {
 	const struct cfg_graph *graph;

@@ -4,8 +4,8 @@
 #include "cfg/image.h"
 
 /*
- * Functions that do not return, by their documentation or declaration. Those inside of an image are
- * mostly found without their names; this is for what other images have. Sorted.
+ * Functions that never return, by their documentation or declaration. Functions inside an image are
+ * mostly found without their names; this list is for those of other images. Sorted.
  */
 static const char *const never[] = {
 	"Perl_croak",

@@ -6,7 +6,8 @@
 #include <stdint.h>
 #include "util/arena.h"
 
-/* An array of numbers, all of them value; never NULL for a count of 0. NULL: out of memory. */
+/* An array of count numbers, all equal to value, in the arena. NULL when out of memory, but not for
+ * a count of 0. */
 static inline uint32_t *numbers_new(struct arena *memory, size_t count, uint32_t value)
 {
 	uint32_t *numbers = arena_alloc(memory, (count + 1) * sizeof(*numbers));

@@ -6,7 +6,7 @@
 #include <string.h>
 #include "cfg/image.h"
 
-/* The kernel's text, with its modules' nearest: no more is read. */
+/* The maximum that is read: the kernel's text with that of the nearest modules. */
 #define KERNEL_TEXT_MAX_BYTES (256u << 20)
 
 /* The pieces of the layout's parts that are code. Both lists rise; what overlaps counts once, as

@@ -7,9 +7,9 @@
 #include "util/search.h"
 
 /*
- * All "lea disp32(%rip), %reg" of the code by their bytes, at any alignment: instructions are not
- * decoded, which makes this a fraction of a second for the largest images. What only looks like one
- * is rare (3 fixed bytes) and points anywhere.
+ * Finds all "lea disp32(%rip), %reg" in the code by their bytes, at any alignment. Instructions are
+ * not decoded, so that this takes a fraction of a second for the largest images. Bytes that only
+ * look like one are rare (3 bytes are fixed), and point anywhere.
  */
 static bool add_references(struct cfg_image *image, const struct cfg_bytes *code, size_t *room)
 {

@@ -6,11 +6,12 @@
 #include "util/search.h"
 
 /*
- * Does a function return? A search for one path from its entry to a return, calls avoided as long
- * as there is another way: then most functions are settled without a look at their callees. Callees
- * that all remaining ways go through are settled first, by recursion; a callee that is being
- * settled already, or too deep, counts as returning. So "never" is proven, and "may" is not. That
- * is what the graphs need: an edge too many is harmless beside one that is missing.
+ * Does a function return? This searches for one path from its entry to a return, and avoids calls
+ * as long as there is another path: most functions are then decided without a look at their
+ * callees. If all remaining paths go through some callees, these are decided first, by recursion; a
+ * callee that is being decided already, or is too deep, counts as returning. So "never" is proven
+ * and "may" is not, which is what the graphs need: an edge too many does little harm, a missing one
+ * does much.
  */
 enum cfg_returning { RETURNS = 1, NEVER = 2, BUSY = 3 };
 

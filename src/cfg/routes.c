@@ -5,9 +5,9 @@
 #include "cfg/symbolic.h"
 
 /*
- * The backward slice of an indirect jump: execution over symbols along every way that leads to it,
- * each as short as its answer allows. A way begins with the jump's own block; while the answer
- * depends on what was before, it is made longer by each predecessor.
+ * The backward slice of an indirect jump, by symbolic execution of every path that leads to it,
+ * each as short as the answer allows. A path begins as the jump's own block; while the answer
+ * depends on what came before, the path is extended by each predecessor.
  */
 #define PATH_BLOCKS_MAX 24
 #define PATH_STEPS_MAX	6000 /* instructions executed for one jump */

@@ -5,21 +5,22 @@
 #include "cfg/table_search.h"
 
 /*
- * What a jump's target is read from. bytes 1: it is base itself. Else entries of bytes bytes (4:
- * sign-extended, added to base; 8) at scale * i + offset, for i from low to high.
+ * Where a jump's target is read from. If bytes is 1, the target is base. Otherwise there is a table
+ * of entries of 4 bytes (sign-extended and added to base) or 8 bytes, at scale * i + offset for i
+ * from low to high.
  */
 struct table_shape {
 	uint64_t base, scale, offset, low, high;
 	unsigned bytes;
-	uint8_t strength; /* enum strength of the bounds */
+	uint8_t strength; /* enum strength, of low and high */
 };
 
 #define TABLE_SHAPES_MAX 4
 
 /*
- * The tables that the jump at the end of the block may use: on each way to it a comparison must
- * bound the index. Returns their number, 0: not understood. complete false: some way to the jump
- * was not understood.
+ * Finds the tables that the jump at the end of the block may use. On each path to it a comparison
+ * must bound the index. Returns their number, 0 if no path was understood; *ret_complete is false
+ * if some path was not.
  */
 unsigned table_find_shapes(struct table_search *t, struct build_jump *jump, uint32_t block,
 			   struct table_shape shapes[TABLE_SHAPES_MAX], bool *ret_complete);

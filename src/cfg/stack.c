@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <Zydis/Mnemonic.h>
 
-/* A register as a distance from the stack pointer at the function's entry. */
+/* The content of a register as a distance from the stack pointer at the function's entry. */
 enum height_kind { HEIGHT_UNKNOWN, HEIGHT_KNOWN, HEIGHT_FOREIGN /* another stack */ };
 
 struct height {

@@ -4,7 +4,8 @@
 
 #include "cfg/table_search.h"
 
-/* True: the stack pointer is what it was at the entry when the block ends. */
+/* Sets *ret to whether the stack pointer at the end of the block is that of the function's entry,
+ * or points into another stack. 0 or -ENOMEM. */
 int table_at_entry_height(struct table_search *t, uint32_t block, bool *ret);
 
 #endif

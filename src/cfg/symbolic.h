@@ -5,14 +5,14 @@
 #include "cfg/symbolic_values.h"
 
 /*
- * Execution of a path of instructions over symbols, just enough to see what an indirect jump's
- * target is computed from and what comparisons on the path say of it.
+ * Symbolic execution of a path of instructions, just enough to see how an indirect jump's target is
+ * computed and what comparisons on the path say of it.
  */
 
-/* One instruction that is not a branch, or a call. */
+/* Executes an instruction that is not a branch, or a call. */
 void symbolic_step(struct symbolic *s, const struct isa_instruction *in,
 		   const struct isa_operands *o);
-/* The path goes on at the target of the conditional branch, or does not. */
+/* The path continues at the target of a conditional branch (taken) or after the branch. */
 void symbolic_branch(struct symbolic *s, unsigned condition, bool taken);
 
 #endif

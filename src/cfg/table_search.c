@@ -4,7 +4,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* Instructions that all searches of a function may look at, for each that it has, and at least. */
+/* How many instructions all searches in a function may examine: per instruction of it, and at
+ * least. */
 #define BUDGET_FACTOR 64
 #define BUDGET_LEAST  200000
 #define MEMO_PLACES   1024

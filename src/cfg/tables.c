@@ -9,7 +9,7 @@
 #include "util/array.h"
 #include "util/num.h"
 
-/* Entries of one table; more are not believed. */
+/* The maximum of entries of one table; larger tables are not believed. */
 #define ENTRIES_MAX 65536
 
 /* ---- reading a table ---- */
