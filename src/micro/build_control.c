@@ -13,7 +13,7 @@ static bool near_branch(const struct micro_build *m)
 	return m->z.meta.branch_type != ZYDIS_BRANCH_TYPE_FAR;
 }
 
-/* A direct one, or one to an address that operand b has. */
+/* A direct branch, or one to the address in operand b. */
 static bool set_target(struct micro_build *m, uint8_t direct, uint8_t indirect)
 {
 	const ZydisDecodedOperand *o = m->operand[0];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
 #include "micro/build.h"
 
-/* What the explicit operands are to the operation. */
+/* The roles of the explicit operands in the operation. */
 enum form {
 	FORM_NONE,
 	FORM_BINARY, /* first = first OP second */

@@ -7,7 +7,7 @@
 
 #ifdef INTERPRET_FUNCTION
 
-/* By how much a double shift goes; known as well as its value. */
+/* The count of a double shift, and whether it is known. */
 static inline wire_u64 interpret_double_count(struct interpret *s)
 {
 	if (s->micro.imm & MICRO_BY_CL) {
@@ -17,7 +17,7 @@ static inline wire_u64 interpret_double_count(struct interpret *s)
 	return s->micro.imm;
 }
 
-/* SHLD and SHRD; of four or eight bytes. */
+/* SHLD and SHRD, of 4 or 8 bytes. */
 static inline wire_u64 interpret_double_shift(const struct interpret *s, wire_u64 count,
 					      wire_u32 bits, wire_u64 *carry)
 {
@@ -48,7 +48,7 @@ INTERPRET_FUNCTION int interpret_shift(struct interpret *s)
 	if (count == 0 && known)
 		return 0; /* no flag changes */
 	if (count == 0)
-		count = 1; /* of what is unknown */
+		count = 1; /* for the unknown count */
 
 	struct interpret_flags f = {FLAGS_ALL, 0, count == 1 ? 0 : FLAG_OVERFLOW};
 
@@ -90,11 +90,11 @@ INTERPRET_FUNCTION int interpret_shift(struct interpret *s)
 		f.undefined |= FLAG_CARRY;
 	s->result = r;
 	interpret_set_flags(s, f, known);
-	/* Flags that an unknown count may leave alone are unknown too. */
+	/* Flags that an unknown count may leave unchanged become unknown too. */
 	return 0;
 }
 
-/* The high half of the product of two words. */
+/* The high half of the 128-bit product of two words. */
 static inline wire_u64 interpret_high(wire_u64 a, wire_u64 b)
 {
 	wire_u64 al = (wire_u32)a, ah = a >> 32, bl = (wire_u32)b, bh = b >> 32;
@@ -112,7 +112,7 @@ static inline wire_u64 interpret_extend(wire_u64 a, wire_u32 width)
 	return (wire_u64)((long long)(a << unused) >> unused);
 }
 
-/* Products; the wide ones write rdx and rax themselves. */
+/* Multiplication; the wide forms write rdx and rax themselves. */
 INTERPRET_FUNCTION int interpret_multiply(struct interpret *s)
 {
 	if (!s)
@@ -157,8 +157,8 @@ INTERPRET_FUNCTION int interpret_multiply(struct interpret *s)
 }
 
 /*
- * rdx:rax by b, of four or eight bytes; returns 0 or WIRE_END_FAULT. Dividends of more than 64 bits
- * give unknown results.
+ * Divides rdx:rax by b, of 4 or 8 bytes; returns 0 or WIRE_END_FAULT. Dividends of more than 64
+ * bits give unknown results.
  */
 INTERPRET_FUNCTION int interpret_divide(struct interpret *s)
 {
@@ -189,7 +189,7 @@ INTERPRET_FUNCTION int interpret_divide(struct interpret *s)
 	if (known && b != 0) {
 		quotient = a / b;
 		rest = a % b;
-		/* A quotient that is too large faults, but let the real run find that. */
+		/* A quotient that is too large faults; that is left to the program itself. */
 		if (quotient > interpret_mask(width) >> is_signed)
 			known = 0;
 	}
@@ -199,13 +199,13 @@ INTERPRET_FUNCTION int interpret_divide(struct interpret *s)
 	return 0;
 }
 
-/* The number of zeros below the lowest one; 64 of 0. */
+/* The number of zero bits below the lowest bit that is set; 64 for 0. */
 static inline wire_u64 interpret_trailing(wire_u64 x)
 {
 	return interpret_ones(~x & (x - 1));
 }
 
-/* The number of the highest one; of x that is not 0. */
+/* The number of the highest bit that is set; x must not be 0. */
 static inline wire_u64 interpret_highest(wire_u64 x)
 {
 	x |= x >> 1;
@@ -232,7 +232,7 @@ static inline struct interpret_flags interpret_bit(struct interpret *s, wire_u32
 	return f;
 }
 
-/* Searches for and counts of bits in b. */
+/* Bit scans and bit counts of b. */
 static inline struct interpret_flags interpret_search(struct interpret *s, wire_u32 width)
 {
 	wire_u32 op = s->micro.op, bits = 8u << (width & 3);
@@ -263,7 +263,7 @@ static inline struct interpret_flags interpret_search(struct interpret *s, wire_
 	return f;
 }
 
-/* Of BMI: blsr, blsi, blsmsk, bzhi. */
+/* BMI: blsr, blsi, blsmsk, bzhi. */
 static inline struct interpret_flags interpret_lowest(struct interpret *s, wire_u32 width)
 {
 	wire_u32 op = s->micro.op, bits = 8u << (width & 3), carry;

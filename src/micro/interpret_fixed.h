@@ -3,8 +3,8 @@
 #define CULPRIT_MICRO_INTERPRET_FIXED_H
 
 /*
- * The limits of windows that run in an interrupt, and their overlay: sets of two words. A window
- * that finds a set full ends.
+ * The limits of windows that run in an interrupt, and their overlay, which consists of sets of two
+ * words. A window that needs a third word in a set ends.
  */
 #define INTERPRET_FIXED_SETS	256
 #define INTERPRET_FIXED_WORDS	(2 * INTERPRET_FIXED_SETS)
@@ -13,7 +13,8 @@
 
 #include "interpret_state.h"
 
-/* As host_place(); the high part of a word's number keeps the frames of a deep stack apart. */
+/* As host_place(). The high part of a word's number is mixed in so that the frames of a deep stack
+ * do not share sets. */
 static inline wire_u32 interpret_fixed_place(const struct interpret *s, const wire_u64 *tags,
 					     wire_u64 word, wire_u32 *ret_free)
 {

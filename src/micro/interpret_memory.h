@@ -2,14 +2,14 @@
 #ifndef CULPRIT_MICRO_INTERPRET_MEMORY_H
 #define CULPRIT_MICRO_INTERPRET_MEMORY_H
 
-/* Part of interpret.h: memory as the window sees it: what it wrote itself before all else. */
+/* Part of interpret.h: memory as the window sees it, in which its own writes come first. */
 #include "interpret_state.h"
 
 #ifdef INTERPRET_FUNCTION
 
 /*
- * Lays what was written to the aligned word over data, which has the word's bytes at its own place.
- * Gives the bytes, as masks, that were written, and that are unknown.
+ * Merges into data, which holds the bytes of an aligned word, what the window has written to that
+ * word. Gives masks of the bytes that it wrote, and of those that are unknown.
  */
 static inline wire_u64 interpret_lay(struct interpret *s, wire_u64 word, wire_u64 *valid,
 				     wire_u64 *unknown)
@@ -25,7 +25,7 @@ static inline wire_u64 interpret_lay(struct interpret *s, wire_u64 word, wire_u6
 	return s->word[place].data;
 }
 
-/* Reads 1 << width bytes, up to 8, into s->value; returns whether they are known. */
+/* Reads 1 << width bytes, at most 8, into s->value; returns whether all of them are known. */
 INTERPRET_FUNCTION int interpret_load(struct interpret *s, wire_u64 address, wire_u32 width)
 {
 	if (!s)
@@ -57,7 +57,7 @@ INTERPRET_FUNCTION int interpret_load(struct interpret *s, wire_u64 address, wir
 	return (unknown & mask) == 0 && (!missing || (valid & mask) == mask);
 }
 
-/* Bytes of one aligned word. False: there is no room. */
+/* Writes bytes of one aligned word to the overlay. False if there is no room. */
 static inline int interpret_put(struct interpret *s, wire_u64 word, wire_u64 data, wire_u64 mask,
 				int known)
 {
@@ -81,7 +81,7 @@ static inline int interpret_put(struct interpret *s, wire_u64 word, wire_u64 dat
 	return 1;
 }
 
-/* Writes 1 << width bytes, up to 8; returns 0 or WIRE_END_STORES. */
+/* Writes 1 << width bytes, at most 8; returns 0 or WIRE_END_STORES. */
 INTERPRET_FUNCTION int interpret_store(struct interpret *s, wire_u64 address, wire_u32 width,
 				       wire_u64 data, int known)
 {
@@ -101,7 +101,8 @@ INTERPRET_FUNCTION int interpret_store(struct interpret *s, wire_u64 address, wi
 	return 0;
 }
 
-/* Reads 1 << width bytes, from 4 to 64, into s->wide, zeros above; whether all are known. */
+/* Reads 1 << width bytes, 4 to 64, into s->wide, with zeros above; returns whether all are
+ * known. */
 INTERPRET_FUNCTION int interpret_load_wide(struct interpret *s, wire_u64 address, wire_u32 width)
 {
 	if (!s)
@@ -129,7 +130,7 @@ INTERPRET_FUNCTION int interpret_load_wide(struct interpret *s, wire_u64 address
 	return known;
 }
 
-/* Writes 1 << width bytes, from 4 to 64, of s->wide; returns 0 or WIRE_END_STORES. */
+/* Writes the low 1 << width bytes, 4 to 64, of s->wide; returns 0 or WIRE_END_STORES. */
 INTERPRET_FUNCTION int interpret_store_wide(struct interpret *s, wire_u64 address, wire_u32 width,
 					    int known)
 {
@@ -146,7 +147,7 @@ INTERPRET_FUNCTION int interpret_store_wide(struct interpret *s, wire_u64 addres
 	return 0;
 }
 
-/* The address of the memory operand. */
+/* Computes the address of the memory operand. */
 static inline __attribute__((always_inline)) void interpret_address(struct interpret *s)
 {
 	const struct wire_micro *m = &s->micro;

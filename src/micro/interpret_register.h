@@ -9,9 +9,9 @@
 
 /* An operation's effect on the flags. */
 struct interpret_flags {
-	wire_u32 change; /* those that it sets, to value */
+	wire_u32 change; /* flags that it sets to the bits of value */
 	wire_u32 value;
-	wire_u32 undefined; /* those that it leaves undefined */
+	wire_u32 undefined; /* flags that it leaves undefined */
 };
 
 #define FLAGS_NZP (FLAG_ZERO | FLAG_SIGN | FLAG_PARITY)
@@ -30,7 +30,8 @@ static inline wire_u32 interpret_register_known(const struct interpret *s, wire_
 	return interpret_is_known(s, n);
 }
 
-/* As the machine does: four bytes clear the upper half, fewer leave the rest as it is. */
+/* Writes a register as the processor does: 4 bytes clear the upper half, fewer leave the rest
+ * unchanged. */
 static inline void interpret_set_register(struct interpret *s, wire_u32 n, wire_u32 width,
 					  wire_u64 value, wire_u32 known)
 {
@@ -51,7 +52,7 @@ static inline void interpret_set_register(struct interpret *s, wire_u32 n, wire_
 	interpret_set_known(s, n, interpret_is_known(s, n) & known);
 }
 
-/* Sets a, b and the memory operand's address. */
+/* Fetches the operands: sets a, b and the memory operand's address. */
 INTERPRET_FUNCTION int interpret_operands(struct interpret *s)
 {
 	if (!s)
@@ -86,7 +87,7 @@ INTERPRET_FUNCTION int interpret_operands(struct interpret *s)
 	return 0;
 }
 
-/* Zero, sign and parity of a result. */
+/* The zero, sign and parity flags of a result. */
 static inline wire_u32 interpret_nzp(wire_u64 r, wire_u32 width)
 {
 	wire_u32 parity = r & 0xff, flags = 0;
@@ -104,7 +105,7 @@ static inline wire_u32 interpret_nzp(wire_u64 r, wire_u32 width)
 	return flags;
 }
 
-/* 1, 0, or 2 for unknown. */
+/* Whether a condition holds: 1, 0, or 2 if that is unknown. */
 static inline wire_u32 interpret_condition(const struct interpret *s, wire_u32 condition)
 {
 	wire_u32 f = s->flags, needs, holds;

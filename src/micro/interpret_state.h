@@ -2,11 +2,12 @@
 #ifndef CULPRIT_MICRO_INTERPRET_STATE_H
 #define CULPRIT_MICRO_INTERPRET_STATE_H
 
-/* Part of interpret.h: where an interpreted window stands, and what is in a micro-operation. */
+/* Part of interpret.h: the state of an interpreted window, and access to a micro-operation's
+ * fields. */
 #include "micro/wire_micro.h"
 #include "micro/wire_strip.h"
 
-#define INTERPRET_WORD_BITS 45 /* of an address / 8, in a tag */
+#define INTERPRET_WORD_BITS 45 /* bits of address / 8 in a tag */
 #define INTERPRET_NO_PLACE  ~0u
 
 #define FLAG_CARRY    0x001u
@@ -16,16 +17,16 @@
 #define FLAG_OVERFLOW 0x800u
 #define FLAGS_ALL     (FLAG_CARRY | FLAG_PARITY | FLAG_ZERO | FLAG_SIGN | FLAG_OVERFLOW)
 
-/* What the window wrote to eight aligned bytes. */
+/* What the window wrote to 8 aligned bytes. */
 struct interpret_word {
 	wire_u64 data;
-	wire_u64 valid;	  /* all ones in the bytes that it wrote */
-	wire_u64 unknown; /* and in those whose value is not known */
+	wire_u64 valid;	  /* 0xff in each byte that it wrote */
+	wire_u64 unknown; /* 0xff in each of these whose value is unknown */
 };
 
 struct interpret_mapping {
 	wire_u64 begin, end;
-	wire_u64 shift; /* from address to file offset */
+	wire_u64 shift; /* to be added to an address to get the file offset */
 	wire_u32 slot;
 	wire_u32 unused;
 };
@@ -35,19 +36,19 @@ struct interpret_mapping {
 #endif
 
 struct interpret {
-	/* The host sets: */
+	/* To be set by the host: */
 	wire_u64 reg[MICRO_REGISTERS]; /* 0-15 */
 	wire_u64 pc;
 	wire_u64 fs_base;
-	wire_u32 flags; /* in the places of rflags */
+	wire_u32 flags; /* in the bit positions of rflags */
 
-	wire_u32 flags_known; /* as flags */
-	wire_u32 known;	      /* registers, a bit each */
-	wire_u64 next;	      /* the next pc */
+	wire_u32 flags_known; /* likewise */
+	wire_u32 known;	      /* a bit per register */
+	wire_u64 next;	      /* the pc of the next instruction */
 	wire_u32 transfers;   /* whether the instruction transfers control */
 	struct wire_micro micro;
 
-	/* Operands of the instruction. */
+	/* The operands of the instruction. */
 	wire_u64 address, a, b, result;
 	wire_u32 address_known, a_known, b_known, result_known;
 
@@ -55,23 +56,23 @@ struct interpret {
 	struct wire_strip_key strip_key; /* of strip; slot 0: none */
 	struct wire_strip strip;
 
-	wire_u64 value; /* what interpret_load() read */
+	wire_u64 value; /* the result of interpret_load() */
 
-	wire_u64 instructions; /* that were interpreted */
-	wire_u32 number;       /* of the window, in tags: the words of former ones are free */
+	wire_u64 instructions; /* interpreted so far */
+	wire_u32 number;       /* of the window, part of tags: words of earlier windows are free */
 	wire_u32 stores;
-	wire_u32 turns; /* of string operations */
+	wire_u32 turns; /* iterations of string operations */
 	INTERPRET_HOST
 
 	wire_u64 vector[32][8];
-	wire_u64 vector_known[32]; /* a bit a byte */
+	wire_u64 vector_known[32]; /* a bit per byte */
 	wire_u64 wide[8];	   /* the vector operand b */
 	wire_u64 wide_known;
 	wire_u32 masks_known;
 	wire_u64 mask[8];
 };
 
-/* Shapes that both the instructions and the vectors need. */
+/* Helpers for both integer and vector operations. */
 
 static inline wire_u64 interpret_mask(wire_u32 width)
 {

@@ -91,7 +91,7 @@ static inline wire_u64 interpret_swap(wire_u64 x, wire_u32 width)
 	return x >> (64 - (8u << (width & 3)));
 }
 
-/* xchg, xadd, cmpxchg: all but the result. */
+/* xchg, xadd, cmpxchg: everything but writing the result. */
 static inline void interpret_exchange(struct interpret *s, wire_u32 width)
 {
 	wire_u32 op = s->micro.op, b = micro_b(&s->micro);
@@ -124,7 +124,7 @@ static inline void interpret_exchange(struct interpret *s, wire_u32 width)
 	}
 }
 
-/* What depends on a condition, and the rest. */
+/* Operations that depend on a condition, and all others. */
 INTERPRET_FUNCTION int interpret_other(struct interpret *s)
 {
 	if (!s)
@@ -177,7 +177,7 @@ INTERPRET_FUNCTION int interpret_other(struct interpret *s)
 	return 0;
 }
 
-/* Puts the result where it belongs; returns 0 or the reason to end. */
+/* Writes the result to its destination; returns 0 or an enum wire_end. */
 static inline int interpret_write(struct interpret *s)
 {
 	const struct wire_micro *m = &s->micro;
@@ -193,7 +193,7 @@ static inline int interpret_write(struct interpret *s)
 	return interpret_store(s, s->address, micro_width(m), s->result, s->result_known);
 }
 
-/* One operation on values, from operands to result; returns 0 or the reason to end. */
+/* Executes one operation on integers, from operands to result; returns 0 or an enum wire_end. */
 static inline int interpret_value(struct interpret *s)
 {
 	wire_u32 op = s->micro.op;

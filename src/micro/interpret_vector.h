@@ -3,9 +3,9 @@
 #define CULPRIT_MICRO_INTERPRET_VECTOR_H
 
 /*
- * Part of interpret.h: what the string functions of C libraries and compilers' string loops use of
- * vectors and masks, and scalar comparisons of floating point. Elements are worked on in words,
- * with top = the highest bit of each element.
+ * Part of interpret.h: the vector and mask operations that C libraries' string functions and
+ * compilers' string loops use, and scalar comparisons of floating point. Elements are processed a
+ * word at a time; top is a word with the highest bit of each element set.
  */
 #include "interpret_state.h"
 
@@ -19,7 +19,7 @@ static inline wire_u64 interpret_tops(wire_u32 element)
 			      : 0x8000000000000000ull;
 }
 
-/* The top bits of the elements that are equal. */
+/* The top bits of the elements in which a and b are equal. */
 static inline wire_u64 interpret_equal(wire_u64 a, wire_u64 b, wire_u64 top)
 {
 	wire_u64 x = a ^ b;
@@ -27,7 +27,7 @@ static inline wire_u64 interpret_equal(wire_u64 a, wire_u64 b, wire_u64 top)
 	return ~(((x & ~top) + ~top) | x) & top;
 }
 
-/* The top bits of the elements where a >= b, unsigned. */
+/* The top bits of the elements in which a >= b, unsigned. */
 static inline wire_u64 interpret_not_below(wire_u64 a, wire_u64 b, wire_u64 top)
 {
 	wire_u64 difference = (a | top) - (b & ~top);
@@ -35,7 +35,7 @@ static inline wire_u64 interpret_not_below(wire_u64 a, wire_u64 b, wire_u64 top)
 	return ((a & ~b) | (~(a ^ b) & difference)) & top;
 }
 
-/* Whole elements from their top bits. */
+/* Spreads each top bit over its whole element. */
 static inline wire_u64 interpret_spread(wire_u64 tops, wire_u32 element)
 {
 	wire_u32 bits = 8u << (element & 3);
@@ -43,7 +43,7 @@ static inline wire_u64 interpret_spread(wire_u64 tops, wire_u32 element)
 	return (tops >> (bits - 1)) * interpret_mask(element);
 }
 
-/* Whole elements of a word, from a bit each. */
+/* Spreads a bit per element over the whole elements of a word. */
 static inline wire_u64 interpret_scatter(wire_u64 bits, wire_u32 element)
 {
 	if (element == 0) {
@@ -60,7 +60,7 @@ static inline wire_u64 interpret_scatter(wire_u64 bits, wire_u32 element)
 	return bits & 1 ? ~0ull : 0;
 }
 
-/* The top bits, together. */
+/* Gathers the top bits in the low bits. */
 static inline wire_u64 interpret_gather(wire_u64 tops, wire_u32 element)
 {
 	if (element == 0)
@@ -82,19 +82,19 @@ static inline wire_u64 interpret_ternary(wire_u64 a, wire_u64 b, wire_u64 c, wir
 	return r;
 }
 
-/* How many words a width covers. */
+/* The number of words in a vector of a width. */
 static inline wire_u32 interpret_words(wire_u32 width)
 {
 	return width <= 3 ? 1 : width == 4 ? 2 : width == 5 ? 4 : 8;
 }
 
-/* Its bytes, a bit each. */
+/* A bit for each of its bytes. */
 static inline wire_u64 interpret_bytes(wire_u32 width)
 {
 	return width >= 6 ? ~0ull : (1ull << (1u << width)) - 1;
 }
 
-/* All bytes of a result that is written as a whole; those above become zero, or stay. */
+/* Marks the bytes of a result that is written as a whole; those above it become zero, or stay. */
 static inline void interpret_set_vector_known(struct interpret *s, wire_u32 n, wire_u32 width,
 					      wire_u32 known)
 {
@@ -112,7 +112,7 @@ static inline wire_u32 interpret_all_known(wire_u64 known, wire_u32 width)
 	return (known & bytes) == bytes;
 }
 
-/* What becomes of the vector's bytes above the words that were written. */
+/* Clears or keeps the bytes above the words that were written. */
 static inline void interpret_clear_upper(struct interpret *s, wire_u32 n, wire_u32 words)
 {
 	wire_u32 end = s->micro.mode & MICRO_KEEP_UPPER ? 2 : 8;
@@ -122,7 +122,7 @@ static inline void interpret_clear_upper(struct interpret *s, wire_u32 n, wire_u
 			s->vector[n & 31][i] = 0;
 }
 
-/* The second operand, to wide. */
+/* Fetches the second operand into wide. */
 INTERPRET_FUNCTION int interpret_wide_operand(struct interpret *s)
 {
 	if (!s)
@@ -178,7 +178,7 @@ static inline wire_u64 interpret_word_of(struct interpret *s, wire_u64 a, wire_u
 	}
 }
 
-/* Of a word: the elements, whole, that the instruction's own mask chooses. */
+/* The elements of a word that the instruction's mask register selects, as whole elements. */
 static inline wire_u64 interpret_chosen(const struct interpret *s, wire_u32 word)
 {
 	wire_u32 own = s->micro.length >> 4 & 7, element = micro_source_width(&s->micro) & 3;
@@ -186,13 +186,13 @@ static inline wire_u64 interpret_chosen(const struct interpret *s, wire_u32 word
 	return own ? interpret_scatter(s->mask[own] >> ((8 >> element) * word), element) : ~0ull;
 }
 
-/* The same as bits, one a byte. */
+/* The same with one bit per byte. */
 static inline wire_u32 interpret_byte_bits(wire_u64 chosen)
 {
 	return interpret_gather(chosen & interpret_tops(0), 0);
 }
 
-/* Which of a word's bytes are known, if those are that it is made of. */
+/* Which bytes of a result word are known, given those of its operands. */
 static inline wire_u32 interpret_element_known(const struct interpret *s, wire_u32 i,
 					       wire_u64 chosen)
 {
@@ -202,7 +202,7 @@ static inline wire_u32 interpret_element_known(const struct interpret *s, wire_u
 	wire_u32 own = m->length >> 4 & 7;
 
 	if (m->op == MICRO_V_TERNARY && (m->imm == 0 || m->imm == 0xff))
-		known = 0xff; /* all zeros or ones, whatever they were */
+		known = 0xff; /* all zeros or ones, whatever the operands */
 	else if (m->op != MICRO_V_MOVE)
 		known &= s->vector_known[micro_a(m)] >> 8 * i & 0xff;
 	if (m->op == MICRO_V_TERNARY && m->imm != 0 && m->imm != 0xff)
@@ -214,7 +214,7 @@ static inline wire_u32 interpret_element_known(const struct interpret *s, wire_u
 	return (known & bits) | ((m->length & MICRO_ZEROING ? 0xff : old) & ~bits);
 }
 
-/* One word of dst = a OP b. A function of its own, so that the verifier goes through it once. */
+/* One word of dst = a OP b. A function of its own, so that the kernel's verifier checks it once. */
 INTERPRET_FUNCTION int interpret_element(struct interpret *s, wire_u32 word)
 {
 	if (!s)
@@ -276,7 +276,7 @@ static inline void interpret_broadcast(struct interpret *s, wire_u64 value, wire
 	interpret_set_vector_known(s, micro_dst(m), micro_width(m), known);
 }
 
-/* A word that a pair is made of, and which of its bytes are known. */
+/* A source word of MICRO_V_PAIR, and which of its bytes are known. */
 static inline wire_u64 interpret_pick(const struct interpret *s, wire_u32 pick, wire_u64 *known)
 {
 	wire_u32 i = pick & 1, a = micro_a(&s->micro);
@@ -285,7 +285,7 @@ static inline wire_u64 interpret_pick(const struct interpret *s, wire_u32 pick, 
 	return pick & 2 ? s->wide[i] : s->vector[a][i];
 }
 
-/* Shuffles of halves. */
+/* Shuffles of 8-byte halves. */
 INTERPRET_FUNCTION int interpret_pair(struct interpret *s)
 {
 	if (!s)
@@ -305,7 +305,7 @@ INTERPRET_FUNCTION int interpret_pair(struct interpret *s)
 	return 0;
 }
 
-/* Between vectors and general registers. */
+/* Moves between vectors and general registers. */
 INTERPRET_FUNCTION int interpret_transport(struct interpret *s)
 {
 	if (!s)
@@ -373,7 +373,7 @@ INTERPRET_FUNCTION int interpret_reduce(struct interpret *s)
 	return 0;
 }
 
-/* The predicates of vpcmp, from what is equal and what is not below. */
+/* The predicates of vpcmp, from the masks of "equal" and "not below". */
 static inline wire_u64 interpret_predicate(wire_u32 predicate, wire_u64 equal, wire_u64 not_below,
 					   wire_u64 top)
 {
@@ -397,8 +397,8 @@ static inline wire_u64 interpret_predicate(wire_u32 predicate, wire_u64 equal, w
 }
 
 /*
- * One word of a comparison to a mask register: a bit for each element that the instruction's own
- * mask chooses and that compares true, or WORD_UNKNOWN. A function of its own, as above.
+ * One word of a comparison into a mask register: a bit for each element that the instruction's mask
+ * selects and that compares true, or WORD_UNKNOWN. A function of its own for the same reason.
  */
 #define WORD_UNKNOWN 0x100
 INTERPRET_FUNCTION int interpret_compare_word(struct interpret *s, wire_u32 word)
@@ -425,7 +425,7 @@ INTERPRET_FUNCTION int interpret_compare_word(struct interpret *s, wire_u32 word
 	return interpret_gather(tops & chosen, element);
 }
 
-/* A comparison to a mask register. */
+/* A comparison into a mask register. */
 INTERPRET_FUNCTION int interpret_compare(struct interpret *s)
 {
 	if (!s)
@@ -476,7 +476,7 @@ static inline wire_u64 interpret_binary(const struct interpret *s, wire_u64 a, w
 	}
 }
 
-/* Mask registers. */
+/* Operations on mask registers. */
 INTERPRET_FUNCTION int interpret_masks(struct interpret *s)
 {
 	if (!s)
@@ -515,7 +515,8 @@ INTERPRET_FUNCTION int interpret_masks(struct interpret *s)
 	return 0;
 }
 
-/* Orders the bits of a floating point number as integers; 1 if it is none. */
+/* Turns the bits of a floating-point number into an integer of the same order; returns 1 for a
+ * NaN. */
 static inline int interpret_order(wire_u64 *x, wire_u32 width)
 {
 	wire_u64 sign = width == 2 ? 1ull << 31 : 1ull << 63, size = *x & (sign - 1);
@@ -547,7 +548,7 @@ INTERPRET_FUNCTION int interpret_compare_scalar(struct interpret *s)
 	return 0;
 }
 
-/* One operation on vectors or masks; returns 0 or the reason to end. */
+/* Executes one operation on vectors or masks; returns 0 or an enum wire_end. */
 static inline int interpret_vectors(struct interpret *s)
 {
 	const struct wire_micro *m = &s->micro;

@@ -9,7 +9,7 @@
 
 #define FLAG_DIRECTION 0x400u
 
-/* Unknown values for all that an instruction writes that is not modelled. */
+/* Marks everything that an unmodelled instruction writes as unknown. */
 static inline int interpret_clobber(struct interpret *s)
 {
 	const struct wire_micro *m = &s->micro;
@@ -39,7 +39,7 @@ static inline int interpret_push(struct interpret *s, wire_u64 value, wire_u32 k
 	return interpret_store(s, s->reg[4], 3, value, known);
 }
 
-/* Into s->value; returns whether it is known. */
+/* Pops a word into s->value; returns whether it is known. */
 static inline int interpret_pop(struct interpret *s)
 {
 	int known = interpret_is_known(s, 4) && interpret_load(s, s->reg[4], 3);
@@ -49,9 +49,9 @@ static inline int interpret_pop(struct interpret *s)
 }
 
 /*
- * One turn of rep stos or rep movs. A function of its own also for the verifier of Linux
- * before 6.8, which takes no loop that is entered in its middle, and so compilers like to lay out
- * the whole.
+ * One iteration of rep stos or rep movs. It is a function of its own also for the verifier of Linux
+ * before 6.8, which rejects a loop that is entered in its middle, as compilers tend to lay out the
+ * whole.
  */
 INTERPRET_FUNCTION int interpret_string_turn(struct interpret *s)
 {
@@ -73,8 +73,8 @@ INTERPRET_FUNCTION int interpret_string_turn(struct interpret *s)
 }
 
 /*
- * rep stos and rep movs, if short. What was done when it ends early stays done, which only makes
- * the window end.
+ * rep stos and rep movs, if short. If one ends early, the iterations done so far stay done; the
+ * window ends then.
  */
 INTERPRET_FUNCTION int interpret_string(struct interpret *s)
 {
@@ -105,7 +105,7 @@ INTERPRET_FUNCTION int interpret_string(struct interpret *s)
 	return 0;
 }
 
-/* The stack operations and the rest without values. */
+/* Stack operations, and others that are not operations on values. */
 INTERPRET_FUNCTION int interpret_stack(struct interpret *s)
 {
 	if (!s)
@@ -137,7 +137,7 @@ INTERPRET_FUNCTION int interpret_stack(struct interpret *s)
 	}
 }
 
-/* Jumps, calls, returns; sets next. Returns 0 or the reason to end. */
+/* Jumps, calls and returns: sets next. Returns 0 or an enum wire_end. */
 INTERPRET_FUNCTION int interpret_control(struct interpret *s)
 {
 	if (!s)
@@ -185,7 +185,7 @@ INTERPRET_FUNCTION int interpret_control(struct interpret *s)
 	return 0;
 }
 
-/* Makes s->mapping the one that holds pc; 0 or the reason to end. */
+/* Sets s->mapping to the one that holds pc. Returns 0 or an enum wire_end. */
 static inline int interpret_arrive(struct interpret *s)
 {
 	if (s->pc >= s->mapping.begin && s->pc < s->mapping.end)
@@ -195,7 +195,7 @@ static inline int interpret_arrive(struct interpret *s)
 	return host_find(s);
 }
 
-/* Gets the operation at pc into s->micro; 0 or the reason to end. */
+/* Fetches the operation at pc into s->micro. Returns 0 or an enum wire_end. */
 INTERPRET_FUNCTION int interpret_fetch(struct interpret *s)
 {
 	if (!s)
@@ -236,7 +236,7 @@ INTERPRET_FUNCTION int interpret_fetch(struct interpret *s)
 	return 0;
 }
 
-/* Goes to next, and reports how it got there; 0 or the reason to end. */
+/* Advances pc to next, and reports a transfer of control. Returns 0 or an enum wire_end. */
 INTERPRET_FUNCTION int interpret_transfer(struct interpret *s)
 {
 	if (!s)
@@ -252,7 +252,7 @@ INTERPRET_FUNCTION int interpret_transfer(struct interpret *s)
 	return end;
 }
 
-/* Interprets one instruction; 0 or the reason to end. */
+/* Interprets one instruction. Returns 0 or an enum wire_end. */
 static inline int interpret_step(struct interpret *s)
 {
 	int end = interpret_fetch(s);
@@ -281,7 +281,7 @@ static inline int interpret_step(struct interpret *s)
 	return 0;
 }
 
-/* No memset: it is too large for what the BPF compiler makes of one. */
+/* Not by memset(3): the structure is too large for the BPF compiler's expansion of that. */
 static inline void interpret_forget_words(struct interpret *s)
 {
 	for (wire_u32 i = 0; i < HOST_PLACES(s); i++) {
@@ -290,7 +290,7 @@ static inline void interpret_forget_words(struct interpret *s)
 	}
 }
 
-/* Prepares for the window whose registers, flags, pc and fs_base the host has set. */
+/* Begins the window whose registers, flags, pc and fs_base the host has set. */
 static inline void interpret_begin(struct interpret *s)
 {
 	s->flags_known = FLAGS_ALL;

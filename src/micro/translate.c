@@ -78,7 +78,7 @@ unsigned micro_translate(const struct micro_decoder *decoder, const uint8_t *cod
 	return m.z.length;
 }
 
-/* The last known start that is not after offset, or where the code begins. */
+/* The last known start that is not past offset, or the begin of the code. */
 static uint64_t sweep_begin(const struct micro_code *code, uint64_t offset, size_t *ret_next)
 {
 	size_t low = SEARCH_FIRST(code->start_count, i, code->starts[i] > offset);
