@@ -30,10 +30,12 @@ struct tree_node {
 	uint32_t parent;
 	uint32_t function; /* index in the set's functions; TREE_NO_FUNCTION: the root or a group */
 	uint32_t group;	   /* of a group (a child of the root), else QUERY_NO_GROUP */
-	/* Its children, those with the most stacks of event 0 first: children[first_child...] */
+	/* Its children are children[first_child ...], in the order that tree_order() was given: in
+	 * a tree of tree_new(), those with the largest total of the first event stand first. */
 	uint32_t first_child, child_count;
-	/* The call: its last byte, in the image of the parent. TREE_NO_SITE: of several, inlined,
-	 * or none. The source of inlined ones is known, too. */
+	/* The call: the address of its last byte, in the parent's image. TREE_NO_SITE: there are
+	 * several, it was inlined, or there is none. The source line is known of inlined calls
+	 * too. */
 	uint64_t site;
 	const char *site_file; /* NULL: not known, or of several */
 	uint32_t site_line;    /* 0: likewise */
@@ -48,7 +50,7 @@ struct tree {
 	uint32_t *children;
 	size_t node_count, event_count;
 	uint64_t *self, *total;		     /* for each node, for each event of the query */
-	uint64_t selected[QUERY_EVENTS_MAX]; /* of the stacks, in the tree; of set->totals */
+	uint64_t selected[QUERY_EVENTS_MAX]; /* by event: stacks in the tree, out of set->totals */
 };
 
 static inline uint64_t tree_self(const struct tree *t, uint32_t node, size_t event)

@@ -5,20 +5,22 @@
 #include "analyze/calls/tree.h"
 
 /*
- * A calling context tree turned round: its roots are functions, the children of a node are those
- * that called it. self is what the root's function itself took when called that way, total what it
- * took with all that it called; where it was under way twice, only the outer one counts.
+ * A calling context tree inverted: the children of the root are functions, and the children of any
+ * other node are the functions that called it. self is what the function at the top itself took
+ * when it was called along this chain, total what it took with everything that it called; of
+ * recursive calls only the outermost counts for total.
  */
 
 struct tree_callers_options {
-	const bool *functions; /* which are roots, by their index in the set; NULL: all */
+	const bool *functions; /* which functions are at the top, by index in the set; NULL: all */
 	bool merge_sites;
 	bool by_total;	/* children are ordered by total, not by self */
-	uint64_t least; /* of the first event: callers of what has less of that are not sought */
-	uint64_t depth; /* nor those further out than this; 0: all are */
+	uint64_t least; /* of the first event: nodes with less get no callers */
+	uint64_t depth; /* levels of nodes, the top one included; 0: no limit */
 };
 
-/* A node's site is where it calls its parent. tree_free() the result. */
+/* A node's site is where it calls its parent's function. The caller frees the result by
+ * tree_free(). -E2BIG: more nodes than TREE_NODES_MAX; -ENOMEM. */
 int tree_callers(const struct tree *t, const struct tree_callers_options *options,
 		 struct tree **ret, struct diag *diag);
 

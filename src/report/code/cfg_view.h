@@ -54,9 +54,10 @@ struct cfg_view_choice {
 int cfg_view_draw(const struct cfg_view *v, const struct report_header *h,
 		  const struct metrics_bound *metrics, const struct cfg_view_choice *choice,
 		  struct buf *out, size_t *ret_hidden);
-/* Blocks and edges as rows. 0 or -ENOMEM. */
-/* "fall-through", ... */
+/* The name of a kind of edges, as "fall-through". */
 const char *cfg_view_kind(enum cfg_edge_kind kind);
+/* Blocks and edges as the rows of a table, which the caller frees. It keeps its errors (table.h);
+ * NULL without memory. */
 struct table *cfg_view_table(const struct cfg_view *v, struct metrics_bound *metrics);
 
 #endif
