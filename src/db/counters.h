@@ -331,7 +331,9 @@
 	X(raws, NULL, "raw.damaged", "raw record was", "raw records were",                   \
 	  "lost: their part of the database is damaged")                                     \
 	X(touches, NULL, "touches.damaged", "touch of memory was", "touches of memory were", \
-	  "lost: their part of the database is damaged")
+	  "lost: their part of the database is damaged")                                     \
+	X(instsamples, NULL, "instsamples.damaged", "instruction sample was",                \
+	  "instruction samples were", "lost: their part of the database is damaged")
 
 #define COUNTER_LISTS(X)                        \
 	X(session, COUNTERS_OF_SESSION)         \

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
 """Reads a database by doc/FORMAT.md alone, checks what that page promises, and prints what is in it:
-a line for each sample, edge, stack, raw record, counter and fact, added up over the packs, sorted."""
+a line for each sample, edge, stack, raw record, instruction sample, counter and fact, added up over the packs, sorted."""
 import collections
 import ctypes
 import os
@@ -15,6 +15,7 @@ XXHASH.XXH3_64bits.argtypes = [ctypes.c_char_p, ctypes.c_size_t]
 XXHASH.XXH3_128bits.argtypes = [ctypes.c_char_p, ctypes.c_size_t]
 END = START = 2**64 - 1
 HEAD, ROWS, INDEX, _, STACKS, RAWS, TOUCHES, EDGES = range(1, 9)
+INSTSAMPLES = 11
 
 
 class Hash128(ctypes.Structure):
@@ -319,6 +320,44 @@ def read_raws(chunk):
     chunk.expect_end(counts, but=range(8, 16))
 
 
+def read_insts(chunk):
+    c = chunk.streams[0]
+    images, events, subjects = (c.list(lambda: take_image(c)), c.list(lambda: take_event(c)),
+                                c.list(c.string))
+    c = chunk.streams[1]
+    groups = c.list(lambda: tuple(c.varint() for _ in range(7)))
+    columns = [0] * 40
+    for *_, fields, samples in groups:
+        for k in range(bin(fields).count("1")):
+            columns[k] += samples
+    start, used = [], [0] * 8
+    for k, count in enumerate(columns):
+        start.append(used[min(k, 7)])
+        used[min(k, 7)] += 4 * count
+    assert used == [len(s.data) for s in chunk.streams[8:]]
+    seen, counts = [0] * 40, chunk.packed(6, 4, 7)
+    for image, event, source, known, other_known, fields, samples in groups:
+        offset = 0
+        for _ in range(samples):
+            offset += chunk.streams[2].varint()
+            subject, code = subjects[chunk.streams[3].varint()], chunk.streams[4].varint()
+            other, place = (b"", 0), None
+            if code:
+                place = images[image if code == 1 else code - 2]
+                to = chunk.streams[5].varint()
+                other = (place.key, offset + unzigzag(to) & 2**64 - 1 if code == 1 else to)
+            values = []
+            for k in range(bin(fields).count("1")):
+                data = chunk.streams[8 + min(k, 7)].data[start[k] + seen[k]:start[k] + 4 * columns[k]]
+                values.append(int.from_bytes(data[::columns[k]][:4], "little"))
+                seen[k] += 1
+            form = (source, known, other_known, fields)
+            yield ((images[image].key, events[event], form, offset, subject, other, values),
+                   images[image], place, counts.take())
+    assert seen == columns
+    chunk.expect_end(counts, but=range(8, 16))
+
+
 def read_symbols(c):
     """The names of a blob of symbols."""
     assert c.take(4) == b"CSY2"
@@ -421,6 +460,13 @@ class Database:
                      *key[6])
             yield key, count
 
+    def take_insts(self, chunk):
+        for key, image, other, count in read_insts(chunk):
+            self.add(count, "instruction", image_text(image), key[1].name.decode(), *key[2], key[3],
+                     subject_text(key[4]), image_text(other) if other else "-", key[5][1],
+                     *key[6])
+            yield key, count
+
     def take_touches(self, chunk):
         for key, image, count in read_touches(chunk):
             self.add(count, "touch", image_text(image), *key[1:])
@@ -457,7 +503,8 @@ class Database:
         assert index["samples"] == self.take_chunks(chunks, ROWS, self.take_rows)
         assert index["rows"] == sum(c.rows for c in chunks if c.type == ROWS)
         for kind, take in ((EDGES, self.take_edges), (STACKS, self.take_stacks),
-                           (RAWS, self.take_raws), (TOUCHES, self.take_touches)):
+                           (RAWS, self.take_raws), (TOUCHES, self.take_touches),
+                           (INSTSAMPLES, self.take_insts)):
             self.take_chunks(chunks, kind, take)
         return index["samples"], chunks[-1].entry[4]
 

@@ -25,6 +25,7 @@ if verified["epochs"] == 1 and verified["files"] == 1 + count["blob"]:
     assert count["sample"] == verified["rows_stored"] and count["edge"] == verified["edges"], verified
     assert count["stack"] == verified["stacks"] and count["raw"] == verified["raw_records"], verified
     assert count["touch"] == verified["touches"], verified
+    assert count["instruction"] == verified["instruction_samples"], verified
 E
 }
 
@@ -66,6 +67,20 @@ for epoch in (1000, 2000):
         count = random.choice(sizes)
         lines.append(("touch", *image, load, place, count))
         expected["touch", *image, load, place] += count
+    for i in range(3000):
+        image, other, count = random.choice(images), random.choice(images), random.choice(sizes)
+        at, comm = random.randrange(40), f"comm=c{random.randrange(3)}"
+        fields = random.choice([0, 1, 7, 0x30003, 2**40 - 1, 0xff << 56])
+        values = [random.choice([0, 7, 300, 2**32 - 1]) for _ in range(bin(fields).count("1"))]
+        if not values:
+            continue  # there is no text for none
+        form, pair = (random.choice([1, 77]), random.choice([0xffff, 2**32 - 1]), 0, fields), ()
+        if i % 5 == 0:
+            pair = (*other, random.choice([at, 0, 2**64 - 1]))
+        lines.append(("inst", *image, "ibs_op//", 9, at, count, comm, *form,
+                      ",".join(map(str, values)), *pair))
+        where = ("\t".join(other), pair[-1]) if pair else ("-", 0)
+        expected["instruction", *image, "ibs_op//", *form, at, comm, *where, *values] += count
     frames = [(random.choice(images), wide()) for _ in range(60)]
     for i, (image, at) in enumerate(frames):
         lines.append(("frame", f"f{i}", *image, at))

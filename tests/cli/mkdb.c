@@ -7,11 +7,12 @@
  *	sample KIND ID PATH EVENT PERIOD OFFSET COUNT [KEY=VALUE...]
  *	edge KIND ID PATH EVENT FROM TO COUNT WINDOWS [TO_KIND TO_ID TO_PATH]	(-1: start, end)
  *	touch KIND ID PATH LOAD PLACE COUNT
- *	counter EVENT PERIOD NAME VALUE		(EVENT -: of no event)
- *	fact NAME VALUE
- *	many IMAGES ROWS			(ROWS samples in each of IMAGES images)
- *	symbol KIND ID START SIZE NAME		(those of an image together)
- *	keep KIND ID PATH ADDRESS...	(the file's symbols, code, and lines of the functions there)
+ *	inst KIND ID PATH EVENT PERIOD OFFSET COUNT KEY=VALUE SOURCE KNOWN OTHER_KNOWN FIELDS
+ *	     VALUES [KIND ID PATH OFFSET]	(VALUES: numbers between commas; then a pair's other
+ *place) counter EVENT PERIOD NAME VALUE		(EVENT -: of no event) fact NAME VALUE many
+ *IMAGES ROWS			(ROWS samples in each of IMAGES images) symbol KIND ID START SIZE
+ *NAME		(those of an image together) keep KIND ID PATH ADDRESS...	(the file's symbols,
+ *code, and lines of the functions there)
  *	frame NAME KIND ID PATH OFFSET		(names a frame for the stacks of this epoch)
  *	python NAME PATH FUNCTION FIRST LINE	(one of Python, by its function's first line)
  *	stack EVENT PERIOD COUNT KEY=VALUE NAME...	(the outermost frame first)
@@ -20,8 +21,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "db/writer.h"
+#include "db/instsamples.h"
 #include "db/touches.h"
+#include "db/writer.h"
 #include "find/find.h"
 #include "image/script.h"
 #include "image/worker/worker.h"
@@ -226,6 +228,29 @@ static uint32_t find_subject(struct maker *m, char *text)
 	return owner;
 }
 
+static void add_inst(struct maker *m, char **field, size_t count)
+{
+	struct db_inst inst = {.offset = number(field[6]), .other_image = DB_INST_NO_OTHER};
+	char *rest = field[13], *one;
+	unsigned n = 0;
+
+	inst.image = find_image(m, field + 1);
+	inst.event = find_event(m, field[4], field[5]);
+	inst.subject = find_subject(m, field[8]);
+	inst.form.source = (uint32_t)number(field[9]);
+	inst.form.known[0] = (uint32_t)number(field[10]);
+	inst.form.known[1] = (uint32_t)number(field[11]);
+	inst.form.fields = number(field[12]);
+	while (n < DB_INST_VALUES_MAX && (one = strsep(&rest, ",")))
+		inst.values[n++] = (uint32_t)number(one);
+	if (count == 18) {
+		inst.other_image = find_image(m, field + 14);
+		inst.other = number(field[17]);
+	}
+	if (n != db_inst_values(&inst.form) || db_batch_inst(m->batch, &inst, number(field[7])))
+		stop("inst", NULL);
+}
+
 static void add_stack(struct maker *m, char **field, size_t count)
 {
 	struct db_frame frames[FIELDS_MAX];
@@ -367,6 +392,8 @@ static void take_line(struct maker *m, char *line)
 		add_edge(m, field, count);
 	else if (!strcmp(field[0], "touch") && count == 7)
 		add_touch(m, field, count);
+	else if (!strcmp(field[0], "inst") && (count == 14 || count == 18))
+		add_inst(m, field, count);
 	else if (!strcmp(field[0], "many") && count == 3)
 		add_many(m, number(field[1]), number(field[2]));
 	else if (!strcmp(field[0], "fact") && count == 3)
