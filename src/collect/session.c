@@ -71,8 +71,8 @@ static void note_move(void *arg, pid_t pid, uint64_t time_ns)
 	s->moved = true;
 }
 
-/* Everything that processes did up to now, so that the samples up to now can be resolved. */
-void session_follow_processes(void *arg)
+/* What the kernel's records say that processes did up to now. */
+static void read_records(void *arg)
 {
 	struct session *s = arg;
 
@@ -80,6 +80,14 @@ void session_follow_processes(void *arg)
 	sampler_cgroup_changes(s->sampler, note_move, s);
 	sideband_read(s->sideband, clock_monotonic_ns(), take_record, s);
 	take_moves(s, UINT64_MAX);
+}
+
+/* Everything that processes did up to now, so that the samples up to now can be resolved. */
+void session_follow_processes(void *arg)
+{
+	struct session *s = arg;
+
+	read_records(s);
 	if (processes_must_rescan(s->processes))
 		processes_scan(s->processes, clock_monotonic_ns(), NULL);
 	processes_scan_due(s->processes, clock_monotonic_ns());
@@ -503,6 +511,7 @@ int session_start(struct session *s, struct diag *diag)
 		r = sideband_start(s->sideband, diag);
 	if (!r)
 		r = processes_scan(s->processes, 0, diag);
+	processes_set_catch_up(s->processes, read_records, s);
 	if (!r && s->root_count)
 		r = session_take_descendants(s, diag);
 	if (!r)

@@ -9,9 +9,12 @@ need_sampling
 
 never_mixed='
 one, two = p.function("one_first"), p.function("two_second")
-print(f"{p.samples} samples, {p.unknown} unknown, {p.lost} lost; one {one}, two {two}")
+mixed = p.function("one_second") + p.function("two_first")
+print(f"{p.samples} samples, {p.unknown} unknown, {p.lost} lost; one {one}, two {two}, mixed {mixed};", *p.json["notes"])
 assert p.lost == 0
-assert p.function("one_second") == 0 and p.function("two_first") == 0, p.top()
+assert mixed == 0, p.select(function="one_second|two_first")
+# Neighbours that map without end take the share of records that all of a user have.
+cut = any("not followed" in note or "lost by the kernel" in note for note in p.json["notes"])
 '
 record short -F 4000 -- "$programs/hatch" 2000 "$programs/spots-dynamic-one" 2000
 expect '2000 programs that live for 2 ms are all known' short.db '
@@ -27,7 +30,8 @@ assert p.unknown < 0.005 * p.samples and p.lost == 0
 export TICKS_A_US=2000
 record shell -F 4000 -- bash -c "for i in {1..600}; do $programs/spots-one 2000; $programs/spots-two 2000; done"
 expect 'programs of one address range run by a shell are never mixed' shell.db "$never_mixed"'
-assert p.unknown < 0.005 * p.samples and one > 600 and two > 600
+assert cut or p.unknown < 0.005 * p.samples
+assert one > 600 and two > 600
 '
 # Also of stacks, which come later than samples do.
 "$culprit" export -i shell.db --folded shell.folded || fail 'export'
@@ -35,11 +39,13 @@ check 'nor is a stack of a program that is not known' bash -c '! grep "^\[unknow
 unset TICKS_A_US
 record become -F 4000 -- env TICKS_A_US=2000 "$programs/spots-one" 2000 2000 "$programs/spots-two"
 expect 'two programs that become each other 2000 times are never mixed' become.db "$never_mixed"'
-assert p.unknown < 0.005 * p.samples and one > 1000 and two > 1000, p.top()
+assert cut or p.unknown < 0.005 * p.samples
+assert one > 1000 and two > 1000, p.top()
 '
 record reuse -F 4000 -- "$programs/hatch" -p 1000 "$programs/spots-one" "$programs/spots-two" 2000
 expect 'a thousand processes with one number are never mixed' reuse.db "$never_mixed"'
-assert p.unknown < 0.005 * p.samples and one > 500 and two > 500, p.top()
+assert cut or p.unknown < 0.005 * p.samples
+assert one > 500 and two > 500, p.top()
 '
 # In the profile by process, they are different commands of one number.
 record reused -F 4000 --per-process -- "$programs/hatch" -p 200 "$programs/spots-one" "$programs/spots-two" 2000

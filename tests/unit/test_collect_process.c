@@ -201,6 +201,44 @@ static void test_scan_of_this_process(void **state)
 	assert_true(processes_scan_one(processes, PID, 0) < 0);
 }
 
+/* What the records tell when this process has been read. */
+static void tell_exec(void *arg)
+{
+	exec_at(getpid(), "other", *(uint64_t *)arg);
+	map_at(getpid(), (uint64_t)(uintptr_t)&tell_exec & -4096ull, 4096, "/bin/other",
+	       *(uint64_t *)arg);
+}
+
+static void tell_mapping(void *arg)
+{
+	map_at(getpid(), (uint64_t)(uintptr_t)&tell_exec & -4096ull, 4096, "/bin/newer",
+	       *(uint64_t *)arg);
+}
+
+/* One that becomes another program between the last records and the look leaves that one's code to
+ * nobody. */
+static void test_what_is_read_is_of_the_life_that_is_meant(void **state)
+{
+	const uint64_t pc = (uint64_t)(uintptr_t)&tell_exec;
+	uint64_t later = 1ull << 60;
+
+	(void)state;
+	fork_at(1, getpid(), 100);
+	exec_at(getpid(), "one", 110);
+	processes_set_catch_up(processes, tell_exec, &later);
+	assert_int_equal(processes_scan_one(processes, getpid(), 120), 0);
+	assert_null(path_at(getpid(), pc, 130));
+	check_comm(getpid(), 130, "one");
+	assert_string_equal(path_at(getpid(), pc, later), "/bin/other");
+	/* A mapping made since is the newer one; all else is kept. */
+	exec_at(getpid(), "two", later + 1);
+	later += 2;
+	processes_set_catch_up(processes, tell_mapping, &later);
+	assert_int_equal(processes_scan_one(processes, getpid(), later), 0);
+	assert_string_equal(path_at(getpid(), pc, later), "/bin/newer");
+	assert_non_null(path_at(getpid(), (uint64_t)(uintptr_t)&write, later));
+}
+
 /* Whoever has records left out, or lost, again and again is looked at now and then. */
 static void test_looks_are_rationed(void **state)
 {
@@ -603,6 +641,8 @@ int main(void)
 						teardown),
 		cmocka_unit_test_setup_teardown(test_lost_records_ask_for_a_scan, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_scan_of_this_process, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_what_is_read_is_of_the_life_that_is_meant,
+						setup, teardown),
 		cmocka_unit_test_setup_teardown(test_looks_are_rationed, setup, teardown),
 		cmocka_unit_test(test_maps_lines),
 		cmocka_unit_test(test_maps_of_process),

@@ -55,6 +55,13 @@ static void test_finds_by_address(void **state)
 	check(s, UINT64_MAX, 1, NULL, 0);
 	assert_true(space_has(s, 0x5000, 0x6000, 0x100, "/b", 2));
 	assert_false(space_has(s, 0x5000, 0x6000, 0x200, "/b", 2));
+	add(&s, 0x7000, 0x8000, "/d", 5);
+	assert_true(space_changed(s, 0x1000, 0xb000, 4));
+	assert_true(space_changed(s, 0x7fff, 0x8000, 4));
+	assert_false(space_changed(s, 0x1000, 0xb000, 5));
+	assert_false(space_changed(s, 0x8000, 0xb000, 4));
+	assert_false(space_changed(s, 0x1000, 0x7000, 4));
+	assert_false(space_changed(NULL, 0x1000, 0x7000, 4));
 	space_unref(s);
 }
 

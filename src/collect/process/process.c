@@ -9,6 +9,7 @@
 
 #include "collect/process/procfs.h"
 #include "collect/process/subject.h"
+#include "util/array.h"
 #include "util/clock.h"
 #include "util/hash.h"
 
@@ -27,6 +28,8 @@ struct processes {
 	pid_t due[DUE_MAX];
 	size_t due_count;
 	uint64_t due_next_ns; /* none is looked at before */
+	void (*catch_up)(void *arg);
+	void *catch_up_arg;
 };
 
 static void free_life(struct process *life)
@@ -315,50 +318,109 @@ bool processes_must_rescan(struct processes *p)
 	return must;
 }
 
+void processes_set_catch_up(struct processes *p, void (*catch_up)(void *arg), void *arg)
+{
+	p->catch_up = catch_up;
+	p->catch_up_arg = arg;
+}
+
 struct scan {
 	struct processes *p;
-	struct process *life;
-	uint64_t time_ns;
+	struct process *life; /* as known when it began; NULL: none */
+	uint64_t time_ns, begun_ns;
+	struct procfs_mapping *found; /* what is not known of it; their paths are ours */
+	size_t count, room;
 };
 
-static void scan_mapping(void *arg, const struct procfs_mapping *m)
+static void take_found(void *arg, const struct procfs_mapping *m)
 {
 	struct scan *scan = arg;
+	struct procfs_mapping copy = *m;
 
-	if (scan->life->space && space_has(scan->life->space, m->start, m->end, m->file_offset,
-					   m->name.path, m->name.path_size))
+	if (scan->life && scan->life->space &&
+	    space_has(scan->life->space, m->start, m->end, m->file_offset, m->name.path,
+		      m->name.path_size))
 		return;
-	add_mapping(scan->p, scan->life, &m->name, m->start, m->end, m->file_offset, scan->time_ns);
+	copy.name.path = strndup(m->name.path, m->name.path_size);
+	if (!copy.name.path ||
+	    array_grow(&scan->found, scan->count, &scan->room, sizeof(copy), 16)) {
+		free((void *)copy.name.path);
+		scan->p->counters.mappings_refused++;
+		return;
+	}
+	scan->found[scan->count++] = copy;
+}
+
+/* Where a record told of a mapping meanwhile, that is the newer one. */
+static void keep_found(const struct scan *scan)
+{
+	for (size_t i = 0; i < scan->count; i++) {
+		const struct procfs_mapping *m = &scan->found[i];
+
+		if (!space_changed(scan->life->space, m->start, m->end, scan->begun_ns))
+			add_mapping(scan->p, scan->life, &m->name, m->start, m->end, m->file_offset,
+				    scan->time_ns);
+	}
+}
+
+static void free_found(struct scan *scan)
+{
+	for (size_t i = 0; i < scan->count; i++)
+		free((void *)scan->found[i].name.path);
+	free(scan->found);
+}
+
+/*
+ * Whether what was read is of the life that is known now. A process that became another program, or
+ * whose number went to another, while it was read is better known by its records.
+ */
+static bool is_of_newest(struct scan *scan, pid_t pid)
+{
+	if (scan->p->catch_up && (scan->count || !scan->life))
+		scan->p->catch_up(scan->p->catch_up_arg);
+	return processes_newest(scan->p, pid) == scan->life;
+}
+
+/* Takes over what was read. */
+static int keep_scan(struct scan *scan, pid_t pid, const struct procfs_status *status)
+{
+	if (!scan->life) {
+		scan->life = begin_life(scan->p, pid, 0);
+		if (!scan->life)
+			return -ENOMEM;
+		scan->life->parent = status->parent;
+	}
+	set_comm(scan->life, status->comm, status->comm_size);
+	if (status->is_kernel)
+		return 0;
+	/* Now, so that the children that it has later inherit what it had then. */
+	if (!scan->life->cgroup)
+		scan->life->cgroup = procfs_read_cgroup(pid);
+	keep_found(scan);
+	return 0;
 }
 
 int processes_scan_one(struct processes *p, pid_t pid, uint64_t time_ns)
 {
+	struct scan scan = {.p = p, .time_ns = time_ns, .begun_ns = clock_monotonic_ns()};
 	struct procfs_status status;
-	struct scan scan = {.p = p, .time_ns = time_ns};
-	uint64_t begun_ns, now_ns;
-	int r = procfs_read_status(pid, &status);
+	int r = procfs_read_status(pid, &status), kept = 0;
+	uint64_t took_ns;
 
 	if (r)
 		return r;
 	scan.life = processes_newest(p, pid);
-	if (!scan.life) {
-		scan.life = begin_life(p, pid, 0);
-		if (!scan.life)
-			return -ENOMEM;
-		scan.life->parent = status.parent;
+	if (!status.is_kernel) /* half of all, of which there is no more to read */
+		r = procfs_each_mapping(pid, take_found, &scan);
+	took_ns = clock_monotonic_ns() - scan.begun_ns;
+	if (is_of_newest(&scan, pid)) {
+		kept = keep_scan(&scan, pid, &status);
+		if (!kept)
+			scan.life->scan_next_ns = scan.begun_ns + took_ns * (1 + SCAN_SHARE);
 	}
-	set_comm(scan.life, status.comm, status.comm_size);
-	if (status.is_kernel)
-		return 0; /* half of all, of which there is no more to read */
-	/* Now, so that the children that it has later inherit what it had then. */
-	if (!scan.life->cgroup)
-		scan.life->cgroup = procfs_read_cgroup(pid);
-	begun_ns = clock_monotonic_ns();
-	r = procfs_each_mapping(pid, scan_mapping, &scan);
-	now_ns = clock_monotonic_ns();
-	scan.life->scan_next_ns = now_ns + (now_ns - begun_ns) * SCAN_SHARE;
+	free_found(&scan);
 	p->counters.mappings_refused += r == -E2BIG;
-	return r == -E2BIG ? 0 : r;
+	return kept ?: r == -E2BIG ? 0 : r;
 }
 
 static void scan_pid(void *arg, pid_t pid)

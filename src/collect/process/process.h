@@ -65,6 +65,12 @@ void processes_free(struct processes *p);
 int processes_scan(struct processes *p, uint64_t time_ns, struct diag *diag);
 int processes_scan_one(struct processes *p, pid_t pid, uint64_t time_ns);
 /*
+ * catch_up is called when a process has been read from /proc and before anything of that is kept;
+ * it hands over the records made up to then (processes_take). Without it a process that became
+ * another program meanwhile would leave that one's mappings to the one before.
+ */
+void processes_set_catch_up(struct processes *p, void (*catch_up)(void *arg), void *arg);
+/*
  * Looks at processes of which records were left out, or which a scan passed over because the last
  * look at them took long: as many as it may now (CLOCK_MONOTONIC), the others another time.
  */

@@ -310,6 +310,20 @@ bool space_has(const struct space *s, uint64_t start, uint64_t end, uint64_t fil
 	       m->file->path_size == path_size && !memcmp(m->file->path, path, path_size);
 }
 
+bool space_changed(const struct space *s, uint64_t start, uint64_t end, uint64_t since_ns)
+{
+	while (s && start < end) {
+		const struct mapping *m = mapping_at(s, first_below(s, end));
+
+		if (!m || m->end <= start)
+			break;
+		if (m->born_ns > since_ns)
+			return true;
+		end = m->start;
+	}
+	return false;
+}
+
 void space_collect(struct space *s, uint64_t before_ns)
 {
 	size_t kept = 0;

@@ -40,6 +40,8 @@ struct mapping *space_find(struct space *s, uint64_t pc, uint64_t time_ns);
 /* True when it holds just this mapping already. */
 bool space_has(const struct space *s, uint64_t start, uint64_t end, uint64_t file_offset,
 	       const char *path, size_t path_size);
+/* Whether anything was mapped there after a time that is still there. NULL: no. */
+bool space_changed(const struct space *s, uint64_t start, uint64_t end, uint64_t since_ns);
 /* Forgets what was replaced before the time given. */
 void space_collect(struct space *s, uint64_t before_ns);
 size_t space_mappings(const struct space *s);
