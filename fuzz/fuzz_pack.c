@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "db/check.h"
+#include "db/paths.h"
 #include "fuzz_memory.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -41,18 +42,35 @@ static void try_pack(const uint8_t *data, size_t size)
 }
 
 /* A stack's frames are its cursor's, which has the next stack where it has this one. */
-static void keep(const struct db_kind *kind, const void *item, void *last)
+static void keep_frames(struct db_stack_item *stack)
 {
 	static struct db_frame_item frames[DB_STACK_MAX];
-	struct db_stack_item *stack = last;
 
-	memcpy(last, item, kind->item_size);
-	if (kind != &kind_stacks)
-		return;
 	if (!stack->frame_count || stack->frame_count > DB_STACK_MAX)
 		abort();
 	memcpy(frames, stack->frames, stack->frame_count * sizeof(*frames));
 	stack->frames = frames;
+}
+
+/* Likewise a path's blocks. */
+static void keep_blocks(struct db_path_item *path)
+{
+	static uint64_t blocks[DB_PATH_BLOCKS_MAX];
+
+	if (!path->block_count || path->block_count > DB_PATH_BLOCKS_MAX ||
+	    path->timed > path->count)
+		abort();
+	memcpy(blocks, path->blocks, path->block_count * sizeof(*blocks));
+	path->blocks = blocks;
+}
+
+static void keep(const struct db_kind *kind, const void *item, void *last)
+{
+	memcpy(last, item, kind->item_size);
+	if (kind == &kind_stacks)
+		keep_frames(last);
+	if (kind == &kind_paths)
+		keep_blocks(last);
 }
 
 /* Whatever decodes gives items that rise, and as many as it says. */

@@ -133,7 +133,7 @@ int db_batch_image(struct db_batch *b, const struct image_id *id, const char *pa
 	}
 	memcpy(copy, path, path_size);
 	copy[path_size] = 0;
-	b->paths[index] = (struct db_batch_path){copy, path_size};
+	b->paths[index] = (struct db_batch_image_path){copy, path_size};
 	*ret = index;
 	return 0;
 }

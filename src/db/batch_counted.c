@@ -39,7 +39,8 @@ int db_batch_counted_add(struct db_batch *b, uint32_t type, size_t max, const vo
 	if (index == before)
 		*to = (struct db_batch_sums){0};
 	to->count = num_add_sat(to->count, sums.count);
-	to->more = num_add_sat(to->more, sums.more);
+	for (size_t i = 0; i < DB_KIND_MORE; i++)
+		to->more[i] = num_add_sat(to->more[i], sums.more[i]);
 	return 0;
 }
 
@@ -50,7 +51,7 @@ void db_batch_counted_drop(struct db_batch_counted *c)
 	*c = (struct db_batch_counted){0};
 }
 
-struct db_bytes db_batch_path(const struct db_batch *b, uint32_t image)
+struct db_bytes db_batch_image_path(const struct db_batch *b, uint32_t image)
 {
 	return (struct db_bytes){b->paths[image].data, b->paths[image].size};
 }

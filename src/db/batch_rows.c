@@ -172,7 +172,7 @@ static int show_rows(const struct sorter *s, int (*f)(void *arg, const void *ite
 		const struct db_batch_profile *p = profile_get(s, at->profile);
 		struct db_row row = {
 			.image = intern_get(b->images, p->image, NULL),
-			.path = db_batch_path(b, p->image),
+			.path = db_batch_image_path(b, p->image),
 			.event = &b->event_list[p->event],
 			.offset = at->offset,
 			.count = at->count,

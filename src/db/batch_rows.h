@@ -38,14 +38,14 @@ struct db_batch_profile {
 	uint32_t image, event, subject;
 };
 
-struct db_batch_path {
+struct db_batch_image_path {
 	char *data;
 	size_t size;
 };
 
 /* Counted keys: the items of a kind (see kind.h). keys is NULL before the first. */
 struct db_batch_sums {
-	uint64_t count, more; /* more: for kinds that add up a second number */
+	uint64_t count, more[DB_KIND_MORE]; /* more: for kinds that add up other numbers, too */
 };
 
 struct db_batch_counted {
@@ -63,7 +63,7 @@ struct db_batch {
 
 	/* Each dictionary has its own numbers. The arrays below have room for *_room entries. */
 	struct intern *images, *events, *subjects, *profiles, *counters, *facts;
-	struct db_batch_path *paths;
+	struct db_batch_image_path *paths;
 	struct db_event *event_list;
 	struct db_counter *counter_list;
 	struct db_fact *fact_list;
@@ -87,7 +87,7 @@ int db_batch_counted_add(struct db_batch *b, uint32_t type, size_t max, const vo
 size_t db_batch_counted_size(const struct db_batch_counted *c);
 void db_batch_counted_drop(struct db_batch_counted *c);
 /* An image's path. */
-struct db_bytes db_batch_path(const struct db_batch *b, uint32_t image);
+struct db_bytes db_batch_image_path(const struct db_batch *b, uint32_t image);
 
 /* The order of two images or subjects, given by their numbers: 0 only if these are equal. */
 int db_batch_compare_images(const struct db_batch *b, uint32_t x, uint32_t y);

@@ -21,6 +21,7 @@ enum chunk_type {
 };
 
 #define DB_KIND_TYPES 32 /* all known types are less than this */
+#define DB_KIND_MORE  2	 /* numbers of an item that are added up beside its count, at most */
 
 /* What chunks of one type hold. */
 struct db_kind_totals {

@@ -333,7 +333,9 @@
 	X(touches, NULL, "touches.damaged", "touch of memory was", "touches of memory were", \
 	  "lost: their part of the database is damaged")                                     \
 	X(instsamples, NULL, "instsamples.damaged", "instruction sample was",                \
-	  "instruction samples were", "lost: their part of the database is damaged")
+	  "instruction samples were", "lost: their part of the database is damaged")         \
+	X(paths, NULL, "paths.damaged", "path execution was", "path executions were",        \
+	  "lost: their part of the database is damaged")
 
 #define COUNTER_LISTS(X)                        \
 	X(session, COUNTERS_OF_SESSION)         \

@@ -35,8 +35,9 @@ uint64_t kind_count(const struct db_kind *kind, const void *item)
 void kind_add(const struct db_kind *kind, void *to, const void *equal)
 {
 	add_at(to, equal, kind->count_at);
-	if (kind->more_at)
-		add_at(to, equal, kind->more_at);
+	for (size_t i = 0; i < DB_KIND_MORE; i++)
+		if (kind->more_at[i])
+			add_at(to, equal, kind->more_at[i]);
 }
 
 /* The argument of comparisons while keys are sorted: the kind, and room for two items. */

@@ -56,8 +56,8 @@ struct db_kind {
 	const char *lost;     /* name of the counter of what compaction found damaged */
 	size_t item_size;
 	/* Offsets in an item of the numbers (uint64_t) that are added up: its count, and possibly
-	 * one more (0: there is none). */
-	size_t count_at, more_at;
+	 * more (0: there is none). */
+	size_t count_at, more_at[DB_KIND_MORE];
 	/* Whether the index tells which images are in a chunk; the offsets in an item of its image
 	 * (const struct image_id *) and of the image's path (struct db_bytes). */
 	bool is_labelled;

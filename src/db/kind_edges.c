@@ -27,7 +27,7 @@ int db_batch_edge(struct db_batch *b, const struct db_edge *edge, uint64_t count
 	    (is_special && (edge->image != edge->to_image || edge->from == edge->to)))
 		return -EINVAL;
 	return db_batch_counted_add(b, CHUNK_EDGES, b->max_rows / 4, &key, sizeof(key),
-				    (struct db_batch_sums){count, windows});
+				    (struct db_batch_sums){count, {windows}});
 }
 
 size_t db_batch_edges(const struct db_batch *b)
@@ -42,15 +42,15 @@ static void edge_make(const struct db_batch *b, uint32_t index, void *ret_room)
 
 	*(struct db_edge_item *)ret_room = (struct db_edge_item){
 		.image = intern_get(b->images, e->image, NULL),
-		.path = db_batch_path(b, e->image),
+		.path = db_batch_image_path(b, e->image),
 		.event = &b->event_list[e->event],
 		.evidence = e->evidence,
 		.from = e->from,
 		.to_image = intern_get(b->images, e->to_image, NULL),
-		.to_path = db_batch_path(b, e->to_image),
+		.to_path = db_batch_image_path(b, e->to_image),
 		.to = e->to,
 		.count = c->sums[index].count,
-		.windows = c->sums[index].more,
+		.windows = c->sums[index].more[0],
 	};
 }
 
@@ -453,7 +453,7 @@ const struct db_kind kind_edges = {
 	.lost = "edges.damaged",
 	.item_size = sizeof(struct db_edge_item),
 	.count_at = offsetof(struct db_edge_item, count),
-	.more_at = offsetof(struct db_edge_item, windows),
+	.more_at = {offsetof(struct db_edge_item, windows)},
 	.is_labelled = true,
 	.image_at = offsetof(struct db_edge_item, image),
 	.path_at = offsetof(struct db_edge_item, path),

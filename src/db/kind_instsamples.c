@@ -102,14 +102,14 @@ static void inst_make(const struct db_batch *b, uint32_t index, void *ret_room)
 	bool is_pair = key->other_image != DB_INST_NO_OTHER;
 
 	item->image = intern_get(b->images, key->image, NULL);
-	item->path = db_batch_path(b, key->image);
+	item->path = db_batch_image_path(b, key->image);
 	item->event = &b->event_list[key->event];
 	item->subject.data = intern_get(b->subjects, key->subject, &item->subject.size);
 	item->form = key->form;
 	item->offset = key->offset;
 	item->other_image = is_pair ? intern_get(b->images, key->other_image, NULL) : NULL;
 	item->other_path =
-		is_pair ? db_batch_path(b, key->other_image) : (struct db_bytes){NULL, 0};
+		is_pair ? db_batch_image_path(b, key->other_image) : (struct db_bytes){NULL, 0};
 	item->other = key->other;
 	item->count = c->sums[index].count;
 	memcpy(item->values, key->values, db_inst_values(&key->form) * sizeof(*item->values));

@@ -84,7 +84,7 @@ static void raw_make(const struct db_batch *b, uint32_t index, void *ret_room)
 	const struct raw_key *key = intern_get(c->keys, index, NULL);
 	struct db_raw_item item = {
 		.image = intern_get(b->images, key->image, NULL),
-		.path = db_batch_path(b, key->image),
+		.path = db_batch_image_path(b, key->image),
 		.event = &b->event_list[key->event],
 		.form = key->form,
 		.offset = key->offset,
@@ -96,7 +96,7 @@ static void raw_make(const struct db_batch *b, uint32_t index, void *ret_room)
 	memcpy(item.values, key->values, db_raw_values(&key->form) * sizeof(*item.values));
 	if (key->target_image != DB_RAW_NO_TARGET) {
 		item.target_image = intern_get(b->images, key->target_image, NULL);
-		item.target_path = db_batch_path(b, key->target_image);
+		item.target_path = db_batch_image_path(b, key->target_image);
 	}
 	*(struct db_raw_item *)ret_room = item;
 }

@@ -65,9 +65,9 @@ static void stack_make(const struct db_batch *b, uint32_t index, void *ret_room)
 	item.event = &b->event_list[key->event];
 	item.subject.data = intern_get(b->subjects, key->subject, &item.subject.size);
 	for (uint32_t i = 0; i < item.frame_count; i++)
-		room->frames[i] =
-			(struct db_frame_item){intern_get(b->images, frames[i].image, NULL),
-					       db_batch_path(b, frames[i].image), frames[i].offset};
+		room->frames[i] = (struct db_frame_item){
+			intern_get(b->images, frames[i].image, NULL),
+			db_batch_image_path(b, frames[i].image), frames[i].offset};
 	room->item = item;
 }
 

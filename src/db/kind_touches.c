@@ -59,8 +59,8 @@ static void touch_make(const struct db_batch *b, uint32_t index, void *ret_room)
 	const struct touch_key *key = intern_get(c->keys, index, NULL);
 
 	*(struct db_touch_item *)ret_room = (struct db_touch_item){
-		intern_get(b->images, key->image, NULL), db_batch_path(b, key->image), key->load,
-		key->place, c->sums[index].count};
+		intern_get(b->images, key->image, NULL), db_batch_image_path(b, key->image),
+		key->load, key->place, c->sums[index].count};
 }
 
 struct touches_builder {

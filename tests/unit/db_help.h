@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "db/paths.h"
 #include "db/reader.h"
 #include "db/writer.h"
 #include "util/hash.h"
@@ -96,6 +97,7 @@ struct help_digest {
 	uint64_t passes, weighted_edges, edges;		 /* the part of weighted that is of edges */
 	uint64_t stack_samples, weighted_stacks, stacks; /* ... that is of stacks */
 	uint64_t raw_samples, weighted_raws, raws;	 /* ... of raw records */
+	uint64_t path_passes, weighted_paths, paths;	 /* ... of paths */
 	char last_damage[1024];
 };
 
@@ -179,6 +181,24 @@ static inline int help_raw(void *arg, const char *epoch, const void *item)
 	return 0;
 }
 
+static inline int help_path(void *arg, const char *epoch, const void *item)
+{
+	const struct db_path_item *p = item;
+	struct help_digest *d = arg;
+	uint64_t key = hash_bytes(p->image, sizeof(*p->image));
+
+	(void)epoch;
+	key = hash_u64(key ^ hash_bytes(p->event->name, strlen(p->event->name)));
+	key = hash_u64(hash_u64(key ^ p->function) + p->end + p->to);
+	key = hash_u64(key ^ hash_bytes(p->blocks, p->block_count * sizeof(*p->blocks)));
+	key = key * p->count + hash_u64(key) * p->timed + hash_u64(~key) * p->time_ns;
+	d->weighted += key;
+	d->weighted_paths += key;
+	d->path_passes += p->count;
+	d->paths++;
+	return 0;
+}
+
 static inline int help_counter(void *arg, const struct db_event *event, const char *name,
 			       uint64_t value)
 {
@@ -213,7 +233,8 @@ static inline int help_read(const char *db, const struct io *io, const char *epo
 	struct db_visitor v = {.rows = help_rows,
 			       .item = {[CHUNK_EDGES] = help_edge,
 					[CHUNK_STACKS] = help_stack,
-					[CHUNK_RAWS] = help_raw},
+					[CHUNK_RAWS] = help_raw,
+					[CHUNK_PATHS] = help_path},
 			       .counter = help_counter,
 			       .fact = help_fact,
 			       .damage = help_damage,
@@ -337,8 +358,41 @@ static inline int help_fill_raw(struct db_batch *b, struct help_digest *d, uint6
 	return r < 0 ? r : help_raw(d, "", &item);
 }
 
+/* Adds a random path, one of few of few functions, that begin alike. */
+static inline int help_fill_path(struct db_batch *b, struct help_digest *d, uint64_t *state,
+				 uint32_t image, const struct image_id *id)
+{
+	static const struct db_event event = {DB_PATHS_EVENT, 1, DB_EVENT_USER};
+	uint64_t n = help_random(state), blocks[6];
+	struct db_path p = {.image = image,
+			    .function = n % 3 * 0x400,
+			    .blocks = blocks,
+			    .block_count = 1 + (n >> 8) % 6,
+			    .end = (enum db_path_end)(1 + (n >> 16) % DB_PATH_END_MAX)};
+	struct db_path_sums sums = {1 + (n >> 24) % 20, 0, 0};
+	struct db_path_item item = {.image = id, .event = &event, .blocks = blocks};
+	int r = db_batch_event(b, &event, &p.event);
+
+	if (n >> 32 & 1)
+		sums = (struct db_path_sums){sums.count, sums.count, (n >> 40) % 1000};
+	if (db_path_goes_on(p.end))
+		p.to = p.function + (n >> 33) % 2 * 0x20;
+	for (uint32_t i = 0; i < p.block_count; i++)
+		blocks[i] = p.function + i * 0x20 + (n >> (50 + i)) % 2 * 8;
+	if (r == 0)
+		r = db_batch_path(b, &p, &sums);
+	item.function = p.function;
+	item.block_count = p.block_count;
+	item.end = p.end;
+	item.to = p.to;
+	item.count = sums.count;
+	item.timed = sums.timed;
+	item.time_ns = sums.time_ns;
+	return r < 0 ? r : help_path(d, "", &item);
+}
+
 /* Adds count random rows, over some images, two events and a few subjects, to batch and digest,
- * and a fourth as many edges, stacks and raw records. */
+ * and a fourth as many edges, stacks, raw records and paths. */
 static inline int help_fill(struct db_batch *b, struct help_digest *d, uint64_t seed,
 			    unsigned count)
 {
@@ -379,6 +433,8 @@ static inline int help_fill(struct db_batch *b, struct help_digest *d, uint64_t 
 			r = help_fill_stack(b, d, &state, image_index, &id);
 		if (r == 0 && i % 4 == 2)
 			r = help_fill_raw(b, d, &state, image_index, &id);
+		if (r == 0 && i % 4 == 0)
+			r = help_fill_path(b, d, &state, image_index, &id);
 		if (r < 0)
 			return r;
 		p = (struct db_profile){.image = &id,

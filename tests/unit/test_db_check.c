@@ -105,7 +105,8 @@ static int open_place(const struct help_place *p)
 
 static void each_chunk_holds_what_it_says(void **state)
 {
-	static const enum chunk_type types[] = {CHUNK_ROWS, CHUNK_EDGES, CHUNK_STACKS, CHUNK_RAWS};
+	static const enum chunk_type types[] = {CHUNK_ROWS, CHUNK_EDGES, CHUNK_STACKS, CHUNK_RAWS,
+						CHUNK_PATHS};
 	struct pack *sound = make(*state);
 	int dirfd = open_place(*state);
 	struct check_totals totals;
@@ -113,7 +114,7 @@ static void each_chunk_holds_what_it_says(void **state)
 
 	copy_changed(sound, dirfd, CHUNK_ROWS, CHANGE_NOTHING);
 	assert_int_equal(check(dirfd, &totals).count, 0);
-	assert_int_equal(totals.chunks, 5); /* and the head */
+	assert_int_equal(totals.chunks, 6); /* and the head */
 	for (size_t i = 0; i < sizeof(types) / sizeof(*types); i++) {
 		copy_changed(sound, dirfd, types[i], CHANGE_SAMPLES);
 		f = check(dirfd, &totals);

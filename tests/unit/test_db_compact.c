@@ -107,6 +107,7 @@ static void equal_rows_of_many_segments_are_added_up(void **state)
 	assert_true(got.rows <= 600);
 	assert_true(got.edges <= 150 && got.passes == d.passes);
 	assert_true(got.raws <= 150 && got.raw_samples == d.raw_samples);
+	assert_true(got.paths <= 150 && got.path_passes == d.path_passes);
 	assert_int_equal(got.facts, 1);
 	db_writer_free(w);
 }
@@ -133,9 +134,9 @@ static void damaged_segments_are_set_aside_and_counted(void **state)
 	assert_string_equal(names, "base-00000001-00000002 damaged-seg-00000002 ");
 	assert_int_equal(help_read(p->db, &io_system, "all", &got, NULL), 0);
 	assert_true(got.samples == a.samples);
-	/* Edges, stacks and raw records are other chunks. */
-	assert_true(got.weighted ==
-		    a.weighted + b.weighted_edges + b.weighted_stacks + b.weighted_raws);
+	/* Edges, stacks, raw records and paths are other chunks. */
+	assert_true(got.weighted == a.weighted + b.weighted_edges + b.weighted_stacks +
+					    b.weighted_raws + b.weighted_paths);
 	/* The counters of the damaged segment are still known, and the loss is one more. */
 	assert_true(got.counted == a.counted + b.counted + b.samples);
 	assert_int_equal(got.damages, 1);

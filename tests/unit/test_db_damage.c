@@ -53,6 +53,7 @@ static void make_db(struct small_db *s, unsigned rows)
 	s->total.stack_samples =
 		s->base.stack_samples + s->second.stack_samples + s->third.stack_samples;
 	s->total.raw_samples = s->base.raw_samples + s->second.raw_samples + s->third.raw_samples;
+	s->total.path_passes = s->base.path_passes + s->second.path_passes + s->third.path_passes;
 	s->total.counted = s->base.counted + s->second.counted + s->third.counted;
 }
 
@@ -84,8 +85,8 @@ static void keep_finding(void *arg, const char *what)
 }
 
 /*
- * Returns whether the samples of the damaged file, its edges, its stacks or its raw records (and no
- * others) were lost: how many of the four.
+ * Returns whether the samples of the damaged file, its edges, its stacks, its raw records or its
+ * paths (and no others) were lost: how many of the five.
  */
 static unsigned check_damaged(const struct small_db *s, const char *file,
 			      const struct help_digest *own, bool counters_survive, long at)
@@ -94,7 +95,7 @@ static unsigned check_damaged(const struct small_db *s, const char *file,
 	struct findings f = {0};
 	struct help_digest got;
 	struct diag diag = {0};
-	bool lost, lost_edges, lost_stacks, lost_raws;
+	bool lost, lost_edges, lost_stacks, lost_raws, lost_paths;
 	uint64_t weighted = s->total.weighted;
 
 	if (help_read(s->place.db, &io_system, "all", &got, &diag) < 0)
@@ -103,17 +104,19 @@ static unsigned check_damaged(const struct small_db *s, const char *file,
 	lost_edges = got.passes != s->total.passes;
 	lost_stacks = got.stack_samples != s->total.stack_samples;
 	lost_raws = got.raw_samples != s->total.raw_samples;
+	lost_paths = got.path_passes != s->total.path_passes;
 	weighted -= lost ? own->weighted - own->weighted_edges - own->weighted_stacks -
-				    own->weighted_raws
+				    own->weighted_raws - own->weighted_paths
 			 : 0;
 	weighted -= lost_edges ? own->weighted_edges : 0;
 	weighted -= lost_stacks ? own->weighted_stacks : 0;
 	weighted -= lost_raws ? own->weighted_raws : 0;
+	weighted -= lost_paths ? own->weighted_paths : 0;
 	if (got.samples != s->total.samples - (lost ? own->samples : 0) || got.weighted != weighted)
 		fail_msg("%s at %ld: undamaged rows are lost", file, at);
 	if (counters_survive && got.counted != s->total.counted)
 		fail_msg("%s at %ld: counters are lost", file, at);
-	if ((lost || lost_edges || lost_stacks || lost_raws) && !got.damages)
+	if ((lost || lost_edges || lost_stacks || lost_raws || lost_paths) && !got.damages)
 		fail_msg("%s at %ld: a loss was not told", file, at);
 	f.file = strchr(file, '/') ? strchr(file, '/') + 1 : file;
 	if (db_verify(s->place.db, &io_system, keep_finding, &f, &totals, NULL) != -EBADMSG ||
@@ -121,10 +124,10 @@ static unsigned check_damaged(const struct small_db *s, const char *file,
 		fail_msg("%s at %ld: verify noticed nothing", file, at);
 	if (f.others)
 		fail_msg("%s at %ld: verify names something else: %s", file, at, f.d.last_damage);
-	return (unsigned)lost + lost_edges + lost_stacks + lost_raws;
+	return (unsigned)lost + lost_edges + lost_stacks + lost_raws + lost_paths;
 }
 
-/* The size of the only payloads of rows, of edges, of stacks and of raw records of a pack. */
+/* The size of the payloads of rows, edges, stacks, raw records and paths of a pack: one of each. */
 static off_t rows_payload(int fd, off_t size)
 {
 	uint8_t bytes[CHUNK_HEADER_SIZE];
@@ -136,7 +139,7 @@ static off_t rows_payload(int fd, off_t size)
 		assert_int_equal(pread(fd, bytes, sizeof(bytes), at), sizeof(bytes));
 		assert_int_equal(chunk_header_decode(bytes, &h), 0);
 		if (h.type == CHUNK_ROWS || h.type == CHUNK_EDGES || h.type == CHUNK_STACKS ||
-		    h.type == CHUNK_RAWS)
+		    h.type == CHUNK_RAWS || h.type == CHUNK_PATHS)
 			payload += h.payload_size;
 	}
 	return payload;
@@ -165,7 +168,7 @@ static void cut_all(const struct small_db *s, const char *file, const struct hel
 	off_t size;
 	int fd = open_file(s, file, &size);
 	uint8_t *bytes = malloc((size_t)size);
-	unsigned lost, lost_before = 4;
+	unsigned lost, lost_before = 5;
 
 	assert_int_equal(pread(fd, bytes, (size_t)size, 0), size);
 	for (off_t at = 0; at < size; at++) {
@@ -193,6 +196,7 @@ static void expect_whole(const struct small_db *s)
 	assert_true(totals.of[CHUNK_EDGES].sum == s->total.passes && totals.of[CHUNK_EDGES].sum);
 	assert_true(totals.of[CHUNK_STACKS].items > 0);
 	assert_true(totals.of[CHUNK_RAWS].items > 0);
+	assert_true(totals.of[CHUNK_PATHS].items > 0);
 	assert_int_equal(totals.files, 3);
 }
 
@@ -246,7 +250,8 @@ static void a_chunk_costs_only_itself(void **state)
 			assert_true(got.samples >= s.total.samples - s.second.samples / 2);
 			assert_true(got.samples < s.total.samples || got.passes < s.total.passes ||
 				    got.stack_samples < s.total.stack_samples ||
-				    got.raw_samples < s.total.raw_samples);
+				    got.raw_samples < s.total.raw_samples ||
+				    got.path_passes < s.total.path_passes);
 			assert_true(got.damages > 0);
 			if (indexed == 0) {
 				assert_non_null(strstr(got.last_damage, "seg-00000003"));
@@ -256,7 +261,8 @@ static void a_chunk_costs_only_itself(void **state)
 				assert_true(strstr(got.last_damage, " samples in ") ||
 					    strstr(got.last_damage, " passes over ") ||
 					    strstr(got.last_damage, " samples of ") ||
-					    strstr(got.last_damage, " samples with "));
+					    strstr(got.last_damage, " samples with ") ||
+					    strstr(got.last_damage, " executions of "));
 			}
 			assert_int_equal(pwrite(fd, &byte, 1, at), 1);
 		}
