@@ -1,43 +1,21 @@
 /* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
-#include "instrument/copy.h"
+#include "instrument/copy_state.h"
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "instrument/paths.h"
 #include "util/array.h"
-#include "util/buf.h"
 #include "util/num.h"
 
 #define JUMP_BYTES    5
 #define COUNTER_BYTES 48 /* the most, with a jump behind it */
 #define BRANCH_BYTES  9	 /* of a branch in the copy, the most */
 
-/* A displacement that waits for where something of the copy is. */
-struct link {
-	uint32_t at;	    /* where its 32 bits are */
-	const uint32_t *to; /* of labels, entrances or taken, below */
-};
-
-struct copying {
-	const struct instrument_plan *plan;
-	const struct cfg_function *f;
-	const struct instrument_destination *to;
-	struct buf out;
-	struct instrument_code *code;
-	uint32_t *labels;    /* of each block: where its copy is */
-	uint32_t *entrances; /* of each block: where flow from the original comes in */
-	uint32_t *taken;     /* of each block: where its branch goes first; INSTRUMENT_NONE: not yet
-				known */
-	uint32_t *front;     /* of each block: whose taken branch is counted right in front of it,
-				or INSTRUMENT_NONE */
-	struct link *links;
-	size_t link_count, link_room, piece_room;
-	struct instrument_piece inserted; /* what is inserted now is this, wherever it comes */
-};
-
 uint64_t instrument_copy_size_max(const struct instrument_plan *plan)
 {
 	const struct cfg_function *f = plan->function;
-	uint64_t size = COUNTER_BYTES * (uint64_t)plan->slot_count;
+	uint64_t size =
+		plan->paths ? plan->paths->bytes_max : COUNTER_BYTES * (uint64_t)plan->slot_count;
 
 	for (uint32_t i = 0; i < f->block_count; i++)
 		size += f->blocks[i].end - f->blocks[i].start + BRANCH_BYTES + JUMP_BYTES;
@@ -71,7 +49,7 @@ static void put_piece(struct copying *c)
 		code->pieces[code->piece_count++] = c->inserted;
 }
 
-static void put_inserted(struct copying *c, const char *bytes, size_t size)
+void copying_put_inserted(struct copying *c, const char *bytes, size_t size)
 {
 	put_piece(c);
 	put(c, bytes, size);
@@ -88,7 +66,7 @@ static void put_relative(struct copying *c, uint64_t target)
 	buf_append_u32(&c->out, (uint32_t)distance);
 }
 
-static void put_link(struct copying *c, const uint32_t *to)
+void copying_put_link(struct copying *c, const uint32_t *to)
 {
 	if (array_grow(&c->links, c->link_count, &c->link_room, sizeof(*c->links), 64)) {
 		c->out.error = -ENOMEM;
@@ -104,12 +82,12 @@ static void put_target(struct copying *c, uint32_t block, uint64_t address)
 	if (block == CFG_OUTSIDE)
 		put_relative(c, address + c->to->bias);
 	else
-		put_link(c, &c->labels[block]);
+		copying_put_link(c, &c->labels[block]);
 }
 
 static void put_jump(struct copying *c, uint32_t block, uint64_t address)
 {
-	put_inserted(c, "\xe9", 1);
+	copying_put_inserted(c, "\xe9", 1);
 	put_target(c, block, address);
 }
 
@@ -118,16 +96,16 @@ static void put_flags_counter(struct copying *c, uint32_t at)
 {
 	const uint64_t stands_for = c->inserted.stands_for;
 
-	put_inserted(c, "\x48\x8d\x64\x24\x80", 5); /* lea -128(%rsp),%rsp */
+	copying_put_inserted(c, "\x48\x8d\x64\x24\x80", 5); /* lea -128(%rsp),%rsp */
 	c->inserted.stands_for = INSTRUMENT_NOWHERE;
-	put_inserted(c, "\x50", 1);		    /* push %rax */
-	put_inserted(c, "\x65\x48\x8b\x04\x25", 5); /* mov %gs:at,%rax */
+	copying_put_inserted(c, "\x50", 1);		    /* push %rax */
+	copying_put_inserted(c, "\x65\x48\x8b\x04\x25", 5); /* mov %gs:at,%rax */
 	buf_append_u32(&c->out, at);
-	put_inserted(c, "\x48\x8d\x40\x01", 4);	    /* lea 1(%rax),%rax */
-	put_inserted(c, "\x65\x48\x89\x04\x25", 5); /* mov %rax,%gs:at */
+	copying_put_inserted(c, "\x48\x8d\x40\x01", 4);	    /* lea 1(%rax),%rax */
+	copying_put_inserted(c, "\x65\x48\x89\x04\x25", 5); /* mov %rax,%gs:at */
 	buf_append_u32(&c->out, at);
-	put_inserted(c, "\x58", 1);				/* pop %rax */
-	put_inserted(c, "\x48\x8d\xa4\x24\x80\x00\x00\x00", 8); /* lea 128(%rsp),%rsp */
+	copying_put_inserted(c, "\x58", 1);				/* pop %rax */
+	copying_put_inserted(c, "\x48\x8d\xa4\x24\x80\x00\x00\x00", 8); /* lea 128(%rsp),%rsp */
 	c->inserted.stands_for = stands_for;
 }
 
@@ -135,6 +113,10 @@ static void put_counter(struct copying *c, uint32_t edge)
 {
 	if (edge == INSTRUMENT_NONE)
 		return;
+	if (c->plan->paths) {
+		copying_put_step(c, edge);
+		return;
+	}
 	const struct instrument_edge *e = &c->plan->edges[edge];
 	const uint32_t at = (c->to->first_slot + e->slot) * 8;
 
@@ -142,7 +124,7 @@ static void put_counter(struct copying *c, uint32_t edge)
 		put_flags_counter(c, at);
 		return;
 	}
-	put_inserted(c, "\x65\x48\xff\x04\x25", 5); /* incq %gs:at */
+	copying_put_inserted(c, "\x65\x48\xff\x04\x25", 5); /* incq %gs:at */
 	buf_append_u32(&c->out, at);
 }
 
@@ -200,8 +182,8 @@ static void put_condition(struct copying *c, const struct isa_instruction *in, b
 	} else {
 		buf_append(&c->out, code_of(c, in->address), in->size - 1u); /* loop, jecxz */
 		put(c, "\x02", 1);
-		put_inserted(c, "\xeb\x05", 2);
-		put_inserted(c, "\xe9", 1);
+		copying_put_inserted(c, "\xeb\x05", 2);
+		copying_put_inserted(c, "\xe9", 1);
 	}
 }
 
@@ -248,7 +230,7 @@ static void put_branch(struct copying *c, uint32_t block, const struct isa_instr
 
 	put_condition(c, in, inverted);
 	if (counted_branch(c, block) != INSTRUMENT_NONE)
-		put_link(c, &c->taken[block]);
+		copying_put_link(c, &c->taken[block]);
 	else
 		put_target(c, jump->to, in->target);
 	if (inverted) {
@@ -277,6 +259,8 @@ static void put_end(struct copying *c, uint32_t block)
 		put_branch(c, block, in);
 		return;
 	case ISA_BRANCH_CALL:
+		if (c->plan->paths)
+			copying_put_call(c, block);
 		put_counter(c, counter);
 		put_jump(c, CFG_OUTSIDE, in->address);
 		return;
@@ -286,8 +270,8 @@ static void put_end(struct copying *c, uint32_t block)
 			put_piece(c);
 			put_instruction(c, in);
 		} else if (c->plan->through[block]) {
-			put_inserted(c, "\xe9", 1);
-			put_link(c, &c->entrances[e->to]);
+			copying_put_inserted(c, "\xe9", 1);
+			copying_put_link(c, &c->entrances[e->to]);
 		} else {
 			put_jump(c, e ? e->to : CFG_OUTSIDE, in->target);
 		}
@@ -492,6 +476,8 @@ static int make(struct copying *c)
 		put_block(c, i);
 	for (uint32_t i = 0; i < c->f->block_count; i++)
 		put_stubs(c, i);
+	if (c->plan->paths)
+		copying_put_detours(c);
 	if (c->out.error)
 		return c->out.error;
 	resolve_links(c);
@@ -521,7 +507,9 @@ int instrument_copy_new(const struct instrument_plan *plan, const struct instrum
 	c.labels = calloc(4 * (size_t)f->block_count, sizeof(*c.labels));
 	code.places = calloc(f->instruction_count, sizeof(*code.places));
 	code.patches = calloc(2 * (size_t)plan->entrance_count, sizeof(*code.patches));
-	if (c.labels && code.places && code.patches) {
+	if (plan->paths)
+		c.detours = calloc((size_t)plan->edge_count + 1, sizeof(*c.detours));
+	if (c.labels && code.places && code.patches && (c.detours || !plan->paths)) {
 		c.entrances = c.labels + f->block_count;
 		c.taken = c.entrances + f->block_count;
 		c.front = c.taken + f->block_count;
@@ -532,6 +520,7 @@ int instrument_copy_new(const struct instrument_plan *plan, const struct instrum
 	code.size = (uint32_t)c.out.size;
 	free(c.labels);
 	free(c.links);
+	free(c.detours);
 	if (r)
 		instrument_code_free(&code);
 	else

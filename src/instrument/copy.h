@@ -20,6 +20,7 @@ struct instrument_destination {
 	uint64_t bias;	     /* of the image: address in the process less that in the image */
 	uint64_t address;    /* of the copy, in the process */
 	uint32_t first_slot; /* of its counters in each thread's table */
+	uint32_t slots;	     /* of each table; only where paths are counted */
 };
 
 /* The most slots of a thread's table: a counter's address is 31 bits. */

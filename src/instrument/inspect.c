@@ -5,9 +5,14 @@
 #include "instrument/plan_state.h"
 #include "util/search.h"
 
-/* What adding one to memory changes. */
+/* What inserted code changes: that which adds one to memory keeps the carry flag. */
 #define CHANGED \
 	(ISA_FLAG_PARITY | ISA_FLAG_ADJUST | ISA_FLAG_ZERO | ISA_FLAG_SIGN | ISA_FLAG_OVERFLOW)
+
+static uint16_t changed(const struct planning *p)
+{
+	return p->q->paths_max ? CHANGED | ISA_FLAG_CARRY : CHANGED;
+}
 
 static bool has_prefix(const uint8_t *code, size_t size, uint8_t wanted)
 {
@@ -46,13 +51,14 @@ static bool uses_segment(const struct planning *p, const struct isa_operands *o)
 }
 
 /* Not those that stay as they were where a count (of a shift, of rep) is 0, or in the kernel. */
-static uint16_t surely_written(const struct isa_instruction *in, const struct isa_operands *o)
+static uint16_t surely_written(const struct planning *p, const struct isa_instruction *in,
+			       const struct isa_operands *o)
 {
 	if (in->branch == ISA_BRANCH_SYSTEM)
 		return 0;
 	for (unsigned i = 0; i < o->count; i++)
 		if (o->list[i].kind == ISA_OPERAND_REGISTER && o->list[i].reg == ISA_REG_FLAGS)
-			return o->list[i].access & ISA_ACCESS_WRITE ? o->flags_written & CHANGED
+			return o->list[i].access & ISA_ACCESS_WRITE ? o->flags_written & changed(p)
 								    : 0;
 	return 0;
 }
@@ -109,11 +115,11 @@ static int inspect_block(struct planning *p, const struct cfg_block *b, struct e
 		if (r)
 			return r;
 		if (in->branch == ISA_BRANCH_CALL) { /* no flags go in, none come back unread */
-			e.written = CHANGED;
+			e.written = changed(p);
 			continue;
 		}
-		e.read |= o.flags_read & CHANGED & ~e.written;
-		e.written |= surely_written(in, &o);
+		e.read |= o.flags_read & changed(p) & ~e.written;
+		e.written |= surely_written(p, in, &o);
 	}
 	*ret = e;
 	return 0;
@@ -129,7 +135,7 @@ static uint16_t live_behind(const struct planning *p, const struct cfg_block *b)
 		if (e->to != CFG_OUTSIDE)
 			live |= p->blocks[e->to].flags_in;
 		else if (p->q->returns_flags)
-			live |= CHANGED;
+			live |= changed(p);
 	}
 	return live;
 }

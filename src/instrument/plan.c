@@ -2,6 +2,7 @@
 #include <elf.h>
 #include <errno.h>
 #include <stdlib.h>
+#include "instrument/paths.h"
 #include "instrument/plan_state.h"
 #include "util/search.h"
 
@@ -17,6 +18,8 @@ const char *instrument_reason_text(enum instrument_reason why)
 		[INSTRUMENT_WHY_ROOM] = "there is no room for a jump into the copy",
 		[INSTRUMENT_WHY_SHARED] = "a place is entered in several ways at once",
 		[INSTRUMENT_WHY_LIMIT] = "the function is too large",
+		[INSTRUMENT_WHY_FLAGS] = "flags are passed over its entry or a call",
+		[INSTRUMENT_WHY_PATHS] = "it has too many paths",
 	};
 
 	return why < INSTRUMENT_REASONS ? texts[why] : "?";
@@ -90,7 +93,9 @@ static int make(struct planning *p)
 		r = planning_find_rooms(p);
 	if (!r)
 		r = planning_model(p);
-	return r ? r : planning_place(p);
+	if (!r)
+		r = p->q->paths_max ? planning_number(p) : planning_place(p);
+	return r;
 }
 
 int instrument_plan_new(const struct instrument_request *q, struct instrument_plan **ret,
@@ -125,5 +130,6 @@ void instrument_plan_free(struct instrument_plan *plan)
 	free(plan->at);
 	free(plan->through);
 	free(plan->entrances);
+	instrument_paths_free(plan->paths);
 	free(plan);
 }

@@ -31,6 +31,8 @@ enum instrument_reason {
 	INSTRUMENT_WHY_ROOM,	    /* no room to enter the copy, at the entry or behind a call */
 	INSTRUMENT_WHY_SHARED,	    /* places entered in several ways that no counter tells apart */
 	INSTRUMENT_WHY_LIMIT,	    /* larger than INSTRUMENT_BLOCKS_MAX */
+	INSTRUMENT_WHY_FLAGS,	    /* it is entered, or goes on behind a call, with flags */
+	INSTRUMENT_WHY_PATHS,	    /* too many paths, whatever is cut */
 	INSTRUMENT_REASONS,
 };
 const char *instrument_reason_text(enum instrument_reason why);
@@ -49,6 +51,8 @@ struct instrument_request {
 	size_t entered_count;
 	/* The caller reads the flags that the function leaves, as hand-written code may. */
 	bool returns_flags;
+	/* Other than 0: its paths are counted, this many at most (paths.h), not its edges. */
+	uint32_t paths_max;
 };
 
 /* Where in the copy an edge of the plan is seen. */
@@ -80,12 +84,14 @@ struct instrument_entrance {
 
 struct instrument_plan {
 	const struct cfg_function *function;
+	struct instrument_paths *paths; /* NULL: edges are counted */
 	uint32_t node_count, edge_count, slot_count;
 	struct instrument_edge *edges;
 	/* Of each edge of the function: that of the plan; INSTRUMENT_NONE: it cannot be known, only
 	 * the blocks' counts can (indirect jumps with common targets). */
 	uint32_t *of_edge;
-	/* Of each block and site: its edge with a counter, or INSTRUMENT_NONE. */
+	/* Of each block and site: its edge with a counter, or at which something is done for
+	 * paths; or INSTRUMENT_NONE. */
 	uint32_t (*at)[INSTRUMENT_SITES];
 	/* Of each block: whether the original runs it behind the call that returns there, as there
 	 * is no room to enter the copy: to the call that ends it, or to the entrance of the one

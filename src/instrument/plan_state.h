@@ -58,5 +58,7 @@ int planning_find_rooms(struct planning *p);
 int planning_model(struct planning *p);
 /* Which of them have counters. */
 int planning_place(struct planning *p);
+/* Or, for paths, what is done at them. */
+int planning_number(struct planning *p);
 
 #endif

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include "paths/numbering_state.h"
 
 static bool has_trait(const struct paths_problem *p, uint32_t edge, enum paths_trait trait)
@@ -10,40 +11,95 @@ static bool has_trait(const struct paths_problem *p, uint32_t edge, enum paths_t
 	return p->traits && (p->traits[edge] & trait);
 }
 
-/* A depth-first search from the entry: back edges are cut, and nodes are listed as it leaves them,
- * which is each after all that it leads to by other edges. */
-static int search(struct numbering *s)
+/* An edge that leads back is cut; or all that leave the node that it leads to are, and the search
+ * is to begin again. */
+static int cut_back(struct numbering *s, uint32_t edge)
+{
+	const struct cfg_graph *g = s->graph;
+	const uint32_t to = g->to[edge];
+
+	if (!has_trait(s->problem, edge, PATHS_WHOLE)) {
+		s->n->edges[edge].cut = PATHS_CUT_BACK;
+		return 0;
+	}
+	for (uint32_t k = g->first_out[to]; k < g->first_out[to + 1]; k++)
+		if (has_trait(s->problem, g->out[k], PATHS_WHOLE))
+			return -EINVAL;
+	s->is_opened[to] = true;
+	return -EAGAIN;
+}
+
+enum { SEARCH_NEW, SEARCH_OPEN, SEARCH_DONE };
+
+/* Depth-first from a node: nodes are listed as it leaves them, which is each after all that it
+ * leads to by edges that are not cut. */
+static int search_from(struct numbering *s, uint32_t root, uint8_t *state)
 {
 	const struct cfg_graph *g = s->graph;
 	uint32_t *stack = s->scratch, *cursor = stack + g->node_count, top = 0;
-	enum { NEW, OPEN, DONE } *state = calloc(g->node_count, sizeof(*state));
-	int r = state ? 0 : -ENOMEM;
+	int r = 0;
 
-	if (!r) {
-		state[g->entry] = OPEN;
-		cursor[g->entry] = g->first_out[g->entry];
-		stack[top++] = g->entry;
-	}
+	if (state[root] != SEARCH_NEW)
+		return 0;
+	state[root] = SEARCH_OPEN;
+	cursor[root] = g->first_out[root];
+	stack[top++] = root;
 	while (top && !r) {
 		const uint32_t n = stack[top - 1];
 
 		if (cursor[n] == g->first_out[n + 1]) {
-			state[n] = DONE;
+			state[n] = SEARCH_DONE;
 			s->order[s->order_count++] = n;
 			top--;
 			continue;
 		}
 		const uint32_t e = g->out[cursor[n]++], to = g->to[e];
-		if (state[to] == OPEN) {
-			r = has_trait(s->problem, e, PATHS_WHOLE) ? -EINVAL : 0;
-			s->n->edges[e].cut = PATHS_CUT_BACK;
-			s->n->is_begin[to] = true;
-		} else if (state[to] == NEW) {
-			state[to] = OPEN;
+		if (s->n->edges[e].cut)
+			continue;
+		if (state[to] == SEARCH_OPEN) {
+			r = cut_back(s, e);
+		} else if (state[to] == SEARCH_NEW) {
+			state[to] = SEARCH_OPEN;
 			cursor[to] = g->first_out[to];
 			stack[top++] = to;
 		}
 	}
+	return r;
+}
+
+/* What leads to the exit leads no path back. */
+static bool is_opened(const struct numbering *s, uint32_t edge)
+{
+	return s->is_opened[s->graph->from[edge]] && s->graph->to[edge] != s->graph->exit;
+}
+
+static int search_once(struct numbering *s, uint8_t *state)
+{
+	const struct cfg_graph *g = s->graph;
+	int r = 0;
+
+	s->order_count = 0;
+	memset(state, SEARCH_NEW, g->node_count);
+	for (uint32_t e = 0; e < g->edge_count; e++)
+		s->n->edges[e].cut = is_opened(s, e) ? PATHS_CUT_BACK : PATHS_CUT_NOT;
+	for (uint32_t e = 0; e < g->edge_count && !r; e++)
+		if (is_opened(s, e))
+			r = search_from(s, g->to[e], state);
+	return r ?: search_from(s, g->entry, state);
+}
+
+/* Back edges are cut. */
+static int search(struct numbering *s)
+{
+	const struct cfg_graph *g = s->graph;
+	uint8_t *state = calloc(g->node_count, sizeof(*state));
+	int r = state ? -EAGAIN : -ENOMEM;
+
+	while (r == -EAGAIN)
+		r = search_once(s, state);
+	for (uint32_t e = 0; e < g->edge_count && !r; e++)
+		if (s->n->edges[e].cut)
+			s->n->is_begin[g->to[e]] = true;
 	free(state);
 	return r;
 }
@@ -212,7 +268,8 @@ int paths_number(const struct paths_problem *p, struct paths_numbering **ret)
 	s.n = allocate(g);
 	s.scratch = calloc(3 * (size_t)g->node_count, sizeof(*s.scratch));
 	s.onward = calloc(2 * (size_t)g->node_count, sizeof(*s.onward));
-	r = s.n && s.scratch && s.onward ? 0 : -ENOMEM;
+	s.is_opened = calloc(g->node_count, sizeof(*s.is_opened));
+	r = s.n && s.scratch && s.onward && s.is_opened ? 0 : -ENOMEM;
 	if (!r) {
 		s.order = s.scratch + 2 * (size_t)g->node_count;
 		s.ways = s.onward + g->node_count;
@@ -225,6 +282,7 @@ int paths_number(const struct paths_problem *p, struct paths_numbering **ret)
 	}
 	free(s.scratch);
 	free(s.onward);
+	free(s.is_opened);
 	if (r)
 		paths_numbering_free(s.n);
 	else

@@ -17,7 +17,8 @@
  */
 
 enum paths_trait {
-	PATHS_WHOLE = 1, /* nothing can be counted at the edge: it must not be cut */
+	/* Must not be cut. If it leads back, those that leave the node that it leads to are. */
+	PATHS_WHOLE = 1,
 	PATHS_STILL = 2, /* must add nothing, and is not cut; from a node to the exit, one a node */
 };
 
@@ -58,8 +59,8 @@ struct paths_numbering {
 	bool *is_begin;
 };
 
-/* 0; -E2BIG: there are too many, whatever is cut; -EINVAL: a back edge that must not be cut, or a
- * graph that is not as above; -ENOMEM. */
+/* 0; -E2BIG: there are too many, whatever is cut; -EINVAL: back edges that must not be cut, nor
+ * those behind them, or a graph that is not as above; -ENOMEM. */
 int paths_number(const struct paths_problem *p, struct paths_numbering **ret);
 void paths_numbering_free(struct paths_numbering *n); /* NULL is fine */
 

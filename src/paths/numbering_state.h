@@ -16,6 +16,7 @@ struct numbering {
 	uint32_t *scratch; /* 2 of each node */
 	uint32_t *order;   /* the nodes that the entry reaches, each after those it leads to */
 	uint32_t order_count;
+	bool *is_opened; /* nodes of which all edges are cut, as one to it cannot be */
 	/* Of each node. They may be many more than 2^64, but those that are used are exact. */
 	long double *onward; /* the paths that begin with it */
 	long double *ways;   /* to it, from where paths begin */
