@@ -2,7 +2,7 @@
 /*
  * Plans and copies of any code: what is made is in order, each instruction of a copy is at a place
  * or a piece, nothing is entered inside of a patch, and counters of any value are solved or
- * refused.
+ * refused. The same where paths are counted: each of their numbers is that of a path.
  *
  * Input: flags (1: flags are returned), the number of functions (a byte), their starts (16 bits
  * each), 8 bytes that counters are made of; the code.
@@ -13,6 +13,7 @@
 #include <string.h>
 #include "instrument/copy.h"
 #include "instrument/counts.h"
+#include "instrument/paths.h"
 #include "util/buf.h"
 #include "util/num.h"
 
@@ -122,6 +123,19 @@ static void check_counts(const struct instrument_plan *plan, uint64_t seed)
 	free(counters);
 }
 
+static void check_paths(const struct instrument_plan *plan)
+{
+	const uint32_t nodes = plan->node_count + 1;
+	uint32_t *edges = calloc(2 * (size_t)nodes, sizeof(*edges));
+	struct instrument_path path = {.blocks = edges + nodes};
+
+	expect(edges != NULL);
+	for (uint32_t i = 0; i < plan->paths->numbering->count; i++)
+		expect(instrument_path_find(plan, i, edges, &path) && path.count <= nodes);
+	expect(!instrument_path_find(plan, plan->paths->numbering->count, edges, &path));
+	free(edges);
+}
+
 static void check_function(const struct instrument_request *q, uint64_t seed)
 {
 	struct instrument_plan *plan;
@@ -133,7 +147,10 @@ static void check_function(const struct instrument_request *q, uint64_t seed)
 		return;
 	}
 	check_copy(plan);
-	check_counts(plan, seed);
+	if (q->paths_max)
+		check_paths(plan);
+	else
+		check_counts(plan, seed);
 	instrument_plan_free(plan);
 }
 
@@ -169,8 +186,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	expect(instrument_entered_new(image, &entered, &q.entered_count) == 0);
 	q.entered = entered;
 	for (size_t i = 0; i < cfg_image_count(image); i++)
-		if (cfg_image_function(image, cfg_image_entry(image, i), &q.function) == 0)
+		if (cfg_image_function(image, cfg_image_entry(image, i), &q.function) == 0) {
 			check_function(&q, seed);
+			q.paths_max = 64;
+			check_function(&q, seed);
+			q.paths_max = 0;
+		}
 	free(entered);
 	cfg_image_free(image);
 	return 0;

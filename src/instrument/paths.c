@@ -87,6 +87,8 @@ static int number_paths(struct planning *p, struct instrument_paths *paths)
 						 .traits = paths->traits,
 						 .max = p->q->paths_max},
 			 &paths->numbering);
+	if (r == -EINVAL)
+		return planning_refuse(p, INSTRUMENT_WHY_SHARED);
 	return r == -E2BIG ? planning_refuse(p, INSTRUMENT_WHY_PATHS) : r;
 }
 
