@@ -137,6 +137,10 @@ int cfg_image_function(struct cfg_image *image, uint64_t address, const struct c
 size_t cfg_image_count(struct cfg_image *image);
 uint64_t cfg_image_entry(struct cfg_image *image, size_t index);
 
+/* Frees the graphs that were built, for those who go through many functions: those that were given
+ * out are gone. What they told of entries, and of which functions return, stays known. */
+void cfg_image_forget_functions(struct cfg_image *image);
+
 /* The index of the block that has an instruction starting exactly at the address, or CFG_OUTSIDE;
  * likewise the index of that instruction. */
 uint32_t cfg_function_block_at(const struct cfg_function *f, uint64_t address);

@@ -119,12 +119,20 @@ void cfg_owned_free(struct cfg_owned *o)
 	image_layout_free(o->layout);
 }
 
+void cfg_image_forget_functions(struct cfg_image *image)
+{
+	for (size_t i = 0; i < image->built_count; i++)
+		free(image->built[i]);
+	image->built_count = 0;
+	if (image->functions)
+		map64_clear(image->functions);
+}
+
 void cfg_image_free(struct cfg_image *image)
 {
 	if (!image)
 		return;
-	for (size_t i = 0; i < image->built_count; i++)
-		free(image->built[i]);
+	cfg_image_forget_functions(image);
 	free(image->built);
 	free(image->places);
 	free(image->extra);

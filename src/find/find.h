@@ -43,6 +43,11 @@ const struct image_function *image_find_name(struct image_finder *f, const struc
 int image_find_lines(struct image_finder *f, const struct image_id *id, const char *path,
 		     const uint64_t *addresses, size_t count, struct image_lines **ret,
 		     struct diag *diag);
+/* The same for all addresses of the ranges (ascending, not overlapping), from the image's files
+ * alone; as image_line_table_read(), with lines that are finished. image_line_table_free() it. */
+int image_find_line_table(struct image_finder *f, const struct image_id *id, const char *path,
+			  const struct image_range *ranges, size_t count,
+			  struct image_line_table *ret, struct diag *diag);
 /* free() the data. */
 int image_find_code(struct image_finder *f, const struct image_id *id, const char *path,
 		    uint64_t address, size_t size, uint8_t **ret_data, size_t *ret_size,
@@ -52,6 +57,11 @@ int image_find_code(struct image_finder *f, const struct image_id *id, const cha
  * time. It may not be whole: of a large file that is gone the database has only pieces. */
 int image_find_layout(struct image_finder *f, const struct image_id *id, const char *path,
 		      struct image_layout **ret, struct diag *diag);
+
+/* The identity of the file that is at the path now, for what no sample told of. -EBADMSG: it is
+ * not an ELF file. */
+int image_find_identity(struct image_finder *f, const char *path, struct image_id *ret,
+			struct diag *diag);
 
 /* What kind of machine code it is (ELF's EM_... number, 32 or 64 bits): from what is kept of it, or
  * from its file while there is one, else this machine's. */

@@ -388,3 +388,21 @@ int finder_open_debug(struct image_finder *f, struct found_image *im, int image_
 		diag_fail(diag, ENOENT, "no separate debug file");
 	return fd;
 }
+
+int image_find_identity(struct image_finder *f, const char *path, struct image_id *ret,
+			struct diag *diag)
+{
+	struct image_facts facts;
+	struct diag why = {""};
+	struct stat st;
+	int fd = open_regular(path, &st, diag);
+
+	if (fd < 0)
+		return fd;
+	int r = image_worker_facts(f->worker, fd, &facts, &why);
+	close(fd);
+	if (r < 0)
+		return diag_fail(diag, -r, "%s cannot be read: %s", path, why.text);
+	*ret = facts.id;
+	return 0;
+}

@@ -78,7 +78,7 @@ static bool has_lines(struct image_finder *f, struct found_image *im)
 {
 	struct image_line_table none;
 
-	if (!finder_has_file(&im->id) || finder_read_line_table(f, im, NULL, 0, &none) < 0)
+	if (!finder_has_file(&im->id) || finder_read_line_table(f, im, NULL, 0, &none, NULL) < 0)
 		return false;
 	image_line_table_free(&none);
 	return true;

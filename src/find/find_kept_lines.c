@@ -71,7 +71,7 @@ static int read_lines(struct image_finder *f, struct found_image *im,
 		struct image_line_table fresh, both;
 
 		n = count - i < LINES_AT_ONCE ? count - i : LINES_AT_ONCE;
-		int r = finder_read_line_table(f, im, list + i, n, &fresh);
+		int r = finder_read_line_table(f, im, list + i, n, &fresh, NULL);
 		if (r < 0 && r != -EFBIG) {
 			/* There are none, or the file is such that the worker would fail again. */
 			im->without_lines = true;

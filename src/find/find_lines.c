@@ -34,14 +34,14 @@ static void close_files(const int fds[2])
 
 int finder_read_line_table(struct image_finder *f, struct found_image *im,
 			   const struct image_range *ranges, size_t count,
-			   struct image_line_table *ret)
+			   struct image_line_table *ret, struct diag *diag)
 {
 	uint64_t built_ns;
-	int fds[2], r = open_files(f, im, fds, &built_ns, NULL);
+	int fds[2], r = open_files(f, im, fds, &built_ns, diag);
 
 	if (r < 0)
 		return r;
-	r = image_worker_line_table(f->worker, fds[0], fds[1], ranges, count, ret, NULL);
+	r = image_worker_line_table(f->worker, fds[0], fds[1], ranges, count, ret, diag);
 	close_files(fds);
 	if (!r)
 		image_lines_set_built(ret->lines, built_ns);
@@ -190,4 +190,25 @@ int image_find_lines(struct image_finder *f, const struct image_id *id, const ch
 	else
 		*ret = a.lines;
 	return r;
+}
+
+int image_find_line_table(struct image_finder *f, const struct image_id *id, const char *path,
+			  const struct image_range *ranges, size_t count,
+			  struct image_line_table *ret, struct diag *diag)
+{
+	struct image_line_table t;
+	struct found_image *im;
+	int r = finder_image(f, id, path, &im, diag);
+
+	if (!r)
+		r = finder_read_line_table(f, im, ranges, count, &t, diag);
+	if (r < 0)
+		return r;
+	r = image_lines_finish(t.lines);
+	if (r < 0) {
+		image_line_table_free(&t);
+		return diag_fail(diag, -r, "out of memory for line numbers");
+	}
+	*ret = t;
+	return 0;
 }

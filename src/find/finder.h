@@ -174,7 +174,7 @@ bool finder_has_lines(struct image_finder *f, const struct image_id *id, const s
 /* find_lines.c: of the functions at the ranges, from the image's files. -ENOENT: they have none. */
 int finder_read_line_table(struct image_finder *f, struct found_image *im,
 			   const struct image_range *ranges, size_t count,
-			   struct image_line_table *ret);
+			   struct image_line_table *ret, struct diag *diag);
 
 /*
  * find_kept_lines.c: adds to what the database has of an image's lines those of the functions at

@@ -37,7 +37,7 @@ fi
 check "make install works into a staging directory" \
 	env DESTDIR="$PWD/staging" meson install -C "$build" --no-rebuild
 for wanted in bin/culprit lib/systemd/system/culprit.service lib/sysusers.d/culprit.conf \
-	share/bash-completion/completions/culprit; do
+	share/bash-completion/completions/culprit share/culprit/structure.xsd; do
 	found=$(find staging -type f -path "*/$wanted")
 	check "$wanted is installed" [ -n "$found" ]
 done

@@ -34,7 +34,7 @@ check "there is one package" [ $# = 1 -a -f "$package" ]
 dpkg-deb -c "$package" >contents
 for wanted in usr/bin/culprit lib/systemd/system/culprit.service usr/lib/sysusers.d/culprit.conf \
 	usr/share/bash-completion/completions/culprit usr/share/zsh/site-functions/_culprit \
-	usr/share/fish/vendor_completions.d/culprit.fish usr/share/doc/culprit/copyright; do
+	usr/share/fish/vendor_completions.d/culprit.fish usr/share/culprit/structure.xsd usr/share/doc/culprit/copyright; do
 	check_match "it holds $wanted" contents " \\./$wanted\$"
 done
 for page in "$root"/doc/man/*.scd; do
