@@ -32,9 +32,9 @@ def blamed(text):
 
 class Cause:
     """One cause in a loop. takes: registers; size: bytes of memory of its own; pages: 1 wants large ones, 0 small
-    ones, None any. lines(on): of a round, with the cause or
-    without."""
-    takes, size, pages = 1, 4096, None
+    ones, None any. unknown: causes that it has of itself, with the cause or without. lines(on): of a round, with the
+    cause or without."""
+    takes, size, pages, unknown = 1, 4096, None, ()
 
     def __init__(self, draw):
         self.draw_parameters(draw)
@@ -132,7 +132,8 @@ class DataCache(Cause):
 
 
 class Pages(Cause):
-    cause, takes, pages = "dtlb", 3, 0
+    # So many lines do not fit into the first cache, side by side or not.
+    cause, takes, pages, unknown = "dtlb", 3, 0, ("dcache",)
 
     def draw_parameters(self, draw):
         self.count = draw.choice([512, 1024, 4096])
@@ -274,6 +275,7 @@ class Kernel:
         names = sorted({one.cause for one in self.causes})
         self.without = [(name, self.make_loop(f"k{seed}_{i}", name), 1) for i, name in enumerate(names)]
         self.marks = [one for one in self.causes for line in one.lines(True) if line.startswith(MARK)]
+        self.unknown = sorted({cause for one in self.causes for cause in one.unknown})
 
     def make_loop(self, name, left_out):
         used = [r for one in self.causes for r in one.registers]
@@ -295,7 +297,7 @@ class CodeKernel:
     """More code than something holds, and as much as it holds."""
 
     def __init__(self, seed, draw):
-        self.seed, self.marks = seed, []
+        self.seed, self.marks, self.unknown = seed, [], []
         cause, name = draw.choice(["icache", "itlb", "front_end"]), f"k{seed}"
         if cause == "front_end":
             # What is decoded again and again, of 24 KB at most: the first cache of instructions holds it.
@@ -309,6 +311,8 @@ class CodeKernel:
             self.whole, small = (loops.code_loop("made", name + part, count, stride, 0)
                                  for part, stride in (("", draw.choice([64, 128])), ("_0", 16)))
         else:
+            # Lines of as many places do not fit into the first cache, whatever their pages.
+            self.unknown = ["icache"]
             count = draw.choice([512, 1024, 1400])
             self.whole, small = (loops.code_loop("made", name + part, count, stride, skew)
                                  for part, stride, skew in (("", 4096, 61), ("_0", 64, 0)))

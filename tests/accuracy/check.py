@@ -81,8 +81,8 @@ def ask_made(build, scratch):
         rows = ablation.measure(build, os.path.join(scratch, attempt), "check")
         found = {how: ablation.summarize(rows, how) for how in ablation.EVIDENCE}
         for row in rows:
-            print(row["seed"], "true:", ablation.true_first(row), "said:",
-                  *(row["said"][how]["first"] for how in ablation.EVIDENCE))
+            for how in ablation.EVIDENCE:
+                print(row["seed"], how, "true:", ablation.true_first(row, how), "said:", row["said"][how]["first"])
         print(found)
         asked, right, blamed = (sum(f[key] for f in found.values()) for key in ("asked", "right", "blamed"))
         if right >= 0.6 * asked:

@@ -184,7 +184,7 @@ def print_confusion(rows, how):
     """Which cause was said where another is the first."""
     said = {}
     for row in rows:
-        true = ablation.true_first(row)
+        true = ablation.true_first(row, how)
         if true:
             have = said.setdefault(true, {})
             first = row["said"][how]["first"]
@@ -208,9 +208,10 @@ def print_ablation(found):
             for name, group in groups:
                 s = ablation.summarize(group, how)
                 cells.append([name, s["kernels"], f"{s['right']} of {s['asked']}", f"{s['blamed']} of {s['right']}",
-                              s["near"], s["held"], number(s["slower"], 2), number(s["r"], 2)])
+                              s["near"], s["held"], number(s["slower"], 2), number(s["r"], 2), number(s["r_there"], 2)])
             print(table(["kernels", "", "right first cause", "and the instruction", "CPI within 25%",
-                         "CPI in the interval", "time of the run over that alone", "r of cycles"], cells))
+                         "CPI in the interval", "time of the run over that alone", "r of cycles",
+                         "r, causes that are there"], cells))
             print_confusion(rows, how)
 
 
