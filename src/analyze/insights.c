@@ -210,6 +210,7 @@ static void find_skid(struct insights *all)
 	all->basis.skid = machine_skid_back(&skid);
 	/* A small rest is scattered anywhere; to leave it where it is would not be truer. */
 	all->skid.back = all->basis.skid > 0.8 ? 1 : all->basis.skid < 0.2 ? 0 : all->basis.skid;
+	all->skid.shows_divisions = machine_skid_shows_divisions(&skid);
 }
 
 /* How well the clock is known where nobody measured it while samples were taken: hosts change it.

@@ -86,14 +86,23 @@ void machine_skid_default(bool precise, struct machine_skid *ret)
 
 double machine_skid_back(const struct machine_skid *s)
 {
-	double back = 0;
-	unsigned cases = 0;
+	double back[MACHINE_SKID_LOCKED + 1];
+	unsigned n = 0;
 
 	for (unsigned c = 0; c <= MACHINE_SKID_LOCKED; c++) {
+		unsigned k = n;
+
 		if (!s->samples[c])
 			continue;
-		back += s->shares[c][1];
-		cases++;
+		for (; k > 0 && back[k - 1] > s->shares[c][1]; k--)
+			back[k] = back[k - 1];
+		back[k] = s->shares[c][1];
+		n++;
 	}
-	return cases ? back / cases : s->shares[MACHINE_SKID_DEPENDENCY][1];
+	return n ? (back[(n - 1) / 2] + back[n / 2]) / 2 : s->shares[MACHINE_SKID_DEPENDENCY][1];
+}
+
+bool machine_skid_shows_divisions(const struct machine_skid *s)
+{
+	return s->samples[MACHINE_SKID_DIVISION] && s->shares[MACHINE_SKID_DIVISION][0] > 0.5;
 }

@@ -48,9 +48,11 @@ int machine_skid_parse(const char *text, struct machine_skid *ret);
  * the next one (doc/machine.md). */
 void machine_skid_default(bool precise, struct machine_skid *ret);
 
-/* The share of samples that show the instruction after the one that stalls, over the cases of
- * stalls that were measured; the default's when none was. For reports that shift all samples alike.
- */
+/* The share of samples that show the instruction after the one that stalls: the median of the cases
+ * of stalls that were measured, as one may differ; the default's when none was. For reports that
+ * shift all samples alike. */
 double machine_skid_back(const struct machine_skid *s);
+/* True where a division was measured to show itself: samples at one are its own. */
+bool machine_skid_shows_divisions(const struct machine_skid *s);
 
 #endif

@@ -79,7 +79,7 @@ struct lab {
 	struct culprit_list *lists;
 	struct arena *memory;
 	struct culprit_footprint footprint;
-	bool masks;
+	bool masks, shows_divisions;
 	struct data_footprint *data;
 	const uint8_t *code;
 	struct culprit_view view;
@@ -179,7 +179,7 @@ static void lab_run(struct lab *l, double cycles_per_sample)
 	struct best_case_request q = {f, l->loops, l->model, l->simulator, code_at, l, l->weight};
 	assert_int_equal(best_case_new(&q, &l->best), 0);
 	struct charge_request c = {f,	       l->operands, l->best->prepared, l->edge_count,
-				   l->samples, {.back = 1}, l->masks};
+				   l->samples, {1, l->shows_divisions}, l->masks};
 	charge_samples(&c, l->charged, l->fresh);
 	for (uint32_t i = 0; i < f->instruction_count; i++)
 		l->sites[i] = (struct culprit_site){1e6, l->wrong > 0 ? 10 : 1,
@@ -476,6 +476,22 @@ static void test_charge_keeps_samples(void **state)
 	}
 }
 
+/* Samples at a division are its own where the machine shows it so, and those behind it as well. */
+static void test_divisions_that_show_themselves(void **state)
+{
+	(void)state;
+	for (int shows = 0; shows < 2; shows++) {
+		struct lab l;
+		lab_open(&l, Q(div));
+		l.shows_divisions = shows;
+		l.samples[1] = 600;
+		l.samples[2] = 400;
+		lab_run(&l, 1e4);
+		assert_true(l.charged[1] == (shows ? 1000 : 400));
+		lab_close(&l);
+	}
+}
+
 static void test_letters(void **state)
 {
 	(void)state;
@@ -489,6 +505,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_letters),
 		cmocka_unit_test(test_charge_keeps_samples),
+		cmocka_unit_test(test_divisions_that_show_themselves),
 		cmocka_unit_test(test_ranges),
 		cmocka_unit_test(test_first_named),
 		cmocka_unit_test(test_counters_do_not_wait),

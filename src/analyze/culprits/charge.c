@@ -90,6 +90,13 @@ static void charge_head(const struct charge_request *q, const struct cfg_block *
 	}
 }
 
+/* It can be interrupted before it is done, or is one of those that this machine shows so. */
+static bool shows_itself(const struct charge_request *q, uint32_t at)
+{
+	return q->operands[at].attributes & ISA_REPEATED ||
+	       (q->skid.shows_divisions && q->prepared[at].traits & MACHINE_DIVIDES);
+}
+
 void charge_samples(const struct charge_request *q, double *charged, double *fresh)
 {
 	const struct cfg_function *f = q->function;
@@ -103,8 +110,7 @@ void charge_samples(const struct charge_request *q, double *charged, double *fre
 			uint32_t i = block->first_instruction + k, to = operation_of(q, i);
 			double late = (double)q->samples[i] * q->skid.back;
 
-			/* It can be interrupted before it is done, and then shows itself. */
-			if (q->operands[i].attributes & ISA_REPEATED)
+			if (shows_itself(q, i))
 				late = 0;
 			charged[to] += (double)q->samples[i] - late;
 			if (late <= 0)

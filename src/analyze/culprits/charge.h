@@ -17,6 +17,7 @@
 struct charge_skid {
 	double back; /* share of samples that are shown one instruction late: 1, or 0 where the
 			event is precise */
+	bool shows_divisions; /* samples at a division are its own */
 };
 
 struct charge_request {
