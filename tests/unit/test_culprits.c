@@ -48,6 +48,7 @@ PIECE(fault, "1: movb $1,(%rdi)\n add $1,%r8\n add $4096,%rdi\n dec %rsi\n jnz 1
 PIECE(float, "1: mulsd %xmm1,%xmm0\n add $1,%r8\n dec %rsi\n jnz 1b")
 PIECE(even, "1: nop\n nop\n nop\n nop\n nop\n nop\n nop\n nop\n nop\n nop\n nop\n nop\n dec %rsi\n"
 	    " jnz 1b")
+PIECE(large, "1: .rept 6000\n nop\n .endr\n dec %rsi\n jnz 1b")
 PIECE(waits, "1: imul %r8,%r8\n imul %r8,%r8\n imul %r8,%r8\n imul %r8,%r8\n imul %r8,%r8\n"
 	     " imul %r8,%r8\n imul %r8,%r8\n imul %r8,%r8\n mov (%rdi,%r8),%rax\n add $1,%r9\n"
 	     " dec %rsi\n jnz 1b")
@@ -386,7 +387,8 @@ static void test_counts_that_are_wrong(void **state)
 
 /* How many times its best case a loop takes follows from where its samples are, whatever its counts
  * are said to be. Loads wait beside a chain, which gives it; locked operations do as the model has
- * them; a branch goes either way. */
+ * them; a branch goes either way. Samples that are even are of the width, in a loop that is decoded
+ * once. */
 static const struct shape {
 	const uint8_t *code, *end;
 	unsigned sampled[2];
@@ -395,7 +397,7 @@ static const struct shape {
 } shapes[] = {
 	{Q(waits), {1, 9}, {2400, 7200}, 3, 4.5}, {Q(locks), {1, 2}, {5000, 5000}, 1.2, 1.8},
 	{Q(branch), {2, 8}, {8000, 2000}, 3, 20}, {Q(chase), {1, 1}, {5000, 5000}, 0, 0},
-	{Q(even), {1, 7}, {5000, 5000}, 0, 0},
+	{Q(even), {1, 7}, {5000, 5000}, 1, 1.2},  {Q(large), {1, 3000}, {5000, 5000}, 0, 0},
 };
 
 static void test_shapes(void **state)

@@ -46,6 +46,7 @@ void culprit_limits_of(const struct machine_core *core, struct culprit_limits *r
 		.store_forward_blocked = FORWARD_BLOCKED * (core->l1_cycles + FORWARD_BLOCKED_MORE),
 		.assist = ASSIST_CYCLES,
 		.issue_width = core->issue_width,
+		.decoded = core->uop_cache_size,
 		.icache_lines = CODE_CACHE_LINES,
 		.itlb_pages = CODE_TLB_PAGES,
 		.line_bytes = LINE_BYTES,

@@ -19,8 +19,11 @@ struct pool {
 static bool is_innocent(const struct culprit_view *v, uint32_t at)
 {
 	const struct isa_operands *o = &v->operands[at];
+	const struct machine_cost *cost = machine_cost_of(v->model, &v->prepared[at]);
 
 	if (v->masks && v->function->instructions[at].unmasks)
+		return false;
+	if (cost->microcoded || !cost->known) /* may take much more than the model has */
 		return false;
 	if (v->prepared[at].traits &
 	    (MACHINE_DIVIDES | MACHINE_LOCKED | MACHINE_FENCE | MACHINE_SERIAL))
@@ -147,6 +150,17 @@ static double waits_in_core(const struct culprit_view *v)
 	return cycles;
 }
 
+/* Whether what runs has room to spare in the cache of decoded operations, so that nothing of it is
+ * decoded again and again. */
+static bool stays_decoded(const struct culprit_view *v)
+{
+	double slots = 0;
+
+	for (uint32_t i = 0; i < v->function->instruction_count; i++)
+		slots += v->sites[i].count > 0 ? v->heads[i].slots : 0;
+	return ROOM_TO_SPARE * slots <= v->limits.decoded;
+}
+
 double culprit_stall_by_shape(const struct culprit_view *v)
 {
 	const struct cfg_function *f = v->function;
@@ -167,8 +181,8 @@ double culprit_stall_by_shape(const struct culprit_view *v)
 		like += fmin(site->cycles / cycles, v->expected[i] / p.all) * site->count;
 		misses += may_miss(v, i) ? site->cycles * site->count : 0;
 	}
-	/* What the width binds looks the same where decoders do: nothing else tells them apart. */
-	if (p.cycles > SHAPE_EVEN * cycles && waits_in_core(v) < p.all / 2)
+	/* What the width binds looks the same where decoders do: only its size tells them apart. */
+	if (p.cycles > SHAPE_EVEN * cycles && waits_in_core(v) < p.all / 2 && !stays_decoded(v))
 		return 0;
 	if (p.best >= SHAPE_INNOCENT * p.all)
 		stall = fmin(fmax(1, cycles / p.all * p.best / fmax(p.cycles, 1e-9 * cycles)),
