@@ -143,8 +143,11 @@ static void set_life(struct insights *all, const struct lines *l)
 {
 	double life = line_life(l->count, l->number, l->used, all->limits.icache_lines);
 
-	for (size_t i = 0; i < all->image_count; i++)
+	for (size_t i = 0; i < all->image_count; i++) {
 		all->images[i].footprint.life = life;
+		all->images[i].footprint.cycles =
+			(double)all->samples * all->basis.cycles_per_sample;
+	}
 }
 
 int insight_footprints(struct insights *all)

@@ -179,8 +179,13 @@ static void lab_run(struct lab *l, double cycles_per_sample)
 	}
 	struct best_case_request q = {f, l->loops, l->model, l->simulator, code_at, l, l->weight};
 	assert_int_equal(best_case_new(&q, &l->best), 0);
-	struct charge_request c = {f,	       l->operands, l->best->prepared, l->edge_count,
-				   l->samples, {1, l->shows_divisions}, l->masks};
+	struct charge_request c = {f,
+				   l->operands,
+				   l->best->prepared,
+				   l->edge_count,
+				   l->samples,
+				   {1, l->shows_divisions},
+				   l->masks};
 	charge_samples(&c, l->charged, l->fresh);
 	for (uint32_t i = 0; i < f->instruction_count; i++)
 		l->sites[i] = (struct culprit_site){1e6, l->wrong > 0 ? 10 : 1,
@@ -357,6 +362,26 @@ static void test_lines_that_stay(void **state)
 	assert_true(likely[3] <= likely[2]);
 }
 
+/* Code that fits is gone when others ran in between: not in every round of a loop that runs all the
+ * time, and perhaps each time that a rare piece does. */
+static void test_code_that_fits(void **state)
+{
+	(void)state;
+	const double cycles[] = {2e7, 1e12};
+	double likely[2];
+	for (size_t i = 0; i < 2; i++) {
+		struct lab l;
+		lab_open(&l, piece_line, piece_line_end);
+		l.footprint = (struct culprit_footprint){20, 2, true, INFINITY, cycles[i]};
+		l.samples[3] = 10000;
+		lab_run(&l, 20 * 1e6 / 10000);
+		likely[i] = likely_of(&l.lists[2], CULPRIT_ICACHE);
+		lab_close(&l);
+	}
+	assert_true(likely[0] < 1);
+	assert_true(likely[1] > 10);
+}
+
 /*
  * A load that waits, beside a chain of 24 cycles, in a loop that is said to have run so many times
  * as often as it did: what the load waits for is the same share of the time.
@@ -513,6 +538,7 @@ int main(void)
 		cmocka_unit_test(test_counters_do_not_wait),
 		cmocka_unit_test(test_footprint_of_data),
 		cmocka_unit_test(test_lines_that_stay),
+		cmocka_unit_test(test_code_that_fits),
 		cmocka_unit_test(test_counts_that_are_wrong),
 		cmocka_unit_test(test_shapes),
 	};

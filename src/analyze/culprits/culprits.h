@@ -84,7 +84,9 @@ struct culprit_events {
 struct culprit_footprint {
 	double code_lines, code_pages; /* of 64 bytes, of 4096; that make up 99% of execution */
 	bool known;
-	double life; /* of a line in the instruction cache: see line_life.h. 0: none stays */
+	double life;   /* of a line in the instruction cache: see line_life.h. 0: none stays */
+	double cycles; /* that all of the selection took, in which other programs ran, too; 0: not
+			  known */
 };
 
 /* Penalties (in cycles) and sizes of a core that bound the dynamic causes. */

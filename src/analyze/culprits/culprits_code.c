@@ -88,12 +88,28 @@ static double line_gone(const struct culprit_case *c)
 	return fmax(isinf(life) ? 0 : exp(-count * life), GONE_LEAST);
 }
 
+/*
+ * Of the executions of code that fits: in how many it may be gone, because others ran, the kernel
+ * or another program. What runs all the time finds it there: they do not come that often.
+ */
+static double cold_share(const struct culprit_case *c)
+{
+	const struct culprit_footprint *f = &c->view->footprint;
+	const double count = c->view->block_count[culprit_block_of(c->view, c->at)];
+
+	if (f->cycles <= 0 || count <= 0)
+		return COLD_SHARE;
+	const double gone = isinf(f->life) ? 0 : exp(-count * f->life);
+	return fmin(COLD_SHARE, gone + f->cycles / OTHERS_CYCLES / count);
+}
+
 /* Adds the caches of code for a way into an instruction. share: of its executions. */
 static void suspect_code(struct culprit_case *c, uint64_t from, double share, double weight)
 {
 	const struct culprit_view *v = c->view;
 	const struct culprit_limits *l = &v->limits;
 	const struct isa_instruction *in = &v->function->instructions[c->at];
+	const double cold = cold_share(c);
 	double lines = 1, pages = 1, icache, itlb;
 	uint64_t last = in->address + in->size - 1;
 
@@ -101,8 +117,8 @@ static void suspect_code(struct culprit_case *c, uint64_t from, double share, do
 		lines = overflow(v->footprint.code_lines, l->icache_lines);
 		pages = overflow(v->footprint.code_pages, l->itlb_pages);
 	}
-	icache = share * fmax(lines, COLD_SHARE);
-	itlb = share * fmax(pages, COLD_SHARE);
+	icache = share * fmax(lines, cold);
+	itlb = share * fmax(pages, cold);
 	if (v->events && v->events[c->at].icache_misses >= 0)
 		icache = fmin(icache, EVENT_SLACK * share * v->events[c->at].icache_misses);
 	if (v->events && v->events[c->at].itlb_misses >= 0)

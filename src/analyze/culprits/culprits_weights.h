@@ -108,6 +108,7 @@
 #define FETCH_FIRST	  10   /* weight, beside others whose cost nothing tells [misses] */
 #define COLD_SHARE	  0.02 /* of misses, for code that fits: others ran too [guess] */
 #define COLD_WEIGHT	  0.02 /* at least, of such code [guess] */
+#define OTHERS_CYCLES	  1e6  /* after which others may have run, again and again [guess] */
 #define ITLB_FIRST	  20   /* where pages are over-filled more: twice FETCH_FIRST [guess] */
 #define ITLB_WEIGHT	  0.25 /* else [guess] */
 /* Weight of code by how it was reached [guess] [6.3]. */
