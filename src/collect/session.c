@@ -366,6 +366,8 @@ int session_finish(struct session *s, struct diag *diag)
 	uint64_t refused;
 	int drained, r;
 
+	if (!s->started_ns)
+		return 0; /* it could not be started: nothing was sampled */
 	sampler_stop(s->sampler);
 	s->ending = true;
 	allowance_lift(s->helpers);

@@ -64,7 +64,7 @@ int session_wait(struct session *s, struct pollfd *fds, size_t count, int timeou
 int session_flush(struct session *s, struct diag *diag);
 /* Flushes, then begins a new epoch. */
 int session_begin_epoch(struct session *s, struct diag *diag);
-/* Stops sampling, flushes, seals the epoch. */
+/* Stops sampling, flushes, seals the epoch. Writes nothing if session_start failed. */
 int session_finish(struct session *s, struct diag *diag);
 /* Samples that no flush has written: 0 after one that returned 0. */
 uint64_t session_unwritten(const struct session *s);
