@@ -122,9 +122,9 @@ void counts_tell(const struct counting_report *r, bool quiet, bool verbose)
 		const struct counter *c = &counters_of_misses.counters[i];
 
 		if (r->missed[i])
-			fprintf(stderr, "culprit: %llu %s %s: %s\n",
+			fprintf(stderr, "culprit: %llu %s %s%s: %s\n",
 				TEXT_COUNT(r->missed[i], c->told.one, c->told.many), c->told.rest,
-				r->why[i].text);
+				r->missed[i] > r->of_why[i] ? ", the first" : "", r->why[i].text);
 	}
 	if (!counting_is_whole(r))
 		fputs("culprit: so the counts cover only part of the run\n", stderr);

@@ -74,6 +74,13 @@ void counting_take_end(void *arg, pid_t pid, int status)
 	pthread_mutex_unlock(&c->lock);
 }
 
+bool counting_is_ending(void *arg)
+{
+	struct counting *c = arg;
+
+	return atomic_load(&c->ending);
+}
+
 static bool take_program(void *arg, pid_t pid)
 {
 	struct counting *c = arg;
@@ -184,11 +191,19 @@ void counting_say(struct counting *c, bool *what)
 	pthread_mutex_unlock(&c->lock);
 }
 
+/* Of which the reason is that of the first. */
+static void miss_several(struct counting_report *r, enum counting_miss cause, uint64_t count,
+			 const char *why)
+{
+	counting_miss(r, cause, count != 0, NULL, why);
+	counting_miss(r, cause, count ? count - 1 : 0, NULL, why);
+}
+
 static void take_counters(struct counting_report *r, const struct attach_counters *k)
 {
 	r->attach = *k;
-	counting_miss(r, COUNTING_MISS_FORK, k->forks_uncounted, NULL, k->forks_why.text);
-	counting_miss(r, COUNTING_MISS_PROGRAM, k->execs_uncounted, NULL, k->execs_why.text);
+	miss_several(r, COUNTING_MISS_FORK, k->forks_uncounted, k->forks_why.text);
+	miss_several(r, COUNTING_MISS_PROGRAM, k->execs_uncounted, k->execs_why.text);
 	counting_miss(r, COUNTING_MISS_TABLE, k->threads_without_table, NULL,
 		      "there were too many: counts may be too low");
 	counting_miss(r, COUNTING_MISS_GATE, k->gave_up_waiting, NULL,
@@ -226,7 +241,11 @@ static void *run(void *arg)
 {
 	struct counting *c = arg;
 	const struct attach_ops ops = {
-		.ended = counting_take_end, .became = take_program, .arg = c};
+		.ended = counting_take_end,
+		.became = take_program,
+		.is_ending = counting_is_ending,
+		.arg = c,
+	};
 	int r = 0;
 
 	c->open_error = attach_open(c->pid, &ops, &c->attach, &c->why);
@@ -280,6 +299,7 @@ int counting_wait(struct counting *c)
 	/* Bursts end with the command's life, which need not be ours to see. */
 	if (c->bursts)
 		counting_stop(c);
+	atomic_store(&c->ending, true);
 	planner_cancel(c->planner);
 	pthread_mutex_lock(&c->lock);
 	while (!c->has_ended && !c->is_over)
@@ -293,6 +313,7 @@ void counting_stop(struct counting *c)
 {
 	if (!c->started)
 		return;
+	atomic_store(&c->ending, true);
 	planner_cancel(c->planner);
 	pthread_mutex_lock(&c->lock);
 	atomic_store(&c->stopping, true);

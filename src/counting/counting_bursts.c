@@ -386,7 +386,8 @@ static bool wait_for_samples(struct counting *c)
 static void *run(void *arg)
 {
 	struct counting *c = arg;
-	const struct attach_ops ops = {.ended = counting_take_end, .arg = c};
+	const struct attach_ops ops = {
+		.ended = counting_take_end, .is_ending = counting_is_ending, .arg = c};
 	struct diag why;
 	int r;
 

@@ -57,7 +57,8 @@ struct counting {
 	clockid_t clock; /* of the thread */
 	uint64_t cpu_ns; /* ... at the last look */
 	bool started;
-	atomic_bool stopping;
+	atomic_bool ending;   /* nothing new is planned any more */
+	atomic_bool stopping; /* ... and all is to be taken out */
 	pid_t pid;
 	/* Under the lock: whether it is traced, and what became of the command. */
 	pthread_mutex_t lock;
@@ -83,6 +84,7 @@ void counting_read_all(struct counting *c,
 		       void *arg);
 void counting_end(struct counting *c);
 void counting_take_end(void *arg, pid_t pid, int status);
+bool counting_is_ending(void *arg);
 void counting_say(struct counting *c, bool *what);
 int counting_run_thread(struct counting *c, pid_t pid, void *(*run)(void *arg), struct diag *diag);
 

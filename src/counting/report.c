@@ -6,9 +6,11 @@
 void counting_miss(struct counting_report *r, enum counting_miss cause, uint64_t count,
 		   const char *path, const char *why)
 {
-	if (count && !r->missed[cause])
+	if (count && !r->missed[cause]) {
+		r->of_why[cause] = count;
 		diag_fail(&r->why[cause], EINVAL, "%.200s%s%.700s", path ? path : "",
 			  path ? ": " : "", why);
+	}
 	r->missed[cause] += count;
 }
 

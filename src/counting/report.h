@@ -28,6 +28,7 @@ struct counting_report {
 	COUNTERS_OF_COUNTING(COUNTER_FIELD)
 	uint64_t missed[COUNTING_MISSES];
 	struct diag why[COUNTING_MISSES]; /* of the first */
+	uint64_t of_why[COUNTING_MISSES]; /* which are so many */
 	uint32_t left[INSTRUMENT_REASONS], left_late[COUNTING_LEFTS];
 	struct attach_counters attach;
 	struct counting_bursts {

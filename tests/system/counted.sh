@@ -82,6 +82,7 @@ under() {
 }
 filter='^$'
 under 'threads, 1000 rounds' rounds 1000 threads 6000000
+under 'a server of threads, 1000 rounds' rounds 1000 serves 100000
 under 'sleeping threads, 200 rounds' rounds 200 sleeps 1500
 under 'threads that come and go, 100 rounds' rounds 100 births 5000
 under 'forks, 100 rounds' rounds 100 forks 3000

@@ -65,6 +65,12 @@ for kind in many large; do
 	end_of "$kind forged records"
 done
 
+# Limits are of what is looked at: without them it would take hundreds of times as long as this has.
+ready deep
+check_status 'forged frames on deep stacks' 1 timeout -k 1 200 "$native" "$offset" clean $pid
+check_match 'forged frames on deep stacks: why' err 'its stack cannot be read'
+end_of 'forged frames on deep stacks'
+
 # under NAME COUNT KIND ROUNDS: the program runs while somebody attaches and detaches.
 under() {
 	local status

@@ -15,6 +15,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 #include <cmocka.h>
+#include "cmd/counts.h"
 #include "collect/process/resolve.h"
 #include "counting/gate.h"
 #include "counting/report.h"
@@ -196,13 +197,48 @@ static void test_report(void **state)
 			assert_string_not_equal(counting_left_text(i), counting_left_text(k));
 }
 
+static char *told_of(const struct counting_report *r)
+{
+	FILE *before = stderr;
+	char *text = NULL;
+	size_t size;
+
+	stderr = open_memstream(&text, &size);
+	assert_non_null(stderr);
+	counts_tell(r, true, false);
+	fclose(stderr);
+	stderr = before;
+	return text;
+}
+
+/* Of several, the reason that is told may be that of the first. */
+static void test_told(void **state)
+{
+	struct counting_report r = {0}, crowd = {0};
+	char *text;
+
+	(void)state;
+	counting_miss(&r, COUNTING_MISS_FILE, 1, "/a/path", "why");
+	text = told_of(&r);
+	assert_string_equal(text, "culprit: 1 file was not counted: /a/path: why\n");
+	free(text);
+	counting_miss(&r, COUNTING_MISS_FILE, 1, "/another/path", "another reason");
+	text = told_of(&r);
+	assert_string_equal(text, "culprit: 2 files were not counted, the first: /a/path: why\n");
+	free(text);
+	counting_miss(&crowd, COUNTING_MISS_TABLE, 2, NULL, "too many");
+	text = told_of(&crowd);
+	assert_string_equal(text, "culprit: 2 threads shared counters with others: too many\n"
+				  "culprit: so the counts cover only part of the run\n");
+	free(text);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_name),
-		cmocka_unit_test(test_gate),
-		cmocka_unit_test(test_gate_waits),
-		cmocka_unit_test(test_report),
+		cmocka_unit_test(test_name),	   cmocka_unit_test(test_gate),
+		cmocka_unit_test(test_gate_waits), cmocka_unit_test(test_report),
+		cmocka_unit_test(test_told),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -12,6 +12,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 #include "instrument/attach/attach_state.h"
+#include "util/hash.h"
 
 #define BASE  0x10000000ULL
 #define ENTRY 0x10400000ULL
@@ -149,6 +150,43 @@ static void test_damage(void **state)
 	free(f.bytes);
 }
 
+/* A record that is whole, and of a copy elsewhere. */
+static size_t load_forged(struct file *f, uint64_t address)
+{
+	uint64_t record_at, record_bytes, hash;
+	struct implant *back;
+	size_t count;
+
+	/* Of the header: where the record is, its bytes, their hash. */
+	memcpy(&record_at, f->bytes + 32, sizeof(record_at));
+	memcpy(&record_bytes, f->bytes + 40, sizeof(record_bytes));
+	/* Of the first function: the address of its copy. */
+	memcpy(f->bytes + record_at + 8, &address, sizeof(address));
+	hash = hash_bytes(f->bytes + record_at, record_bytes);
+	memcpy(f->bytes + 48, &hash, sizeof(hash));
+	assert_int_equal(implant_load(BASE, f->size, f->size, read_file, f, &back), 0);
+	count = back->count;
+	implant_unref(back);
+	return count;
+}
+
+/* Copies lie in their mapping, behind its header. */
+static void test_forged(void **state)
+{
+	struct file f;
+
+	(void)state;
+	implant_unref(make(&f));
+	assert_int_equal(load_forged(&f, BASE + f.size - sizeof(bytes)), 1);
+	assert_int_equal(load_forged(&f, BASE + f.size - sizeof(bytes) + 1), 0);
+	assert_int_equal(load_forged(&f, BASE + f.size), 0);
+	assert_int_equal(load_forged(&f, BASE + IMPLANT_HEADER_BYTES), 1);
+	assert_int_equal(load_forged(&f, BASE + IMPLANT_HEADER_BYTES - 1), 0);
+	assert_int_equal(load_forged(&f, BASE - 1), 0);
+	assert_int_equal(load_forged(&f, UINT64_MAX - 8), 0);
+	free(f.bytes);
+}
+
 static void test_below_header(void **state)
 {
 	struct implant *i;
@@ -198,17 +236,120 @@ static void test_stacks(void **state)
 	const uint64_t stack = (uint64_t)memory;
 	int mem = open("/proc/self/mem", O_RDONLY | O_CLOEXEC);
 	struct target_maps maps = {0};
+	uint64_t left = 2 * page;
 
 	(void)state;
 	assert_int_not_equal(mprotect(memory + page, page, PROT_NONE), -1);
 	assert_int_equal(target_maps_read(getpid(), &maps), 0);
-	assert_int_equal(target_frames_find(mem, &maps, stack, frames), 0);
-	assert_int_equal(target_frames_find(mem, &maps, stack + page, frames), 0);
-	assert_int_equal(target_frames_find(mem, &maps, stack + page + 8, frames), -EFAULT);
-	assert_int_equal(target_frames_find(mem, &maps, 64, frames), -EFAULT);
+	assert_int_equal(target_frames_find(mem, &maps, stack, &left, frames), 0);
+	assert_int_equal(target_frames_find(mem, &maps, stack + page, &left, frames), 0);
+	assert_int_equal(target_frames_find(mem, &maps, stack + page + 8, &left, frames), -EFAULT);
+	assert_int_equal(target_frames_find(mem, &maps, 64, &left, frames), -EFAULT);
+	assert_int_equal(left, page);
 	target_maps_free(&maps);
 	close(mem);
 	munmap(memory, 2 * page);
+}
+
+/* What looks like the frame of a signal that came while that stack was in use. */
+static void forge_frame(uint64_t *at, const void *stack)
+{
+	at[0] = (uint64_t)stack;
+	at[2] = 0x202;
+	at[3] = 0x002b000000000033;
+}
+
+/* However many stacks lead from one to the next, a thread's have one limit, and so have those of
+ * all threads. */
+static void test_deep_stacks(void **state)
+{
+	enum { STACKS = 4 };
+	const size_t size = TARGET_STACKS_MAX_BYTES / 2 - (1 << 20);
+	struct target_frame frames[TARGET_FRAMES_MAX];
+	int mem = open("/proc/self/mem", O_RDONLY | O_CLOEXEC);
+	uint64_t left = 2 * TARGET_STACKS_MAX_BYTES;
+	struct target_maps maps = {0};
+	uint8_t *stack[STACKS];
+
+	(void)state;
+	for (int i = 0; i < STACKS; i++) {
+		/* With a guard behind it, lest one becomes a part of the next. */
+		stack[i] = mmap(NULL, size + 4096, PROT_READ | PROT_WRITE,
+				MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+		assert_true(stack[i] != MAP_FAILED);
+		assert_int_equal(mprotect(stack[i] + size, 4096, PROT_NONE), 0);
+		if (i)
+			forge_frame((uint64_t *)(void *)stack[i - 1], stack[i]);
+	}
+	assert_int_equal(target_maps_read(getpid(), &maps), 0);
+	assert_int_equal(target_frames_find(mem, &maps, (uint64_t)stack[2], &left, frames), 1);
+	assert_int_equal(left, 2 * TARGET_STACKS_MAX_BYTES - 2 * size);
+	assert_int_equal(target_frames_find(mem, &maps, (uint64_t)stack[0], &left, frames), -E2BIG);
+	assert_int_equal(left, 2 * TARGET_STACKS_MAX_BYTES - 4 * size);
+	/* What is left suffices for none. */
+	assert_int_equal(target_frames_find(mem, &maps, (uint64_t)stack[3], &left, frames), -E2BIG);
+	target_maps_free(&maps);
+	close(mem);
+	for (int i = 0; i < STACKS; i++)
+		munmap(stack[i], size + 4096);
+}
+
+static bool ending;
+
+static bool is_ending(void *arg)
+{
+	(void)arg;
+	return ending;
+}
+
+/* Each look has its limit; from when it is to end on, all have one together. */
+static void test_limits_of_looks(void **state)
+{
+	const struct attach_ops ops = {.is_ending = is_ending};
+	struct attach a = {.ops = &ops};
+
+	(void)state;
+	for (int i = 0; i < 10; i++) {
+		attach_begin_look(&a);
+		assert_true(attach_may_stir(&a, ATTACH_STIRS - 1));
+		assert_false(attach_may_stir(&a, ATTACH_STIRS));
+		attach_charge_look(&a, ATTACH_STIR_MAX_BYTES);
+		assert_true(attach_may_stir(&a, 0));
+		assert_false(attach_may_stir(&a, 1));
+		attach_charge_look(&a, ATTACH_LOOK_MAX_BYTES);
+		assert_int_equal(a.look_left, 0);
+	}
+	ending = true;
+	for (uint64_t i = 0; i < ATTACH_END_MAX_BYTES / ATTACH_STIR_MAX_BYTES; i++) {
+		attach_begin_look(&a);
+		assert_true(attach_may_stir(&a, 1));
+		attach_charge_look(&a, ATTACH_STIR_MAX_BYTES);
+	}
+	attach_begin_look(&a);
+	assert_int_equal(a.look_left, 0);
+	assert_true(attach_is_deep(&a));
+	ending = false;
+}
+
+/* What one program's copies have in records is limited, and how many they are. */
+static void test_records(void **state)
+{
+	struct attach_space s = {.record_bytes = ATTACH_RECORD_MAX_BYTES - 100};
+	struct implant large = {.refs = 1, .record_bytes = 101}, fits = {.refs = 1};
+
+	(void)state;
+	fits.record_bytes = 100;
+	assert_int_equal(attach_space_add_implant(&s, &large), -E2BIG);
+	assert_int_equal(attach_space_add_implant(&s, &fits), 0);
+	assert_int_equal(s.record_bytes, ATTACH_RECORD_MAX_BYTES);
+	fits.record_bytes = 1;
+	assert_int_equal(attach_space_add_implant(&s, &fits), -E2BIG);
+	fits.record_bytes = 0;
+	for (size_t i = 1; i < ATTACH_IMPLANTS_MAX; i++)
+		assert_int_equal(attach_space_add_implant(&s, &fits), 0);
+	assert_int_equal(attach_space_add_implant(&s, &fits), -E2BIG);
+	assert_int_equal(s.implant_count, ATTACH_IMPLANTS_MAX);
+	free(s.implants);
 }
 
 /* What programs have together is limited; who was forked has his maker's. */
@@ -305,10 +446,12 @@ static void test_calls(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_moves),  cmocka_unit_test(test_read_back),
-		cmocka_unit_test(test_damage), cmocka_unit_test(test_below_header),
-		cmocka_unit_test(test_gap),    cmocka_unit_test(test_stacks),
-		cmocka_unit_test(test_memory), cmocka_unit_test(test_calls),
+		cmocka_unit_test(test_moves),	    cmocka_unit_test(test_read_back),
+		cmocka_unit_test(test_damage),	    cmocka_unit_test(test_below_header),
+		cmocka_unit_test(test_forged),	    cmocka_unit_test(test_records),
+		cmocka_unit_test(test_gap),	    cmocka_unit_test(test_stacks),
+		cmocka_unit_test(test_deep_stacks), cmocka_unit_test(test_limits_of_looks),
+		cmocka_unit_test(test_memory),	    cmocka_unit_test(test_calls),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

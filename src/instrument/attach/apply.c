@@ -54,8 +54,9 @@ static bool enter_thread(const struct implant *i, const struct tracee *e, bool r
 
 /* Those in signals' frames only where they must: they may be on a stack that nobody uses any more.
  */
-static bool enter_frames(const struct attach_space *s, const struct target_maps *maps,
-			 const struct implant *i, const struct tracee *e, bool really)
+static bool enter_frames(struct attach *a, const struct attach_space *s,
+			 const struct target_maps *maps, const struct implant *i,
+			 const struct tracee *e, bool really)
 {
 	struct target_frame frames[TARGET_FRAMES_MAX];
 	struct user_regs_struct regs;
@@ -64,7 +65,7 @@ static bool enter_frames(const struct attach_space *s, const struct target_maps 
 
 	if (ptrace(PTRACE_GETREGS, e->tid, 0, &regs))
 		return true;
-	n = target_frames_find(s->mem, maps, regs.rsp, frames);
+	n = attach_find_frames(a, s, maps, regs.rsp, frames);
 	for (int k = 0; k < n; k++) {
 		if (!implant_hides(i, frames[k].pc))
 			continue;
@@ -85,7 +86,7 @@ static bool enter(struct attach *a, const struct attach_space *s, const struct t
 		const struct tracee *e = a->tracer.list[n];
 
 		if (e->space == s)
-			all = enter_thread(i, e, really) && enter_frames(s, maps, i, e, really);
+			all = enter_thread(i, e, really) && enter_frames(a, s, maps, i, e, really);
 	}
 	return all;
 }
@@ -155,14 +156,17 @@ static int patch_all(struct attach *a, struct attach_space *s, const struct impl
 static int enter_and_patch(struct attach *a, struct attach_space *s, const struct implant *i,
 			   struct diag *diag)
 {
-	int r = patch_all(a, s, i, false);
+	int r = -EAGAIN;
 
-	for (unsigned try = 0; r == -EAGAIN && try < ATTACH_STIRS; try++) {
-		r = tracer_stir(&a->tracer, try, diag);
+	attach_begin_look(a);
+	for (unsigned try = 0; r == -EAGAIN && attach_may_stir(a, try); try++) {
+		r = try ? tracer_stir(&a->tracer, try, diag) : 0;
 		if (r)
 			return r;
 		r = patch_all(a, s, i, false);
 	}
+	s->is_deep |= r == -EAGAIN && attach_is_deep(a);
+	attach_begin_look(a);
 	r = r ? r : patch_all(a, s, i, true);
 	if (r == -EAGAIN)
 		return diag_fail(diag, EAGAIN,
@@ -243,7 +247,10 @@ static int apply_stopped(struct attach *a, struct attach_space *s, uint64_t room
 {
 	struct attach_chosen chosen = {0};
 	struct target_maps maps = {0};
-	int r = prepare(a, s, &maps, diag);
+	int r = s->is_deep ? diag_fail(diag, E2BIG,
+				       "the stacks of process %d are too large to be looked at",
+				       (int)s->pid)
+			   : prepare(a, s, &maps, diag);
 
 	if (!r && attach_choose(s, &maps, codes, count, taken, &chosen))
 		r = diag_fail(diag, ENOMEM, "out of memory");
@@ -307,6 +314,8 @@ static int enter_space(struct attach *a, struct attach_space *s, struct target_m
 	r = r ? r : attach_space_maps(a, s, maps);
 	for (size_t i = 0; !r && i < s->implant_count; i++)
 		r = enter(a, s, maps, s->implants[i], false) ? 0 : -EAGAIN;
+	if (!r)
+		attach_begin_look(a);
 	for (size_t i = 0; !r && i < s->implant_count; i++) {
 		const struct implant *one = s->implants[i];
 
@@ -335,6 +344,7 @@ int attach_enter(struct attach *a, struct diag *diag)
 	struct attach_space *s;
 	int r = tracer_stop(&a->tracer, 0, diag);
 
+	attach_begin_look(a);
 	/* From the start each time: spaces come and go while threads are let run. */
 	for (unsigned try = 0; !r && (s = find_left(a)); try++) {
 		s->refs++;
@@ -342,7 +352,7 @@ int attach_enter(struct attach *a, struct diag *diag)
 		/* Nothing could be entered there: it is not looked at again before it is left. */
 		s->is_patched |= !r;
 		attach_space_unref(a, s);
-		if (r == -EAGAIN && try < ATTACH_STIRS)
+		if (r == -EAGAIN && attach_may_stir(a, try + 1))
 			r = tracer_stir(&a->tracer, try, diag);
 		else if (r)
 			r = diag_fail(diag, -r, "copies cannot be entered now: %s", strerror(-r));

@@ -101,8 +101,8 @@ static const struct tracer_ops tracer_ops = {take_born, take_ended, take_exec};
 
 /* Whether a thread is in code that one who died has sent it to, or will return to it from a handler
  * of a signal, or cannot be looked at. */
-static bool is_on_errand(const struct attach_space *s, const struct target_maps *maps,
-			 const struct tracee *e)
+static bool is_on_errand(struct attach *a, const struct attach_space *s,
+			 const struct target_maps *maps, const struct tracee *e)
 {
 	struct target_frame frames[TARGET_FRAMES_MAX];
 	struct user_regs_struct regs;
@@ -111,7 +111,7 @@ static bool is_on_errand(const struct attach_space *s, const struct target_maps 
 
 	if (ptrace(PTRACE_GETREGS, e->tid, 0, &regs))
 		return false;
-	n = target_frames_find(s->mem, maps, regs.rsp, frames);
+	n = attach_find_frames(a, s, maps, regs.rsp, frames);
 	is = n < 0 || call_is_in_code(maps, regs.rip);
 	for (int i = 0; i < n; i++)
 		is |= call_is_in_code(maps, frames[i].pc);
@@ -124,12 +124,13 @@ static int wait_for_errands(struct attach *a, struct attach_space *s, struct tar
 	bool busy = true;
 	int r = 0;
 
-	for (unsigned try = 0; !r && busy && try < ATTACH_STIRS; try++) {
+	attach_begin_look(a);
+	for (unsigned try = 0; !r && busy && attach_may_stir(a, try); try++) {
 		r = attach_space_maps(a, s, maps);
 		busy = false;
 		for (size_t i = 0; !r && i < a->tracer.count; i++)
 			if (a->tracer.list[i]->space == s)
-				busy |= is_on_errand(s, maps, a->tracer.list[i]);
+				busy |= is_on_errand(a, s, maps, a->tracer.list[i]);
 		if (busy)
 			r = tracer_stir(&a->tracer, try, NULL);
 	}

@@ -26,6 +26,9 @@ struct attach_ops {
 	 * false or no function lets it go.
 	 */
 	bool (*became)(void *arg, pid_t pid);
+	/* Whether the caller wants to be done: the stacks of all that is left to be looked at then
+	 * have one limit together. May be NULL. */
+	bool (*is_ending)(void *arg);
 	void *arg;
 };
 

@@ -12,6 +12,13 @@
 
 #define ATTACH_TABLE_NONE UINT32_MAX
 #define ATTACH_STIRS	  200 /* times that threads are let run on to get out of somewhere */
+/* Of stacks, while threads are got out of or into somewhere: in all, and after which nobody is let
+ * run on to be looked at again; and when the caller wants to end, of all that is left to be done.
+ * A GiB takes about a second. */
+#define ATTACH_LOOK_MAX_BYTES (4ULL << 30)
+#define ATTACH_STIR_MAX_BYTES (1ULL << 30)
+#define ATTACH_END_MAX_BYTES  (8ULL << 30)
+#define ATTACH_FUNCTION_BYTES 32 /* that looking a function up in a record counts for */
 /* Of one space: what lies there, and what its records take. Who forges more is left alone. */
 #define ATTACH_IMPLANTS_MAX	1024
 #define ATTACH_RECORD_MAX_BYTES (256ULL << 20)
@@ -52,6 +59,7 @@ struct attach_space {
 	bool is_patched;	    /* its patches are in place, or may be */
 	bool is_kept;		    /* could not be stopped when all was to be taken out */
 	bool is_open;		    /* nobody waits at its gates any more */
+	bool is_deep;		    /* its stacks took all that a look may take */
 	struct attach_space *next;
 };
 
@@ -64,6 +72,8 @@ struct attach {
 	uint64_t *totals; /* of tables that are gone */
 	uint32_t total_slots;
 	struct attach_counters counters;
+	uint64_t look_given, look_left, end_left; /* bytes; see look.c */
+	bool is_ending;				  /* was so at the last look */
 	struct diag unfollowed; /* why the last child that was not followed was not; "" */
 };
 
@@ -93,6 +103,22 @@ void attach_space_forget(struct attach *a, struct attach_space *s);
 /* Takes what a culprit that died has left there for the space's own. 0, -E2BIG: more than one
  * leaves; or a negative errno. */
 int attach_space_load(struct attach *a, struct attach_space *s, const struct target_maps *maps);
+
+/*
+ * look.c: how much of stacks is looked at. Who has many deep ones, or has forged frames of signals
+ * that lead from one to the next, would hold up everybody who is stopped with him, and at every
+ * try. Begins one look, of all threads that a purpose needs and as often as it needs them.
+ */
+void attach_begin_look(struct attach *a);
+/* Whether they may be let run on and looked at again. */
+bool attach_may_stir(const struct attach *a, unsigned try);
+bool attach_is_deep(const struct attach *a); /* not, because their stacks are too large */
+/* Takes as much off as looking at so many bytes would. */
+void attach_charge_look(struct attach *a, uint64_t bytes);
+/* As target_frames_find. */
+int attach_find_frames(struct attach *a, const struct attach_space *s,
+		       const struct target_maps *maps, uint64_t stack,
+		       struct target_frame frames[TARGET_FRAMES_MAX]);
 
 /* gather.c: traces and stops whoever runs in a space and is not traced: threads that their maker
  * hid (CLONE_UNTRACED), processes that share its memory without being its threads. When all others

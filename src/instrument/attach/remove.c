@@ -22,23 +22,25 @@ static bool leave_relay(const struct attach_space *s, const struct target_maps *
 	return true;
 }
 
-static bool leave(const struct attach_space *s, const struct target_maps *maps, uint64_t pc,
-		  enum leaving what, uint64_t *ret)
+static bool leave(struct attach *a, const struct attach_space *s, const struct target_maps *maps,
+		  uint64_t pc, enum leaving what, uint64_t *ret)
 {
 	bool out = true;
 
 	*ret = pc;
-	for (size_t i = 0; out && *ret == pc && i < s->implant_count; i++)
+	for (size_t i = 0; out && *ret == pc && i < s->implant_count; i++) {
+		attach_charge_look(a, s->implants[i]->count * ATTACH_FUNCTION_BYTES);
 		out = what == LEAVE_COPIES
 			      ? implant_leave(s->implants[i], pc, ret)
 			      : leave_relay(s, maps, implant_relay(s->implants[i], pc), ret);
+	}
 	return out;
 }
 
 /* Moves a thread, and what its signals' frames go on from. false: one is in the middle of inserted
  * code, or cannot be looked at. */
-static bool leave_thread(const struct attach_space *s, const struct target_maps *maps,
-			 const struct tracee *e, enum leaving what)
+static bool leave_thread(struct attach *a, const struct attach_space *s,
+			 const struct target_maps *maps, const struct tracee *e, enum leaving what)
 {
 	struct target_frame frames[TARGET_FRAMES_MAX];
 	struct user_regs_struct regs;
@@ -48,13 +50,13 @@ static bool leave_thread(const struct attach_space *s, const struct target_maps 
 	if (ptrace(PTRACE_GETREGS, e->tid, 0, &regs))
 		return true;
 	back = call_is_to_restart(&regs) ? 2 : 0;
-	if (!leave(s, maps, regs.rip - back, what, &to))
+	if (!leave(a, s, maps, regs.rip - back, what, &to))
 		return false;
 	if (to != regs.rip - back)
 		ptrace(PTRACE_POKEUSER, e->tid, offsetof(struct user_regs_struct, rip), to + back);
-	n = target_frames_find(s->mem, maps, regs.rsp, frames);
+	n = attach_find_frames(a, s, maps, regs.rsp, frames);
 	for (int k = 0; k < n; k++) {
-		if (!leave(s, maps, frames[k].pc, what, &to))
+		if (!leave(a, s, maps, frames[k].pc, what, &to))
 			return false;
 		if (to != frames[k].pc && target_write(s->mem, maps, frames[k].at, &to, sizeof(to)))
 			return false;
@@ -76,7 +78,8 @@ static int leave_all(struct attach *a, struct attach_space *s, struct target_map
 	bool out = false;
 	int r = 0;
 
-	for (unsigned try = 0; !r && !out && try < ATTACH_STIRS; try++) {
+	attach_begin_look(a);
+	for (unsigned try = 0; !r && !out && attach_may_stir(a, try); try++) {
 		if (try)
 			r = tracer_stir(&a->tracer, try, NULL);
 		if (try && !r)
@@ -84,8 +87,9 @@ static int leave_all(struct attach *a, struct attach_space *s, struct target_map
 		out = !r;
 		for (size_t i = 0; out && i < a->tracer.count; i++)
 			if (a->tracer.list[i]->space == s)
-				out = leave_thread(s, maps, a->tracer.list[i], what);
+				out = leave_thread(a, s, maps, a->tracer.list[i], what);
 	}
+	s->is_deep |= !out && attach_is_deep(a);
 	return r ? r : out ? 0 : -EBUSY;
 }
 

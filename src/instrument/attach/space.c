@@ -200,6 +200,7 @@ static void join_family(const struct attach *a, struct attach_space *s)
 		if (o != s && o->tables == s->tables) {
 			s->family = o->family;
 			s->is_kept = o->is_kept;
+			s->is_deep = o->is_deep;
 			return;
 		}
 }

@@ -61,16 +61,16 @@ struct target_frame {
 	uint64_t pc;
 };
 
-#define TARGET_FRAMES_MAX      64
-#define TARGET_STACK_MAX_BYTES (64ULL << 20)
+#define TARGET_FRAMES_MAX	64
+#define TARGET_STACKS_MAX_BYTES (64ULL << 20) /* of one thread */
 
 /*
  * Finds the frames of signals on the stack that a stack pointer points into, and on the stacks that
- * these lead to (a handler may have its own); at most TARGET_FRAMES_MAX. Returns how many; -E2BIG:
- * there are more, or a stack is too large; -EFAULT: the pointer is in memory that cannot hold a
- * stack, or must not be read.
+ * these lead to (a handler may have its own); at most TARGET_FRAMES_MAX. left: how many bytes may
+ * be looked at; what was is taken off. Returns how many; -E2BIG: there are more, or the stacks are
+ * too large; -EFAULT: the pointer is in memory that cannot hold a stack, or must not be read.
  */
-int target_frames_find(int mem, const struct target_maps *maps, uint64_t stack,
+int target_frames_find(int mem, const struct target_maps *maps, uint64_t stack, uint64_t *left,
 		       struct target_frame frames[TARGET_FRAMES_MAX]);
 
 #endif

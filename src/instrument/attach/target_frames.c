@@ -23,6 +23,7 @@ struct search {
 	const struct target_maps *maps;
 	struct target_frame *frames;
 	int count;
+	uint64_t room; /* for stacks, in bytes */
 	struct {
 		uint64_t from, to;
 	} stacks[STACKS_MAX];
@@ -52,8 +53,9 @@ static int add_stack(struct search *s, uint64_t pointer)
 			to = s->stacks[i].from;
 	if (pointer >= to)
 		return 0;
-	if (s->stack_count == STACKS_MAX || to - pointer > TARGET_STACK_MAX_BYTES)
+	if (s->stack_count == STACKS_MAX || to - pointer > s->room)
 		return -E2BIG;
+	s->room -= to - pointer;
 	s->stacks[s->stack_count].from = pointer;
 	s->stacks[s->stack_count++].to = to;
 	return 0;
@@ -88,10 +90,11 @@ static int scan(struct search *s, uint64_t from, uint64_t end)
 	return r;
 }
 
-int target_frames_find(int mem, const struct target_maps *maps, uint64_t stack,
+int target_frames_find(int mem, const struct target_maps *maps, uint64_t stack, uint64_t *left,
 		       struct target_frame frames[TARGET_FRAMES_MAX])
 {
-	struct search s = {.mem = mem, .maps = maps, .frames = frames};
+	const uint64_t room = *left < TARGET_STACKS_MAX_BYTES ? *left : TARGET_STACKS_MAX_BYTES;
+	struct search s = {.mem = mem, .maps = maps, .frames = frames, .room = room};
 	int r;
 
 	/* That of a stack with nothing on it is where its mapping ends. */
@@ -100,5 +103,6 @@ int target_frames_find(int mem, const struct target_maps *maps, uint64_t stack,
 	r = add_stack(&s, stack & ~7ULL);
 	for (size_t i = 0; !r && i < s.stack_count; i++)
 		r = scan(&s, s.stacks[i].from, s.stacks[i].to);
+	*left -= room - s.room;
 	return r ? r : s.count;
 }

@@ -23,6 +23,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/wait.h>
@@ -368,13 +369,66 @@ static void run_filters(void)
 		work(i);
 }
 
+static int connections[THREADS][2];
+
+/* Answers until nobody asks any more. */
+static void *serve(void *arg)
+{
+	const int fd = connections[(intptr_t)arg][0];
+	long n;
+
+	while (read(fd, &n, sizeof(n)) == sizeof(n)) {
+		const long got = counted_work(n);
+
+		if (write(fd, &got, sizeof(got)) != sizeof(got))
+			abort();
+		count(n, got);
+	}
+	return NULL;
+}
+
+static void *ask(void *arg)
+{
+	const int fd = connections[(intptr_t)arg][1];
+	long got;
+
+	for (long i = 0; i < rounds; i++) {
+		const long n = size_of(i);
+
+		if (write(fd, &n, sizeof(n)) != sizeof(n) ||
+		    read(fd, &got, sizeof(got)) != sizeof(got) || got != n * (n + 1) / 2 + 1)
+			_exit(1);
+	}
+	return NULL;
+}
+
+/* Threads that serve another process, which misses no answer. */
+static void run_serves(void)
+{
+	pid_t pid;
+
+	for (int i = 0; i < THREADS; i++)
+		if (socketpair(AF_UNIX, SOCK_STREAM, 0, connections[i]))
+			abort();
+	pid = fork();
+	for (int i = 0; i < THREADS; i++)
+		close(connections[i][pid ? 1 : 0]);
+	if (!pid) {
+		in_threads(ask);
+		_exit(0);
+	}
+	in_threads(serve);
+	expect_status(pid, 0);
+}
+
 static const struct {
 	const char *name;
 	void (*run)(void);
 } kinds[] = {{"loop", run_loop},       {"threads", run_threads}, {"births", run_births},
 	     {"forks", run_forks},     {"spawns", run_spawns},	 {"execs", run_execs},
 	     {"signals", run_signals}, {"raises", run_raises},	 {"jumps", run_jumps},
-	     {"sleeps", run_sleeps},   {"crowd", run_crowd},	 {"filters", run_filters}};
+	     {"sleeps", run_sleeps},   {"crowd", run_crowd},	 {"filters", run_filters},
+	     {"serves", run_serves}};
 
 int main(int argc, char **argv)
 {

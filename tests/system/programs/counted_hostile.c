@@ -31,8 +31,12 @@
 COUNTED_WORK;
 
 #define STACK_BYTES 65536
+#define DEEP_BYTES  (63 << 20)
 #define FILE_BYTES  65536
 #define COPIES	    "memfd:culprit-copies (deleted)"
+
+#define THREAD_FLAGS \
+	(CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM)
 
 static long plain(long sum)
 {
@@ -216,6 +220,42 @@ static void run_large(void)
 	forge(2, 160 << 20);
 }
 
+static int wait_on(void *arg)
+{
+	(void)arg;
+	for (;;)
+		pause();
+	return 0;
+}
+
+/* Threads with what looks like frames of signals, which lead from one stack to the next, and each
+ * of these is as large as is looked at. */
+static void run_deep(void)
+{
+	enum { THREADS = 4, STACKS = 9 };
+	uint8_t *stack[STACKS];
+
+	for (int i = 0; i < THREADS; i++) {
+		for (int k = 0; k < STACKS; k++) {
+			stack[k] = mmap(NULL, DEEP_BYTES + 4096, PROT_READ | PROT_WRITE,
+					MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+			if (stack[k] == MAP_FAILED ||
+			    mprotect(stack[k] + DEEP_BYTES, 4096, PROT_NONE))
+				abort();
+			/* Stack pointer, program counter, flags, selectors. */
+			if (k)
+				memcpy(stack[k - 1] + 2 * STACK_BYTES,
+				       (uint64_t[]){(uint64_t)stack[k], 0, 0x202,
+						    0x002b000000000033},
+				       4 * sizeof(uint64_t));
+		}
+		if (clone(wait_on, stack[0] + STACK_BYTES, THREAD_FLAGS, NULL) < 0)
+			abort();
+	}
+	say("ready");
+	wait_on(NULL);
+}
+
 static int work_and_end(void *arg)
 {
 	(void)arg;
@@ -307,9 +347,7 @@ static void start_thread(void *arg)
 {
 	uint8_t *stack = malloc(STACK_BYTES);
 
-	if (clone(work_for_ever, stack + STACK_BYTES,
-		  CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM,
-		  arg) < 0)
+	if (clone(work_for_ever, stack + STACK_BYTES, THREAD_FLAGS, arg) < 0)
 		abort();
 }
 
@@ -467,21 +505,11 @@ static void run_knocks(void)
 	uint8_t *stack = malloc(STACK_BYTES);
 
 	knock();
-	if (clone(knock_and_end, stack + STACK_BYTES,
-		  CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM,
-		  (void *)&ended) < 0)
+	if (clone(knock_and_end, stack + STACK_BYTES, THREAD_FLAGS, (void *)&ended) < 0)
 		abort();
 	while (!ended)
 		usleep(1000);
 	say("unheard");
-}
-
-static int wait_on(void *arg)
-{
-	(void)arg;
-	for (;;)
-		pause();
-	return 0;
 }
 
 /* More threads than there are tables; the last, which shares one, comes to a gate. */
@@ -492,9 +520,7 @@ static void run_crowd(void)
 	for (long i = 1; i <= rounds; i++) {
 		uint8_t *stack = malloc(STACK_BYTES);
 
-		if (clone(i < rounds ? wait_on : knock_and_end, stack + STACK_BYTES,
-			  CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD |
-				  CLONE_SYSVSEM,
+		if (clone(i < rounds ? wait_on : knock_and_end, stack + STACK_BYTES, THREAD_FLAGS,
 			  (void *)&ended) < 0)
 			abort();
 	}
@@ -611,7 +637,7 @@ static const struct {
 	     {"father", run_father},   {"forks", run_forks},   {"forger", run_forger},
 	     {"spoiler", run_spoiler}, {"served", run_served}, {"knocks", run_knocks},
 	     {"stands", run_stands},   {"crowd", run_crowd},   {"stand", stand},
-	     {"altered", run_altered}, {"ring", run_ring}};
+	     {"altered", run_altered}, {"ring", run_ring},     {"deep", run_deep}};
 
 int main(int argc, char **argv)
 {
