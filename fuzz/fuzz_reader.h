@@ -28,10 +28,12 @@ static int fuzz_reader_with(reader *read_form, const struct reading_host *host, 
 		abort();
 	lseek(fd, 0, SEEK_SET);
 	buf_init(&bytes, 256u << 20);
-	if (!read_form(
-		    &(struct reading){
-			    .fd = fd, .cut = cut, .program = "/none/program", .host = host},
-		    h, &diag)) {
+	if (!read_form(&(struct reading){.fd = fd,
+					 .cut = cut,
+					 .program = "/none/program",
+					 .keep_raw = true,
+					 .host = host},
+		       h, &diag)) {
 		harvest_save(h, &bytes);
 		if (!bytes.error && store_load(&s, bytes.data, bytes.size, &diag))
 			abort();

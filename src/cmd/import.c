@@ -24,7 +24,7 @@
 struct importing {
 	struct import_target target;
 	const char *file, *format, *program;
-	bool quiet;
+	bool raw, quiet;
 	bool from_pipe; /* whose other end may be what Ctrl-C is meant for */
 	int signals;
 	int ended_by; /* a signal; 0: none */
@@ -42,6 +42,8 @@ static const struct cmd_option options[] = {
 	 CMD_AT(TEXT, importing, program)},
 	{"root", 0, "DIR", "where the programs of another machine are looked for",
 	 CMD_AT(TEXT, importing, target.root)},
+	{"raw", 0, NULL, "keeps the raw records of AMD's IBS too, for culprit export --raw",
+	 CMD_AT(FLAG, importing, raw)},
 	{"quiet", 'q', NULL, "prints nothing at the end", CMD_AT(FLAG, importing, quiet)},
 	{NULL},
 };
@@ -153,6 +155,9 @@ static void tell(const struct importing *i, const struct import_result *r)
 			"thread's start\n",
 			TEXT_COUNT(r->copies, "stack was", "stacks were"),
 			(unsigned long long)r->copies_whole);
+	if (r->insts)
+		fprintf(stderr, "culprit: %llu instruction %s (see: culprit inst)\n",
+			TEXT_COUNT(r->insts, "sample", "samples"));
 	if (r->raws)
 		fprintf(stderr, "culprit: %llu raw %s of single samples\n",
 			TEXT_COUNT(r->raws, "record", "records"));
@@ -202,6 +207,7 @@ static int import(struct importing *i, struct diag *diag)
 	struct import_source source = {.format = i->format,
 				       .program = found ? found : i->program,
 				       .root = i->target.root,
+				       .raw = i->raw,
 				       .watch = {watch, i}};
 	struct import_result result;
 	struct diag why = {""};

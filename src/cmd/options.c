@@ -194,7 +194,7 @@ static int take_count(const struct cmd_option *o, const char *text, uint64_t *re
 int cmd_take_choice(const char *option, const char *text, const char *names, unsigned *ret,
 		    struct diag *diag)
 {
-	char listed[512];
+	char listed[1024];
 	unsigned number = 0;
 	size_t used = 0;
 

@@ -17,7 +17,8 @@
 #define NAME_MAX_      1024
 #define PATH_MAX_      4096
 #define RAW_BYTES_MAX  ((size_t)HARVEST_RAWS_MAX * 128) /* seven numbers and eight registers */
-#define NAME_BYTES_MAX 16384				/* of a function; DB names are no longer */
+#define INST_BYTES_MAX ((size_t)HARVEST_INSTS_MAX * 112)
+#define NAME_BYTES_MAX 16384 /* of a function; DB names are no longer */
 
 struct event {
 	uint64_t period;
@@ -39,6 +40,8 @@ struct harvest {
 	struct tuples *fact_set; /* name, text */
 	struct buf raws;	 /* as they are saved */
 	uint32_t raw_count;
+	struct buf insts; /* the same */
+	uint32_t inst_count;
 	uint64_t start_ns, end_ns, duration_ns;
 	int error; /* of a count or a fact, told by harvest_save */
 };
@@ -72,6 +75,7 @@ struct harvest *harvest_new(void)
 	h->counts = tuples_new(NAMES_MAX);
 	h->fact_set = tuples_new(EVENTS_MAX);
 	buf_init(&h->raws, RAW_BYTES_MAX);
+	buf_init(&h->insts, INST_BYTES_MAX);
 	if (h->events && h->images && h->subjects && h->names && h->chains && h->places &&
 	    h->frames && h->samples && h->stacks && h->edges && h->symbols && h->lines &&
 	    h->lined && h->counts && h->fact_set)
@@ -100,6 +104,7 @@ void harvest_free(struct harvest *h)
 	tuples_free(h->counts);
 	tuples_free(h->fact_set);
 	buf_free(&h->raws);
+	buf_free(&h->insts);
 	free(h);
 }
 
@@ -265,6 +270,53 @@ int harvest_raw(struct harvest *h, const struct harvest_raw *raw)
 	return b->error;
 }
 
+/* Neither are these: each is different in its time, and the batch adds up what is equal. */
+int harvest_inst(struct harvest *h, const struct harvest_inst *inst)
+{
+	const struct inst_record *r = &inst->record;
+	struct buf *b = &h->insts;
+
+	if (h->inst_count == HARVEST_INSTS_MAX)
+		return -E2BIG;
+	buf_append_varint(b, inst->event);
+	buf_append_varint(b, inst->subject);
+	buf_append_varint(b, inst->place);
+	buf_append_varint(b, r->source);
+	buf_append_varint(b, r->known);
+	buf_append_varint(b, r->fields);
+	buf_append_varint(b, r->events);
+	for (uint32_t left = r->fields & ~1u; left; left &= left - 1)
+		buf_append_varint(b, r->values[__builtin_ctz(left)]);
+	h->inst_count += !b->error;
+	return b->error;
+}
+
+static uint32_t take_u32(struct cursor *c)
+{
+	uint64_t v = cursor_varint(c);
+
+	if (v > UINT32_MAX)
+		c->error = -EBADMSG;
+	return (uint32_t)v;
+}
+
+void harvest_take_inst(struct cursor *c, struct harvest_inst *ret)
+{
+	struct inst_record *r = &ret->record;
+
+	ret->event = take_u32(c);
+	ret->subject = take_u32(c);
+	ret->place = take_u32(c);
+	r->source = (uint8_t)take_u32(c);
+	r->known = take_u32(c);
+	r->fields = take_u32(c);
+	r->events = take_u32(c);
+	if (r->fields >> INST_FIELD_COUNT || !(r->fields & 1u << INST_EVENTS))
+		c->error = -EBADMSG;
+	for (uint32_t left = r->fields & ~1u; left && !c->error; left &= left - 1)
+		r->values[__builtin_ctz(left)] = take_u32(c);
+}
+
 void harvest_count(struct harvest *h, uint32_t event, const char *name, uint64_t value)
 {
 	uint32_t text;
@@ -379,5 +431,7 @@ void harvest_save(const struct harvest *h, struct buf *out)
 	save_tuples(h->edges, true, out);
 	buf_append_varint(out, h->raw_count);
 	buf_append(out, h->raws.data, h->raws.size);
+	buf_append_varint(out, h->inst_count);
+	buf_append(out, h->insts.data, h->insts.size);
 	out->error = out->error ? out->error : h->error;
 }

@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include "db/batch.h"
+#include "instsample/record.h"
 #include "util/buf.h"
 #include "util/identity.h"
 
@@ -85,6 +86,16 @@ struct harvest_raw {
 #define HARVEST_RAWS_MAX (1u << 22)
 /* Adds a record of one sample: see db_batch_raw. -E2BIG past HARVEST_RAWS_MAX, -ENOMEM. */
 int harvest_raw(struct harvest *h, const struct harvest_raw *raw);
+
+struct harvest_inst {
+	uint32_t event, subject, place;
+	struct inst_record record;
+};
+#define HARVEST_INSTS_MAX (1u << 23)
+/* Adds an instruction sample. -E2BIG past HARVEST_INSTS_MAX, -ENOMEM. */
+int harvest_inst(struct harvest *h, const struct harvest_inst *inst);
+/* Reads one as it is saved: an error in c. Its numbers may be of nothing. */
+void harvest_take_inst(struct cursor *c, struct harvest_inst *ret);
 /* Adds to a counter of an event or, with HARVEST_NONE, of the whole. Errors of this and
  * of harvest_fact are reported by harvest_save. */
 void harvest_count(struct harvest *h, uint32_t event, const char *name, uint64_t value);

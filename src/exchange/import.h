@@ -31,6 +31,7 @@ struct import_source {
 	int fd;
 	const char *format;  /* "perf", "pprof", "folded", "script", "gmon"; NULL: by its content */
 	const char *program; /* for formats that do not name it: its path, or NULL */
+	bool raw;	     /* keeps the raw records of IBS too */
 	uint64_t memory_bytes; /* that the child may take; 0: 4 GiB */
 	/* For images whose code is needed to unwind copied stacks, as in struct import_target. */
 	const char *root;
@@ -59,7 +60,7 @@ struct import_target {
 
 struct import_result {
 	char epoch[64], machine[256];
-	uint64_t samples, stacks, edges, raws, lost, unknown;
+	uint64_t samples, stacks, edges, raws, insts, lost, unknown;
 	uint64_t copies, copies_whole; /* copied stacks; unwound to their thread's start */
 	char not_kept[512]; /* what the file holds that a database has no place for, or "" */
 	uint32_t images, images_found; /* with samples; of these, whose file is available */

@@ -34,9 +34,12 @@ struct talk {
 static int spawn(int input, int socket, const struct import_source *source, pid_t *ret)
 {
 	char memory[24];
-	char *argv[] = {(char *)IMPORT_WORKER_NAME, memory,
+	char *argv[] = {(char *)IMPORT_WORKER_NAME,
+			memory,
 			(char *)(source->format ? source->format : ""),
-			(char *)(source->program ? source->program : ""), NULL};
+			(char *)(source->program ? source->program : ""),
+			(char *)(source->raw ? IMPORT_KEEP_RAW : ""),
+			NULL};
 	char *envp[] = {(char *)"LC_ALL=C", (char *)"ASAN_OPTIONS=detect_leaks=0", NULL};
 	posix_spawn_file_actions_t files;
 

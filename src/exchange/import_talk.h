@@ -11,6 +11,7 @@
  * all of it as hostile.
  */
 #define IMPORT_WORKER_NAME "culprit-import-worker"
+#define IMPORT_KEEP_RAW	   "raw"	       /* the last argument of its command line, or "" */
 #define IMPORT_INPUT	   0		       /* the worker's descriptor of the profile */
 #define IMPORT_TABLE_MAX   (UINT64_C(1) << 30) /* bytes of an unwind table */
 

@@ -135,25 +135,30 @@ static void tell_progress(void *arg, uint64_t done, uint64_t of)
 	worker_jail_send(&message, sizeof(message));
 }
 
-static int read_input(const char *format, const char *program, struct harvest *h, char *cut,
-		      struct diag *diag)
+/* What follows the name and the limit of memory on the worker's command line. */
+struct wish {
+	const char *format, *program, *raw;
+};
+
+static int read_input(const struct wish *wish, struct harvest *h, char *cut, struct diag *diag)
 {
 	static const struct reading_host host = {.find_code = find_code, .progress = tell_progress};
 	struct reading in = {.fd = IMPORT_INPUT,
 			     .cut = cut,
-			     .program = *program ? program : NULL,
+			     .program = *wish->program ? wish->program : NULL,
+			     .keep_raw = !strcmp(wish->raw, IMPORT_KEEP_RAW),
 			     .host = &host};
 	uint8_t start[READER_START_BYTES];
 	reader *read_form;
 	ssize_t size = look(&in, start, diag);
 	int r = size < 0 ? (int)size
-			 : reader_choose(*format ? format : NULL, start, (size_t)size, &read_form,
-					 diag);
+			 : reader_choose(*wish->format ? wish->format : NULL, start, (size_t)size,
+					 &read_form, diag);
 
 	return r ? r : read_form(&in, h, diag);
 }
 
-static int serve(const char *format, const char *program)
+static int serve(const struct wish *wish)
 {
 	char cut[READING_CUT_MAX] = "";
 	struct diag diag = {""};
@@ -162,7 +167,7 @@ static int serve(const char *format, const char *program)
 	struct buf bytes;
 
 	buf_init(&bytes, HARVEST_BYTES_MAX);
-	reply.status = h ? read_input(format, program, h, cut, &diag) : -ENOMEM;
+	reply.status = h ? read_input(wish, h, cut, &diag) : -ENOMEM;
 	if (!reply.status)
 		harvest_save(h, &bytes);
 	if (bytes.error)
@@ -182,8 +187,8 @@ void import_dispatch(int argc, char **argv)
 	uint64_t memory;
 	int step;
 
-	if (argc != 4 || strcmp(argv[0], IMPORT_WORKER_NAME) || num_parse_u64(argv[1], &memory))
+	if (argc != 5 || strcmp(argv[0], IMPORT_WORKER_NAME) || num_parse_u64(argv[1], &memory))
 		return;
 	step = worker_jail_enter(memory);
-	_exit(step ? WORKER_EXIT_UNSAFE + step : serve(argv[2], argv[3]));
+	_exit(step ? WORKER_EXIT_UNSAFE + step : serve(&(struct wish){argv[2], argv[3], argv[4]}));
 }

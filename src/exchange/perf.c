@@ -35,6 +35,7 @@ static void tell_event(struct perf *p, struct perf_attr *a)
 	harvest_count(p->harvest, a->event, "unknown.guest", a->guest);
 	harvest_count(p->harvest, a->event, "weights", a->weights);
 	harvest_count(p->harvest, a->event, "weights.sum", a->weight_sum);
+	harvest_count(p->harvest, a->event, "instsamples.records", a->insts);
 	harvest_count(p->harvest, a->event, "raw.records", a->raws);
 	harvest_count(p->harvest, a->event, "raw.physical_left_out", a->raw_physical);
 	harvest_count(p->harvest, a->event, "raw.elsewhere", a->raw_elsewhere);
@@ -49,6 +50,9 @@ static void tell_counters(struct perf *p)
 	count(p, "lost.kernel", c->lost_samples);
 	count(p, "lost.unknown_event", c->unknown_id);
 	count(p, "lost.malformed", c->lost_malformed);
+	count(p, "lost.spe", c->spe_lost);
+	count(p, "spe.bad_bytes", c->spe_bad_bytes);
+	count(p, "aux.truncated", c->aux_truncated);
 	count(p, "records.malformed", c->malformed);
 	count(p, "records.late", c->late);
 	count(p, "records.unordered", c->unordered);
@@ -74,6 +78,7 @@ static void tell_counters(struct perf *p)
 	count(p, "not_kept.raw_malformed", c->raw_malformed);
 	count(p, "not_kept.raw_too_many", c->raw_too_many);
 	count(p, "not_kept.raw_bytes", c->raw_bytes);
+	count(p, "not_kept.instsamples_too_many", c->insts_too_many);
 	count(p, "not_kept.data_addresses", c->addresses);
 	count(p, "not_kept.physical_addresses", c->phys_addresses);
 	count(p, "not_kept.transactions", c->transactions);
@@ -95,19 +100,23 @@ static void tell(struct perf *p)
 static int open_perf(struct perf *p)
 {
 	p->kernel_link = LINK_X86_64;
+	p->data_key = perf_inst_key();
 	p->ids = map64_new(IDS_MAX);
 	p->build_ids = map64_new(IDS_MAX);
+	p->spe_types = map64_new(IDS_MAX);
 	p->world = perf_world_new();
-	return p->ids && p->build_ids && p->world ? 0 : -ENOMEM;
+	return p->ids && p->build_ids && p->spe_types && p->world ? 0 : -ENOMEM;
 }
 
 static void close_perf(struct perf *p)
 {
+	free(p->aux.block);
 	perf_stream_free(p);
 	perf_stack_free(p);
 	perf_world_free(p->world);
 	map64_free(p->ids);
 	map64_free(p->build_ids);
+	map64_free(p->spe_types);
 	free(p->build_id);
 	perf_order_free(p);
 	free(p->attrs);

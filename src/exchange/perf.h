@@ -9,6 +9,7 @@
 #include "exchange/harvest.h"
 #include "exchange/perf_space.h"
 #include "exchange/reading.h"
+#include "instsample/decode.h"
 #include "util/buf.h"
 #include "util/diag.h"
 #include "util/hash.h"
@@ -36,7 +37,8 @@ enum perf_user_record { /* what perf itself writes between the kernel's records 
 			PERF_USER_TRACING_DATA = 66,
 			PERF_USER_BUILD_ID = 67,
 			PERF_USER_FINISHED_ROUND = 68,
-			PERF_USER_AUXTRACE = 71,
+			PERF_USER_AUXTRACE_INFO = 70,
+			PERF_USER_AUXTRACE,
 			PERF_USER_EVENT_UPDATE = 78,
 			PERF_USER_FEATURE = 80,
 			PERF_USER_COMPRESSED = 81,
@@ -60,6 +62,7 @@ struct perf_attr {
 	uint64_t samples, units;
 	uint64_t unknown_process, unknown_mapping, unknown_kernel, guest;
 	uint64_t weights, weight_sum;
+	uint64_t insts;		/* instruction samples */
 	uint64_t raws;		/* raw records that are kept... */
 	uint64_t raw_physical;	/* ...of which the physical address is left out */
 	uint64_t raw_elsewhere; /* ...which name another place than their sample's */
@@ -94,9 +97,16 @@ struct perf_counters {
 	uint64_t lost, lost_samples, lost_malformed, throttled, aux_bytes, addresses, reads;
 	/* Raw data that is not kept, by the reason, and its bytes. */
 	uint64_t raw_other_event, raw_unknown_pmu, raw_malformed, raw_too_many, raw_bytes;
+	uint64_t insts_too_many, spe_lost, spe_bad_bytes, aux_truncated;
 	uint64_t copies, copies_not_unwound, copies_cut, copies_no_file, ends[WIRE_STACK_ENDS];
 	uint64_t stacks_cut, transactions, phys_addresses, unknown_records;
 	uint64_t branch_stacks, branches, branches_unplaced, text_pokes;
+};
+
+/* A piece of a processor's trace on its way in. */
+struct perf_aux {
+	struct perf_block *block; /* its record, and what has come of what follows; NULL: none */
+	size_t wanted;		  /* bytes of the block when all has come */
 };
 
 struct perf {
@@ -118,7 +128,12 @@ struct perf {
 	uint64_t file_key;	    /* tells this recording from another */
 	bool is_other_arch;	    /* than x86-64 */
 	bool pmus_known;	    /* the file says which PMU has which type */
+	bool is_intel;		    /* it says that its processors are */
+	bool has_spe;		    /* its processors' traces are Arm's SPE */
 	uint32_t ibs_type[DB_RAW_IBS_FETCH + 1]; /* by kind of record; 0: there is none */
+	struct map64 *spe_types;		 /* types of PMUs of SPE */
+	uint64_t data_key; /* of page classes: this process's own, so that nobody else has it */
+	struct perf_aux aux;
 	const struct reading *in;
 	struct perf_code *code; /* by the number of an image: what stacks are followed by */
 	size_t code_count;
@@ -153,6 +168,8 @@ void perf_block_done(struct perf *p, struct perf_block *b);
 
 /* perf_order.c */
 void perf_order_add(struct perf *p, uint64_t time, const uint8_t *record, struct perf_block *block);
+/* The newest time of the records so far. */
+uint64_t perf_order_newest(const struct perf *p);
 void perf_order_round(struct perf *p);
 void perf_order_flush(struct perf *p);
 void perf_order_free(struct perf *p);
@@ -172,10 +189,37 @@ struct perf_raw { /* of a sample that is counted */
 	uint64_t address;
 	uint32_t pid, subject, place;
 };
-/* Keeps it, or counts why not. 0 or an error of the harvest. */
+/* Keeps what it says, or counts why not. 0 or an error of the harvest. */
 int perf_raw_take(struct perf *p, struct perf_attr *a, const struct perf_raw *raw);
+/* Which of the kinds of IBS the event is; 0: neither, which *ret_is_told, or nobody knows. */
+enum ibs_kind perf_raw_kind(const struct perf *p, const struct perf_attr *a, bool *ret_is_told);
 /* Tells of a PMU in the file's table of them. */
 void perf_raw_pmu(struct perf *p, uint32_t type, const char *name, size_t size);
+
+/* perf_inst.c */
+/* A key for page classes: 16 bytes that the kernel gives to each new program. */
+uint64_t perf_inst_key(void);
+struct perf_inst {     /* of a sample that is counted */
+	uint64_t data; /* the address of its data; 0: none */
+	uint32_t pid, subject, place;
+};
+/* Adds it, or counts that it is one too many. 0 or an error of the harvest. */
+int perf_inst_add(struct perf *p, struct perf_attr *a, const struct perf_inst *at,
+		  struct inst_record *record);
+/* Whether samples of this event say by weight or data source what became of an instruction. */
+bool perf_inst_is_told(const struct perf *p, const struct perf_attr *a);
+int perf_inst_take(struct perf *p, struct perf_attr *a, const struct perf_inst *at,
+		   uint64_t data_source, uint64_t weight);
+
+/* perf_aux.c. A record whose data follows: false where it is of no use, and is to be passed. */
+bool perf_aux_begin(struct perf *p, const uint8_t *record, size_t size);
+/* Takes some of that data. At its end, or with finish, it waits for its turn among the records. */
+void perf_aux_more(struct perf *p, const uint8_t *data, size_t size);
+void perf_aux_finish(struct perf *p);
+/* Whose turn it is, with all that came of what follows it. */
+void perf_aux_take(struct perf *p, const uint8_t *record);
+/* Tells of a PMU, as perf_raw_pmu. */
+void perf_aux_pmu(struct perf *p, uint32_t type, const char *name, size_t size);
 
 /* perf_stack.c */
 struct perf_copy { /* of the registers and the stack of a process */
@@ -215,6 +259,8 @@ void perf_world_comm(struct perf *p, uint32_t pid, uint32_t tid, const char *com
 void perf_world_fork(struct perf *p, uint32_t pid, uint32_t tid, uint32_t ppid, uint32_t ptid,
 		     bool keep_maps);
 void perf_world_cgroup(struct perf *p, uint64_t id, const char *path, size_t size);
+/* The process of a thread; itself where nobody said so. */
+uint32_t perf_world_process(const struct perf *p, uint32_t tid);
 /* What a sample of a thread is charged to. 0 or an error of the harvest. */
 int perf_world_subject(struct perf *p, uint32_t pid, uint32_t tid, uint64_t cgroup, uint32_t *ret);
 

@@ -302,8 +302,10 @@ static void take_pmus(struct perf *p, struct cursor *c)
 		size_t size;
 		const char *name = take_string(c, &size);
 
-		if (!c->error)
-			perf_raw_pmu(p, type, name, size);
+		if (c->error)
+			return;
+		perf_raw_pmu(p, type, name, size);
+		perf_aux_pmu(p, type, name, size);
 	}
 }
 
@@ -347,6 +349,16 @@ static void take_fact(struct perf *p, const char *name, struct cursor *c)
 
 	if (size)
 		harvest_fact(p->harvest, name, s, size);
+}
+
+/* "GenuineIntel,6,143,8": vendor, family, model, stepping. */
+static void take_vendor(struct perf *p, struct cursor *c)
+{
+	static const char intel[] = "GenuineIntel,";
+	size_t size;
+	const char *s = take_string(c, &size);
+
+	p->is_intel = size > strlen(intel) && !memcmp(s, intel, strlen(intel));
 }
 
 static void take_command(struct perf *p, struct cursor *c)
@@ -397,6 +409,9 @@ void perf_header_feature(struct perf *p, unsigned feature, const uint8_t *data, 
 		break;
 	case FEATURE_CPUDESC:
 		take_fact(p, "cpu", &c);
+		break;
+	case FEATURE_CPUID:
+		take_vendor(p, &c);
 		break;
 	case FEATURE_CMDLINE:
 		take_command(p, &c);

@@ -138,6 +138,11 @@ static void deliver_until(struct perf *p, uint64_t limit)
 	o->count -= done;
 }
 
+uint64_t perf_order_newest(const struct perf *p)
+{
+	return p->order.newest;
+}
+
 void perf_order_round(struct perf *p)
 {
 	deliver_until(p, p->order.round_end);

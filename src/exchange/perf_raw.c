@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <string.h>
 #include <linux/perf_event.h>
-#include "instsample/ibs.h"
 
 _Static_assert((int)IBS_OP == DB_RAW_IBS_OP && (int)IBS_FETCH == DB_RAW_IBS_FETCH &&
 		       IBS_VALUES_MAX == DB_RAW_VALUES_MAX,
@@ -31,23 +30,19 @@ static bool is_named(const struct perf_attr *a, const char *pmu)
 	return !strncmp(a->name, pmu, size) && a->name[size] == '/';
 }
 
-/* Whose raw data an event has. 0: of nothing that has a place in databases, and why is counted. */
-static enum ibs_kind kind_of(struct perf *p, const struct perf_attr *a)
+enum ibs_kind perf_raw_kind(const struct perf *p, const struct perf_attr *a, bool *ret_is_told)
 {
 	bool is_dynamic = a->type >= PERF_TYPE_MAX;
 
+	*ret_is_told = !is_dynamic || p->pmus_known;
 	for (size_t i = 0; i < sizeof(pmus) / sizeof(*pmus) && is_dynamic; i++)
 		if (p->pmus_known ? p->ibs_type[pmus[i].kind] == a->type : is_named(a, pmus[i].pmu))
 			return pmus[i].kind;
-	if (is_dynamic && !p->pmus_known)
-		p->counters.raw_unknown_pmu++;
-	else
-		p->counters.raw_other_event++;
 	return 0;
 }
 
-static int add(struct perf *p, struct perf_attr *a, const struct perf_raw *raw,
-	       const struct ibs_record *record)
+static int add_registers(struct perf *p, struct perf_attr *a, const struct perf_raw *raw,
+			 const struct ibs_record *record)
 {
 	struct harvest_raw out = {
 		.event = a->event,
@@ -71,19 +66,33 @@ static int add(struct perf *p, struct perf_attr *a, const struct perf_raw *raw,
 		return 0;
 	}
 	a->raws += r == 0;
+	return r;
+}
+
+static int add(struct perf *p, struct perf_attr *a, const struct perf_raw *raw,
+	       const struct ibs_record *record)
+{
+	struct perf_inst at = {.pid = raw->pid, .subject = raw->subject, .place = raw->place};
+	struct inst_record inst;
+
+	inst_from_ibs(record, &inst, &at.data);
 	a->raw_elsewhere += record->place && record->place != raw->address;
 	a->raw_physical += record->had_physical;
-	return r;
+	int r = perf_inst_add(p, a, &at, &inst);
+	return r || !p->in->keep_raw ? r : add_registers(p, a, raw, record);
 }
 
 int perf_raw_take(struct perf *p, struct perf_attr *a, const struct perf_raw *raw)
 {
-	enum ibs_kind kind = kind_of(p, a);
 	struct ibs_record record;
+	bool is_told;
+	enum ibs_kind kind = perf_raw_kind(p, a, &is_told);
 
 	if (kind && !ibs_take(kind, raw->at, raw->size, &record))
 		return add(p, a, raw, &record);
 	p->counters.raw_malformed += kind != 0;
+	p->counters.raw_other_event += !kind && is_told;
+	p->counters.raw_unknown_pmu += !kind && !is_told;
 	p->counters.raw_bytes += raw->size;
 	return 0;
 }

@@ -115,10 +115,13 @@ static void take_other(struct perf *p, uint32_t type, const struct body *b)
 	case PERF_RECORD_TEXT_POKE:
 		p->counters.text_pokes++;
 		break;
+	case PERF_RECORD_AUX:
+		p->counters.aux_truncated +=
+			b->size >= 24 && perf_u64(b->at + 16) & PERF_AUX_FLAG_TRUNCATED;
+		break;
 	case PERF_RECORD_EXIT:
 	case PERF_RECORD_UNTHROTTLE:
 	case PERF_RECORD_READ:
-	case PERF_RECORD_AUX:
 	case PERF_RECORD_ITRACE_START:
 	case PERF_RECORD_SWITCH:
 	case PERF_RECORD_SWITCH_CPU_WIDE:
@@ -140,6 +143,10 @@ void perf_record_take(struct perf *p, const uint8_t *record, size_t size)
 
 	if (type == PERF_RECORD_SAMPLE) {
 		perf_sample_take(p, record, size);
+		return;
+	}
+	if (type == PERF_USER_AUXTRACE) {
+		perf_aux_take(p, record);
 		return;
 	}
 	a = perf_header_find(p, record, size);

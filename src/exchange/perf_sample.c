@@ -19,7 +19,7 @@
 #define WEIGHTS (PERF_SAMPLE_WEIGHT | PERF_SAMPLE_WEIGHT_STRUCT)
 
 struct sample {
-	uint64_t ip, time, period, cgroup, weight, data_source;
+	uint64_t ip, time, period, cgroup, weight, data_source, data;
 	uint32_t pid, tid;
 	const uint8_t *chain, *branches;
 	uint64_t chain_count, branch_count;
@@ -92,12 +92,8 @@ static void take_rest(struct perf *p, struct cursor *c, const struct perf_attr *
 					     &s->copy.registers);
 	if (t & PERF_SAMPLE_STACK_USER)
 		take_user_stack(c, &s->copy);
-	if (t & WEIGHTS) {
+	if (t & WEIGHTS)
 		s->weight = cursor_u64(c);
-		/* As a structure the latency is its low half. */
-		if (t & PERF_SAMPLE_WEIGHT_STRUCT)
-			s->weight &= UINT32_MAX;
-	}
 	if (t & PERF_SAMPLE_DATA_SRC)
 		s->data_source = cursor_u64(c);
 	if (t & PERF_SAMPLE_TRANSACTION)
@@ -112,7 +108,7 @@ static void take_rest(struct perf *p, struct cursor *c, const struct perf_attr *
 
 /* Of the part that all samples of an event have alike. The rest is emptied one by one: to clear all
  * of it at once takes longer than all else here. */
-static int take_fixed(struct perf *p, struct cursor *c, const struct perf_attr *a, struct sample *s)
+static int take_fixed(struct cursor *c, const struct perf_attr *a, struct sample *s)
 {
 	const uint8_t *at = cursor_bytes(c, a->fixed_bytes);
 
@@ -128,8 +124,7 @@ static int take_fixed(struct perf *p, struct cursor *c, const struct perf_attr *
 	}
 	s->time = a->time_at < 0 ? 0 : perf_u64(at + a->time_at);
 	s->period = a->period_at < 0 ? a->period : perf_u64(at + a->period_at);
-	if (a->address_at >= 0)
-		p->counters.addresses += perf_u64(at + a->address_at) != 0;
+	s->data = a->address_at < 0 ? 0 : perf_u64(at + a->address_at);
 	return 0;
 }
 
@@ -282,7 +277,9 @@ static void count_memory(struct perf *p, struct perf_attr *a, const struct sampl
 
 	if (a->sample_type & WEIGHTS) {
 		a->weights++;
-		a->weight_sum += s->weight;
+		/* As a structure the latency is its low half. */
+		a->weight_sum += a->sample_type & PERF_SAMPLE_WEIGHT_STRUCT ? s->weight & UINT32_MAX
+									    : s->weight;
 	}
 	if (!(a->sample_type & PERF_SAMPLE_DATA_SRC) || level & PERF_MEM_LVL_NA ||
 	    !(level & 0x3fff))
@@ -346,6 +343,18 @@ static int add_raw(struct perf *p, struct perf_attr *a, const struct sample *s, 
 	return s->raw_size ? perf_raw_take(p, a, &raw) : 0;
 }
 
+/* What became of the instruction, where the sample tells. */
+static int add_inst(struct perf *p, struct perf_attr *a, const struct sample *s, uint32_t subject,
+		    uint32_t place)
+{
+	const struct perf_inst at = {s->data, s->pid, subject, place};
+
+	if (perf_inst_is_told(p, a))
+		return perf_inst_take(p, a, &at, s->data_source, s->weight);
+	p->counters.addresses += s->data != 0;
+	return 0;
+}
+
 static int add_sample(struct perf *p, struct perf_attr *a, const struct sample *s)
 {
 	struct perf_sampled sampled = {.pid = s->pid, .mode = s->mode, .address = s->ip};
@@ -376,6 +385,8 @@ static int add_sample(struct perf *p, struct perf_attr *a, const struct sample *
 		r = add_stack(p, a, s, subject, place);
 	if (!r && a->sample_type & PERF_SAMPLE_RAW)
 		r = add_raw(p, a, s, subject, place);
+	if (!r && a->sample_type & (WEIGHTS | PERF_SAMPLE_DATA_SRC | PERF_SAMPLE_ADDR))
+		r = add_inst(p, a, s, subject, place);
 	return r;
 }
 
@@ -390,7 +401,7 @@ void perf_sample_take(struct perf *p, const uint8_t *record, size_t size)
 		p->counters.unknown_id++;
 		return;
 	}
-	if (take_fixed(p, &c, a, &s) || (a->sample_type & ~FIXED && take_more(p, &c, a, &s))) {
+	if (take_fixed(&c, a, &s) || (a->sample_type & ~FIXED && take_more(p, &c, a, &s))) {
 		p->counters.lost_malformed++;
 		return;
 	}

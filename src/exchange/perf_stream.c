@@ -14,6 +14,7 @@
 #define PIPE_BLOCK_BYTES (4u << 20)
 #define PIECE_BYTES	 (4u << 20) /* between two words of progress */
 #define RECORD_BYTES_MAX 65536
+#define AUXTRACE_ARM_SPE 4
 #define ZSTD_BYTES_MAX	 (64u << 20) /* that one compressed record may hold */
 
 struct perf_zstd {
@@ -153,10 +154,14 @@ static void take_own(struct perf *p, struct perf_stream *s, const uint8_t *recor
 		if (size >= 12)
 			s->skip = ((uint64_t)perf_u32(record + 8) + 7) / 8 * 8;
 		break;
+	case PERF_USER_AUXTRACE_INFO:
+		p->has_spe = size >= 12 && perf_u32(record + 8) == AUXTRACE_ARM_SPE;
+		break;
 	case PERF_USER_AUXTRACE:
 		if (size >= 16) {
 			s->skip = perf_u64(record + 8);
-			p->counters.aux_bytes += s->skip;
+			if (!perf_aux_begin(p, record, size))
+				p->counters.aux_bytes += s->skip;
 		}
 		break;
 	case PERF_USER_COMPRESSED:
@@ -185,6 +190,7 @@ static size_t feed(struct perf *p, struct perf_stream *s, struct perf_block *blo
 
 		if (s->skip) {
 			bytes = s->skip < left ? (size_t)s->skip : left;
+			perf_aux_more(p, data + at, bytes);
 			s->skip -= bytes;
 			at += bytes;
 			left -= bytes;
@@ -298,6 +304,7 @@ int perf_read(struct perf *p, const struct reading *in, struct diag *diag)
 		return diag_fail(diag, errno, "cannot read: %s", strerror(errno));
 	if (!S_ISREG(st.st_mode)) {
 		r = read_pipe(p, in, diag);
+		perf_aux_finish(p);
 	} else if (st.st_size == 0) {
 		r = diag_fail(diag, EBADMSG, "the file is empty");
 	} else {
@@ -306,6 +313,7 @@ int perf_read(struct perf *p, const struct reading *in, struct diag *diag)
 		if (data == MAP_FAILED)
 			return diag_fail(diag, errno, "cannot read: %s", strerror(errno));
 		r = read_mapped(p, data, (size_t)st.st_size, diag);
+		perf_aux_finish(p);
 		if (!r)
 			perf_order_flush(p);
 		p->order.count = 0;

@@ -19,7 +19,7 @@ struct thread {
 	uint32_t subject; /* of the cgroup that it was last seen in */
 	uint64_t cgroup;
 	uint64_t names; /* of processes, when subject was made */
-	uint32_t tid;
+	uint32_t tid, pid;
 };
 
 struct process {
@@ -116,7 +116,7 @@ static struct process *process_get(struct perf_world *w, uint32_t pid)
 	return &w->processes[w->process_count++];
 }
 
-static struct thread *thread_known(struct perf_world *w, uint32_t tid)
+static struct thread *thread_known(const struct perf_world *w, uint32_t tid)
 {
 	uint64_t i = w->last_thread;
 
@@ -136,7 +136,7 @@ static struct thread *thread_get(struct perf_world *w, uint32_t tid)
 	if (map64_put(w->thread_of, tid, w->thread_count))
 		return NULL;
 	known = &w->threads[w->thread_count++];
-	*known = (struct thread){.subject = NO_SUBJECT, .tid = tid};
+	*known = (struct thread){.subject = NO_SUBJECT, .tid = tid, .pid = tid};
 	return known;
 }
 
@@ -279,6 +279,7 @@ void perf_world_comm(struct perf *p, uint32_t pid, uint32_t tid, const char *com
 	if (t) {
 		snprintf(t->comm, sizeof(t->comm), "%.*s", (int)size, comm);
 		t->subject = NO_SUBJECT;
+		t->pid = pid;
 	}
 	p->world->names += pid == tid;
 	if (!empty)
@@ -297,6 +298,8 @@ void perf_world_fork(struct perf *p, uint32_t pid, uint32_t tid, uint32_t ppid, 
 
 	/* The first call may have moved the second's. */
 	child = thread_known(w, tid);
+	if (child)
+		child->pid = pid;
 	if (child && parent && child != parent) {
 		memcpy(child->comm, parent->comm, sizeof(child->comm));
 		child->subject = NO_SUBJECT;
@@ -347,6 +350,13 @@ static int make_subject(struct perf *p, const struct thread *t, uint32_t pid, ui
 		pairs[count++] = (struct subject_pair){"thread", t->comm, 6, strlen(t->comm)};
 	size = subject_build(pairs, count, bytes, sizeof(bytes));
 	return size < 0 ? (int)size : harvest_subject(p->harvest, bytes, (size_t)size, ret);
+}
+
+uint32_t perf_world_process(const struct perf *p, uint32_t tid)
+{
+	const struct thread *t = thread_known(p->world, tid);
+
+	return t ? t->pid : tid;
 }
 
 int perf_world_subject(struct perf *p, uint32_t pid, uint32_t tid, uint64_t cgroup, uint32_t *ret)

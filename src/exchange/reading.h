@@ -2,6 +2,7 @@
 #ifndef CULPRIT_EXCHANGE_READING_H
 #define CULPRIT_EXCHANGE_READING_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include "exchange/harvest.h"
@@ -33,6 +34,7 @@ struct reading {
 	uint64_t key; /* tells this input from others */
 	char *cut;    /* 200 bytes: set when what was read is good but not all; empty otherwise */
 	const char *program; /* the path of the program, where the file does not say; or NULL */
+	bool keep_raw;	     /* raw records are wanted as they are, too */
 	/* What was read from a pipe to find out its format; comes before what fd gives. */
 	const uint8_t *start;
 	size_t start_size;

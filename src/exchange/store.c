@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "db/instsamples.h"
 #include "db/writer.h"
 #include "util/clock.h"
 
@@ -218,6 +219,40 @@ static int add_raw(struct filling *f, size_t number)
 	return r;
 }
 
+/* They come one after the other: the next of them, which is read on only once it is added. */
+static int add_inst(struct filling *f, size_t number)
+{
+	struct cursor c = f->s->insts;
+	struct db_inst inst = {.other_image = DB_INST_NO_OTHER};
+	struct harvest_inst h;
+	struct db_frame at;
+	unsigned values = 0;
+
+	(void)number;
+	harvest_take_inst(&c, &h);
+	int r = c.error ? c.error : batch_event(f, h.event, &inst.event);
+	if (!r)
+		r = batch_subject(f, h.subject, &inst.subject);
+	if (!r)
+		r = batch_place(f, h.place, &at, NULL);
+	if (r)
+		return r;
+	inst.image = at.image;
+	inst.offset = at.offset;
+	inst.form.source = h.record.source;
+	inst.form.known[0] = h.record.known;
+	inst.form.fields = h.record.fields;
+	inst.values[values++] = h.record.events;
+	for (uint32_t left = h.record.fields & ~1u; left; left &= left - 1)
+		inst.values[values++] = h.record.values[__builtin_ctz(left)];
+	r = db_batch_inst(f->batch, &inst, 1);
+	if (r)
+		return r;
+	f->s->insts = c;
+	f->result->insts++;
+	return 0;
+}
+
 /* Adds count entries of a list; when the batch is full, it is written and the entry added again. */
 static int add_list(struct filling *f, size_t count, int (*add)(struct filling *f, size_t number),
 		    struct diag *diag)
@@ -298,6 +333,8 @@ static int fill(struct filling *f, struct diag *diag)
 		r = add_list(f, f->s->edges.count, add_edge, diag);
 	if (!r)
 		r = add_list(f, f->s->raw_count, add_raw, diag);
+	if (!r)
+		r = add_list(f, f->s->inst_count, add_inst, diag);
 	if (r)
 		return r;
 	r = add_counters(f);

@@ -98,6 +98,8 @@ struct store {
 	size_t string_count, event_count, subject_count, image_count, symbol_count, counter_count,
 		fact_count, place_count, line_count, frame_count, raw_count;
 	struct store_list samples, stacks, edges;
+	struct cursor insts; /* inst_count instruction samples, as harvest_take_inst() reads them */
+	size_t inst_count;
 };
 
 /* store_load.c: takes the bytes apart, which must outlive it. -EBADMSG, -ENOMEM. */

@@ -244,6 +244,24 @@ static void take_raws(struct store *s, struct cursor *c)
 	}
 }
 
+/* Looked at now and read again when they are stored: as structures they would take gigabytes. */
+static void take_insts(struct store *s, struct cursor *c)
+{
+	uint64_t count = cursor_varint(c);
+	struct harvest_inst inst;
+
+	if (count > cursor_left(c))
+		c->error = -EBADMSG;
+	s->insts = *c;
+	for (uint64_t i = 0; i < count && !c->error; i++) {
+		harvest_take_inst(c, &inst);
+		if (!c->error && (inst.event >= s->event_count ||
+				  inst.subject >= s->subject_count || inst.place >= s->place_count))
+			c->error = -EBADMSG;
+	}
+	s->inst_count = c->error ? 0 : (size_t)count;
+}
+
 int store_load(struct store *s, const void *data, size_t size, struct diag *diag)
 {
 	struct cursor c = cursor_over(data, size);
@@ -263,6 +281,7 @@ int store_load(struct store *s, const void *data, size_t size, struct diag *diag
 	take_counts(s, &c, s->frame_count, &s->stacks);
 	take_edges(s, &c);
 	take_raws(s, &c);
+	take_insts(s, &c);
 	if (c.error == -ENOMEM)
 		return diag_fail(diag, ENOMEM, "out of memory");
 	return c.error || cursor_left(&c) ? refuse(diag) : 0;

@@ -106,7 +106,7 @@ check "but of damaged stacks it does" grep -q '^culprit: damaged: .*samples of' 
 
 # Raw records are shown by one export only.
 python3 "$root/tests/cli/perf_data.py" instructions i.data
-"$culprit" import i.data -o raw.db 2>err || fail "import"
+"$culprit" import --raw i.data -o raw.db 2>err || fail "import"
 mv whole.db kept.db && cp -r raw.db whole.db && mv whole.db/* whole.db/m
 damage raws
 "$culprit" export -i d.db --raw - >out 2>err

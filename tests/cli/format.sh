@@ -121,7 +121,7 @@ check "many chunks are read too" agree many.db
 
 printf 'main;b 3\nmain;c 4\n' >names.folded
 python3 "$root/tests/cli/perf_data.py" instructions ibs.data
-check_status "an import with raw records" 0 "$culprit" import ibs.data -o raw.db
+check_status "an import with raw records" 0 "$culprit" import --raw ibs.data -o raw.db
 python3 "$root/tests/cli/foreign.py" mapped mapped.pb
 check_status "one of lines" 0 "$culprit" import mapped.pb -o raw.db
 check_status "and one of names" 0 "$culprit" import names.folded -o raw.db

@@ -14,7 +14,8 @@ IP, TID, TIME, ADDR, CALLCHAIN, ID, PERIOD, RAW, BRANCHES, REGS, STACK, WEIGHT, 
     1 << n for n in (0, 1, 2, 3, 5, 6, 8, 10, 11, 12, 13, 14, 15, 16))
 KERNEL, USER = 1, 2
 MMAP, LOST, COMM, EXIT, FORK, SAMPLE, MMAP2 = 1, 2, 3, 4, 7, 9, 10
-ATTR, FINISHED_ROUND, AUXTRACE, EVENT_UPDATE, FEATURE, COMPRESSED = 64, 68, 71, 78, 80, 81
+WEIGHT_STRUCT = 1 << 24
+ATTR, FINISHED_ROUND, AUXTRACE_INFO, AUXTRACE, EVENT_UPDATE, FEATURE, COMPRESSED = 64, 68, 70, 71, 78, 80, 81
 CONTEXT_KERNEL, CONTEXT_USER = 2 ** 64 - 128, 2 ** 64 - 512
 TEXT = 0xffffffffa1000000  # _text at run time
 BUILD_ID = bytes(range(1, 21))
@@ -37,9 +38,11 @@ class Recording:
         self.names, self.type, self.period = names, sample_type | IDENTIFIER | TIME | TID | IP, period
         self.records, self.registers = [], 0
         self.types, self.pmus = {}, None  # by number of an event; names of PMUs by type
+        self.precise, self.cpuid = 0, None
 
     def attr(self, number):
-        head = struct.pack("<IIQQQQQ", self.types.get(number, 0), 128, number, self.period, self.type, 0, 1 << 18)
+        head = struct.pack("<IIQQQQQ", self.types.get(number, 0), 128, number, self.period, self.type, 0,
+                           1 << 18 | self.precise << 15)
         return (head.ljust(80, b"\0") + struct.pack("<Q", self.registers)).ljust(128, b"\0")
 
     @staticmethod
@@ -99,7 +102,7 @@ class Recording:
             copy = more["copy"]
             body += struct.pack("<Q", more.get("size", len(copy))) + copy
             body += struct.pack("<Q", more.get("valid", len(copy))) if copy else b""
-        if self.type & WEIGHT:
+        if self.type & (WEIGHT | WEIGHT_STRUCT):
             body += struct.pack("<Q", more.get("weight", 0))
         if self.type & DATA_SRC:
             body += struct.pack("<Q", more.get("source", 0))
@@ -111,8 +114,8 @@ class Recording:
     def lost(self, count, time):
         self.add(LOST, struct.pack("<QQ", self.ident(0), count) + self.trailer(0, time))
 
-    def aux(self, data):
-        self.add(AUXTRACE, struct.pack("<QQQIIII", len(data), 0, 0, 0, 0, 0, 0))
+    def aux(self, data, tid=0, offset=0):
+        self.add(AUXTRACE, struct.pack("<QQQIIII", len(data), offset, 0, 0, tid, 0, 0))
         self.records.append(data)
 
     def pack(self, pieces):
@@ -148,6 +151,8 @@ class Recording:
         data = b"".join(self.records)
         data_at = attrs_at + len(attrs)
         features = {3: feature_text("elsewhere"), 12: self.description()}
+        if self.cpuid:
+            features[9] = feature_text(self.cpuid)
         if self.pmus is not None:
             features[16] = self.mappings()
         table, at = b"", data_at + len(data) + 16 * len(features)
@@ -170,6 +175,8 @@ class Recording:
             body = struct.pack("<QQ", 2, self.ident(number)) + text(name)
             out.append(struct.pack("<IHH", EVENT_UPDATE, 0, 8 + len(body)) + body)
         features = {3: feature_text("elsewhere")}
+        if self.cpuid:
+            features[9] = feature_text(self.cpuid)
         if self.pmus is not None:
             features[16] = self.mappings()
         for number, text_of in features.items():
@@ -312,6 +319,65 @@ def liars():
     return r
 
 
+def precise(cpuid="GenuineIntel,6,143,8", precision=2):
+    """Precise samples, of which the kernel tells where the data was and what three stages took: in
+    /none/program at 0x500100 four loads that missed of ten, a store, a load of the kernel."""
+    r = Recording(["cpu/mem-loads,ldlat=30/P", "cycles"], ADDR | WEIGHT_STRUCT | DATA_SRC)
+    r.precise, r.cpuid = precision, cpuid
+    r.kernel()
+    r.comm(20, "worker", 1)
+    r.mmap(20, 0x500000, 0x10000, 0x1000, "/none/program", 2, build_id=BUILD_ID)
+    load, store, hit, miss, l1, l3, memory = 2, 4, 2, 4, 8, 1 << 6, 1 << 7
+    for n in range(10):
+        level = (l1 | hit if n > 3 else l3 | hit if n > 0 else memory | hit) << 5
+        r.sample(20, 0x500100, 100 + n, addr=0x7ffd00001000 + 64 * n, source=load | level,
+                 weight=5 + 50 * (n < 4) | 9 + n << 32 | n << 48)
+    r.sample(20, 0x500104, 200, addr=0x7ffd00001000, source=store | (l1 | miss) << 5, weight=3 << 48)
+    r.sample(20, TEXT + 0x1234, 300, misc=KERNEL, addr=TEXT + 0x5000, source=load | (l1 | hit) << 5)
+    return r
+
+
+def packet(header, payload, size):
+    return bytes([header]) + payload.to_bytes(size, "little")
+
+
+def spe_load(address, data, tid=None, events=0x16, latency=30, level=1 << 63):
+    out = packet(0xb0, address | level, 8) + (packet(0x65, tid, 4) if tid else b"")
+    out += packet(0x49, 0, 1) + packet(0x52, events, 2) + packet(0x99, 10, 2)
+    out += packet(0x98, latency, 2) + packet(0x9a, 1, 2) + packet(0xb2, data, 8)
+    return out + packet(0x71, 12345, 8)
+
+
+def spe_branch(address, events, tid=None):
+    out = packet(0xb0, address | 1 << 63, 8) + (packet(0x65, tid, 4) if tid else b"")
+    return out + packet(0x4a, 1, 1) + packet(0x42, events, 1) + packet(0x01, 0, 0)[:1]
+
+
+def spe(named="arm_spe_0", kind=4):
+    """Arm's SPE: traces of a thread and of a CPU, of threads that each record names or does not."""
+    r = Recording([f"{named}//", "dummy:u"], 0)
+    r.types, r.pmus = {0: 40, 1: 1}, {4: "armv8_pmuv3", 40: named, 1: "software"}
+    r.add(AUXTRACE_INFO, struct.pack("<II", kind, 0) + bytes(32))
+    r.kernel()
+    r.comm(20, "worker", 1)
+    r.mmap(20, 0x500000, 0x10000, 0x1000, "/none/program", 2, build_id=BUILD_ID)
+    r.add(FORK, struct.pack("<IIIIQ", 20, 20, 21, 20, 3) + r.trailer(20, 3))
+    hit, walk, miss = 1 << 1 | 1 << 2 | 1 << 4, 1 << 5, 1 << 3
+    r.aux(bytes(7) + b"".join(spe_load(0x500100, 0x7ffd00001000 + 64 * n, 21, hit | walk * (n == 0) | miss * (n < 3),
+                                       30 + n) for n in range(9)))
+    # Mapped while the CPU ran; its trace comes after what was told by then.
+    r.mmap(20, 0x600000, 0x10000, 0x1000, "/none/late", 50, build_id=bytes(range(2, 22)))
+    r.aux(spe_branch(0x600010, 1 << 1, 20) + spe_branch(0x600010, 1 << 1 | 1 << 6 | 1 << 7, 20)
+          + spe_branch(0x600010, 0, 20) + spe_load(TEXT + 0x1234 & 2 ** 56 - 1, 0xff0000001000, 21,
+                                                 level=5 << 61), 2 ** 32 - 1)
+    r.aux(spe_load(0x500108, 0x7ffd00001000), 20)  # of the thread that the trace is of
+    r.aux(spe_load(0x500108, 0x7ffd00001000), 2 ** 32 - 1)  # of nobody that is known
+    r.aux(spe_load(0x50010c, 0x7ffd00001000, 20)[:-3] + bytes([0xff]) * 5, 20)  # cut, and no packets
+    r.aux(b"", 20)
+    r.round()
+    return r
+
+
 BP, SP, PC = 6, 7, 8
 ALL = 0xff0fff  # what perf asks for on x86-64
 TOP = 0x7ffd00001000
@@ -371,6 +437,9 @@ def copied(registers, program="/none/copied", leaf=0x401010, middle=0x401020, st
 def main():
     kind, path = sys.argv[1:3]  # NAME[-packed|-nested][-pipe]
     makers = {"instructions": instructions, "liars": liars,
+              "precise": precise, "vague": lambda: precise(precision=0),
+              "foreign": lambda: precise("AuthenticAMD,25,17,1"),
+              "spe": spe, "trace": lambda: spe(kind=1), "nameless": lambda: spe("hidden_0"),
               "unmapped": lambda: instructions(False),
               "unnamed": lambda: instructions(False, ("load", "fetch", "sys")),
               "ordered": ordered, "gone": gone, "hardware": hardware, "kernels": kernels, "copied": lambda *a: copied(ALL, *a),

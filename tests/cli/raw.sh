@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
 # shellcheck shell=bash
-# Raw records of single samples: what culprit import keeps of AMD's IBS and culprit export --raw shows
+# Raw records of single samples: what culprit import --raw keeps of AMD's IBS and culprit export --raw shows
 # of it. The files are made by perf_data.py: no such processor was at hand.
 . "$(dirname "$0")/../tap.sh"
 unset CULPRIT_DB DEBUGINFOD_URLS COLUMNS
 make_perf() { python3 "$root/tests/cli/perf_data.py" "$@"; }
-import() { rm -rf ./*.db && "$culprit" import "$@" -o p.db; }
+import() { rm -rf ./*.db && "$culprit" import --raw "$@" -o p.db; }
 # show EXPRESSION [OPTION...]: of each record of export --raw, sorted.
 show() {
 	local what=$1
@@ -75,7 +75,7 @@ check_status "all else is there" 0 "$culprit" export -i damaged.db --xml -
 check_match "... and the damage is told too" <("$culprit" db verify damaged.db 2>&1) ' 13 samples, .* 1 damaged'
 
 # What a database of two imports says is what both say, and merging changes nothing.
-"$culprit" import i.data -q -o p.db --label again=yes
+"$culprit" import --raw i.data -q -o p.db --label again=yes
 check_same "records of two epochs" 22 "$(show 'r["kind"]' --epoch all | wc -l)"
 check_same "of one label" 11 "$(show 'r["kind"]' --epoch all --subject label.again=yes | wc -l)"
 check_same "of one epoch" 11 "$(show 'r["kind"]' --epoch last | wc -l)"
@@ -121,7 +121,7 @@ E2
 	for at in $(cat cuts); do
 		head -c "$at" f.data >cut.data
 		rm -rf cut.db
-		"$culprit" import cut.data -o cut.db >out 2>cut.err
+		"$culprit" import --raw cut.data -o cut.db >out 2>cut.err
 		status=$?
 		kept=$(sed -n 's/^culprit: \([0-9]*\) raw records.*/\1/p' cut.err)
 		[ $status -le 1 ] && [ "${kept:-0}" -ge "$before" ] || bad="$bad $at:$status:$kept"

@@ -20,6 +20,7 @@
 #include "report/code/calc.h"
 #include "report/code/cfg.h"
 #include "report/code/list.h"
+#include "report/code/inst.h"
 #include "report/code/stalls.h"
 #include "report/code/summary.h"
 #include "report/compare/diff.h"
@@ -70,6 +71,29 @@ static int find_functions(void)
 	return hot_start && main_start ? 0 : -1;
 }
 
+/* Of an operation that was sampled, half of which missed the cache and took twenty cycles. */
+static int add_insts(struct db_batch *b, uint32_t image, uint32_t subject)
+{
+	static const struct db_event op = {"ibs_op//", 1000, DB_EVENT_USER};
+	struct db_inst inst = {
+		.image = image,
+		.subject = subject,
+		.other_image = DB_INST_NO_OTHER,
+		.form = {.source = INST_IBS_OP,
+			 .known = {INST_BIT(INST_RETIRED) | INST_BIT(INST_DCACHE_MISS), 0},
+			 .fields = 1u << INST_EVENTS | 1u << INST_CYCLES_LOAD_DATA},
+		.offset = hot_start,
+		.values = {INST_BIT(INST_RETIRED), 0},
+	};
+	int r = db_batch_event(b, &op, &inst.event);
+
+	if (!r)
+		r = db_batch_inst(b, &inst, 50);
+	inst.values[0] |= INST_BIT(INST_DCACHE_MISS);
+	inst.values[1] = 20;
+	return r ? r : db_batch_inst(b, &inst, 50);
+}
+
 static int add_epoch(struct db_writer *w, struct db_batch *b, uint64_t start_ns)
 {
 	static const struct db_event clock = {"cpu-clock", 1000000,
@@ -93,7 +117,7 @@ static int add_epoch(struct db_writer *w, struct db_batch *b, uint64_t start_ns)
 	    db_batch_add(b, profile, hot_start + 5, HOT - HOT / 4) ||
 	    db_batch_add(b, profile, main_start, MAIN) ||
 	    db_batch_stack(b, event, subject, frames, 2, 30) ||
-	    db_batch_stack(b, event, subject, frames, 1, MAIN))
+	    db_batch_stack(b, event, subject, frames, 1, MAIN) || add_insts(b, image, subject))
 		return -1;
 	db_batch_interval(b, start_ns, start_ns + 1000000000);
 	return db_writer_flush(w, b, NULL);
@@ -408,6 +432,36 @@ static void stalls_and_summary_share_the_samples_out(void **state)
 	end(&b);
 }
 
+static void inst_has_what_processors_told(void **state)
+{
+	const struct inst_options by_miss = {.by = INST_BY_EVENT + INST_DCACHE_MISS, .limit = 20};
+	struct inst_report made = {0};
+	struct bench b;
+
+	(void)state;
+	begin(&b);
+	assert_int_equal(inst_function_make(&b.session, &by_miss, "hot", &made, &b.header, &b.diag),
+			 0);
+	assert_int_equal(made.tally.samples, 200);
+	assert_true(sum(print_json(made.table, &b.header), "samples") == 200);
+	check_table(made.table, &b.header, "dcache_miss 50%");
+	inst_free(&made);
+	report_header_free(&b.header);
+	b.header = (struct report_header){0};
+	made = (struct inst_report){0};
+	assert_int_equal(inst_ranking_make(&b.session, &by_miss, &made, &b.header, &b.diag), 0);
+	assert_true(sum(print_json(made.table, &b.header), "total") == 100 * 1000);
+	check_table(made.table, &b.header, "hot");
+	inst_free(&made);
+	/* Of a function that has none there is nothing to tell. */
+	made = (struct inst_report){0};
+	assert_int_equal(
+		inst_function_make(&b.session, &by_miss, "main", &made, &b.header, &b.diag),
+		-ENODATA);
+	inst_free(&made);
+	end(&b);
+}
+
 static void list_and_cfg_have_the_functions_samples(void **state)
 {
 	const struct list_options o = {.what = "hot", .form = LISTING_ASSEMBLY};
@@ -675,6 +729,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(calls_of_one_function_and_of_gprof),
 		cmocka_unit_test(calc_tells_functions_one_by_one),
 		cmocka_unit_test(stalls_and_summary_share_the_samples_out),
+		cmocka_unit_test(inst_has_what_processors_told),
 		cmocka_unit_test(list_and_cfg_have_the_functions_samples),
 		cmocka_unit_test(several_functions_are_a_choice),
 		cmocka_unit_test(a_file_has_the_samples_of_its_lines),

@@ -369,6 +369,19 @@ static int show_raw(void *arg, const char *epoch, const void *item)
 	return q->raw(q->raw_arg, epoch, r);
 }
 
+static int show_inst(void *arg, const char *epoch, const void *item)
+{
+	const struct db_inst_item *i = item;
+	const struct db_profile p = {
+		.image = i->image, .image_path = i->path.data, .image_path_size = i->path.size};
+	struct query *q = arg;
+
+	if (!match_event(q, i->event) || !match_image(q, &p) ||
+	    !match_subject(q, i->subject.data, i->subject.size))
+		return 0;
+	return q->inst(q->inst_arg, epoch, i);
+}
+
 /* Sums up by name; past the last place, under the last name. */
 static int add_counter(struct query *q, struct query_counter *list, size_t room, size_t *count,
 		       const char *name, uint64_t value)
@@ -476,7 +489,8 @@ struct db_visitor query_visitor(struct query *q)
 		.want = want_profile,
 		.rows = add_rows,
 		.item = {[CHUNK_STACKS] = q->stack ? add_stack : NULL,
-			 [CHUNK_RAWS] = q->raw ? show_raw : NULL},
+			 [CHUNK_RAWS] = q->raw ? show_raw : NULL,
+			 [CHUNK_INSTSAMPLES] = q->inst ? show_inst : NULL},
 		.counter = take_counter,
 		.fact = take_fact,
 		.arg = q,

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include "db/instsamples.h"
 #include "db/key.h"
 #include "db/reader.h"
 #include "util/arena.h"
@@ -137,6 +138,9 @@ struct query {
 	/* The same for raw records, of which only those that are selected are shown. */
 	int (*raw)(void *arg, const char *epoch, const struct db_raw_item *r);
 	void *raw_arg;
+	/* And for instruction samples. */
+	int (*inst)(void *arg, const char *epoch, const struct db_inst_item *i);
+	void *inst_arg;
 
 	/* Private. */
 	struct query_selection selection;

@@ -168,8 +168,8 @@ static int read_records(struct report_session *s, struct writing *o, struct diag
 		r = write_out(o);
 	if (!r && !o->records)
 		r = diag_fail(diag, ENODATA,
-			      "the selection has no raw records: culprit import keeps those of "
-			      "AMD's IBS (perf record --raw-samples -e ibs_op//)");
+			      "the selection has no raw records: culprit import --raw keeps those "
+			      "of AMD's IBS (perf record --raw-samples -e ibs_op//)");
 	return r;
 }
 
