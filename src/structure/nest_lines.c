@@ -38,7 +38,7 @@ static uint32_t common_loop(const struct nest *n, uint32_t a, uint32_t b)
 	return a;
 }
 
-static bool is_latch(const struct nest_loop *l, uint64_t position)
+static bool is_latch(const struct nest_loop *l, uint32_t position)
 {
 	for (uint32_t i = 0; i < l->latch_count; i++)
 		if (l->latches[i] == position)
@@ -55,7 +55,8 @@ static void add_sure_lines(struct lines *s)
 		for (uint32_t k = 0; k < n->loops[i].latch_count; k++)
 			add_line(&n->loops[i], &n->source->positions[n->loops[i].latches[k]]);
 	for (size_t i = 0, next; i < n->occurrence_count; i = next) {
-		const struct source_position *p = &n->source->positions[n->occurrences[i] >> 32];
+		const uint32_t position = (uint32_t)(n->occurrences[i] >> 32);
+		const struct source_position *p = &n->source->positions[position];
 		uint32_t loop = (uint32_t)n->occurrences[i];
 
 		for (next = i + 1; next < n->occurrence_count &&
@@ -63,10 +64,11 @@ static void add_sure_lines(struct lines *s)
 		     next++)
 			loop = common_loop(n, loop, (uint32_t)n->occurrences[next]);
 		for (; loop != MACHINE_NO_LOOP; loop = nest_parent(n, loop)) {
-			if (n->loops[loop].context != p->context)
+			if (n->loops[loop].context != p->context ||
+			    source_is_stray(n->source, position))
 				continue;
 			add_line(&n->loops[loop], p);
-			s->alone[loop] |= !is_latch(&n->loops[loop], n->occurrences[i] >> 32);
+			s->alone[loop] |= !is_latch(&n->loops[loop], position);
 		}
 	}
 }
@@ -116,6 +118,7 @@ static void widen(struct lines *s, uint32_t loop, uint32_t place, int step)
 		const struct source_position *p = &source->positions[s->order[place]];
 
 		if (p->context != l->context || p->file != l->file ||
+		    source_is_stray(source, s->order[place]) ||
 		    !occurs_in(s->nest, s->order[place], loop))
 			return;
 		add_line(l, p);

@@ -53,6 +53,26 @@ static int add_range(struct making *m, uint32_t scope, uint64_t start, uint64_t 
 	return 0;
 }
 
+/* Of the scopes around, up to the function that the line is written in. */
+static void widen(struct making *m, uint32_t scope, uint32_t position)
+{
+	const struct source_position *p = &m->source->positions[position];
+	struct structure_scope *s;
+
+	if (source_is_stray(m->source, position))
+		return;
+	do {
+		s = &m->scopes[scope];
+		scope = s->parent;
+		if (s->file != p->file)
+			continue;
+		if (!s->first_line || p->line < s->first_line)
+			s->first_line = p->line;
+		if (p->line > s->last_line)
+			s->last_line = p->line;
+	} while (s->kind == STRUCTURE_LOOP);
+}
+
 static int add_inlined(struct making *m, uint32_t parent, uint32_t context, uint32_t *ret)
 {
 	const struct source_context *c = &m->source->contexts[context];
@@ -67,7 +87,11 @@ static int add_inlined(struct making *m, uint32_t parent, uint32_t context, uint
 		scope.call_file = m->source->positions[c->call].file;
 		scope.call_line = m->source->positions[c->call].line;
 	}
-	return add_scope(m, parent, STRUCTURE_INLINED, context, &scope, ret);
+	const size_t before = m->count;
+	int r = add_scope(m, parent, STRUCTURE_INLINED, context, &scope, ret);
+	if (!r && m->count > before && c->call != SOURCE_NONE)
+		widen(m, parent, c->call);
+	return r;
 }
 
 /* The scope of a context's code in a loop, whose scope is there already. */
@@ -150,6 +174,8 @@ static int add_statement(struct making *m, const struct source_piece *p)
 						.last_line = at->line,
 						.address = UINT64_MAX},
 		      &scope);
+	if (!r)
+		widen(m, around, p->position);
 	return r ? r : add_range(m, scope, p->start, p->end);
 }
 
@@ -195,29 +221,14 @@ static void share_ranges(struct making *m, struct image_range *list)
 	}
 }
 
-static void widen(struct structure_scope *s, const char *file, uint32_t first, uint32_t last)
-{
-	if (!first || s->file != file)
-		return;
-	if (!s->first_line || first < s->first_line)
-		s->first_line = first;
-	if (last > s->last_line)
-		s->last_line = last;
-}
-
-/* What is inside counts for what is around it: lines of the same file, and where calls are. */
-static void measure(struct making *m)
+/* Code inlined begins with the first of what is in it. */
+static void find_addresses(struct making *m)
 {
 	for (size_t i = m->count; i-- > 1;) {
-		const struct structure_scope *s = &m->scopes[i];
-		struct structure_scope *around = &m->scopes[s->parent];
+		struct structure_scope *around = &m->scopes[m->scopes[i].parent];
 
-		if (s->kind == STRUCTURE_INLINED)
-			widen(around, s->call_file, s->call_line, s->call_line);
-		else
-			widen(around, s->file, s->first_line, s->last_line);
-		if (around->kind == STRUCTURE_INLINED && s->address < around->address)
-			around->address = s->address;
+		if (around->kind == STRUCTURE_INLINED && m->scopes[i].address < around->address)
+			around->address = m->scopes[i].address;
 	}
 }
 
@@ -302,7 +313,7 @@ static int make(struct making *m, const struct structure_scope *function, struct
 	if (!ret->ranges)
 		return -ENOMEM;
 	share_ranges(m, ret->ranges);
-	measure(m);
+	find_addresses(m);
 	return put_in_order(m, ret);
 }
 

@@ -70,9 +70,13 @@ static int place(struct source *s, const struct image_frame *frames, size_t coun
 				.name = f->function,
 				.linkage = f->linkage,
 				.file = f->file,
+				.start_line = f->start_line,
 			};
 
 			r = add_context(s, &c, &p->context);
+		} else if (!s->contexts[0].file) {
+			s->contexts[0].file = f->file;
+			s->contexts[0].start_line = f->start_line;
 		}
 		if (!r)
 			r = add_position(s, p->context, f, &p->position);
@@ -168,6 +172,26 @@ const struct source_piece *source_piece_at(const struct source *s, uint64_t addr
 	const size_t i = SEARCH_FIRST(s->piece_count, n, s->pieces[n].end > address);
 
 	return i < s->piece_count && s->pieces[i].start <= address ? &s->pieces[i] : NULL;
+}
+
+bool source_is_stray(const struct source *s, uint32_t position)
+{
+	const struct source_position *p = &s->positions[position];
+	const struct source_context *own = &s->contexts[p->context];
+
+	if (!own->start_line || !own->file || own->file != p->file)
+		return false;
+	if (p->line < own->start_line)
+		return true;
+	/* Those around it, not those in it: these may be written in the middle of it. */
+	for (uint32_t c = own->parent; c != SOURCE_NONE; c = s->contexts[c].parent) {
+		const struct source_context *other = &s->contexts[c];
+
+		if (other->file == p->file && other->start_line > own->start_line &&
+		    other->start_line <= p->line)
+			return true;
+	}
+	return false;
 }
 
 uint32_t source_common(const struct source *s, uint32_t a, uint32_t b)

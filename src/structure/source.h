@@ -19,6 +19,7 @@ struct source_context {
 	uint32_t depth;
 	uint32_t call; /* the position in parent; SOURCE_NONE: not known */
 	const char *name, *linkage, *file;
+	uint32_t start_line; /* of its declaration; 0: not known */
 };
 
 struct source_position {
@@ -51,6 +52,9 @@ void source_free(struct source *s);
 
 /* The piece that has the address; NULL: none. */
 const struct source_piece *source_piece_at(const struct source *s, uint64_t address);
+/* Whether the line cannot be one of its context's function: compilers mix them up at times. It is
+ * before that function's declaration, or behind that of another one which begins later. */
+bool source_is_stray(const struct source *s, uint32_t position);
 /* The innermost context around both. */
 uint32_t source_common(const struct source *s, uint32_t a, uint32_t b);
 static inline bool source_is_around(const struct source *s, uint32_t outer, uint32_t inner)

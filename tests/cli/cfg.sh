@@ -65,6 +65,17 @@ check "counts all events" json 'rows[1]["events"] == {"cycles": 80, "cache-misse
 check "names function, file and line of the header" json 'rows[0]["function"] == "nest" and rows[0]["file"].endswith("nest.s") and (rows[0]["line"], rows[1]["line"]) == (8, 10)'
 check "keeps what is in no loop" json '[(r["function"], r["samples"]) for r in rows[2:]] == [("[no loop]", 9), ("[no code]", 4), ("[unknown]", 1)]'
 check "loses nothing" json 'rows[0]["samples"] + sum(r["samples"] for r in rows[2:]) == 104'
+cp out loops.json
+check_status "prof --by line --json" 0 "$culprit" prof -i db --by line --json
+check "has the same samples" json 'sum(r["samples"] for r in rows) == sum((r["samples"] if r["self"] is None else r["self"]) for r in __import__("json").load(open("loops.json"))["rows"])'
+check_status "list --json" 0 "$culprit" list -i db --json nest
+check "has those of each loop in its code" python3 -c 'import json, sys
+outer, inner, latch, out = (int(a, 16) for a in sys.argv[1:])
+code = [(int(r["address"], 16), r["samples"]) for r in json.load(open("out"))["rows"] if r.get("address")]
+own = lambda *ranges: sum(n for a, n in code if any(s <= a < e for s, e in ranges))
+loops = {r["header"]: r["self"] for r in json.load(open("loops.json"))["rows"] if r["depth"]}
+assert loops == {hex(outer): own((outer, inner), (latch, out)), hex(inner): own((inner, latch))}, (loops, code)' \
+	"$(at outer)" "$(at inner)" "$(at latch)" "$(at out)"
 check_status "prof --by loop --csv" 0 "$culprit" prof -i db --by loop --csv
 check "has as many rows" test "$(wc -l <out)" = 6
 check_status "loops of one function" 0 "$culprit" prof -i db --by loop --function '^main$' --json

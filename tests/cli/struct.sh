@@ -248,6 +248,24 @@ void behind(void)
 	x--;
 }
 
+#line 200
+static inline __attribute__((always_inline)) void strayed(int k)
+{
+	while (k > 0) {
+#line 150
+		x += k;
+#line 300
+		x -= k;
+#line 204
+		k--;
+	}
+}
+
+void strays(void)
+{
+	strayed(3);
+}
+
 int main(void)
 {
 	return x;
@@ -285,6 +303,8 @@ check "a line that was moved out is put back" test "$(loops hoisted)" = "[(1, 60
 check "all of an iteration that was peeled off is put back" \
 	test "$(loops first)" = "[(1, 160, 162, 1, [160, 161, 162])]"
 check "what is behind do and while is not in the loop" test "$(loops behind)" = "[(1, 180, 181, 1, [180, 181])]"
+check "lines that cannot be of its function are none of a loop's" \
+	test "$(loops strays)" = "[(1, 202, 204, 1, [150, 202, 204, 300])]"
 check "a line that was moved in is put back" test "$(loops sunk)" = "[(1, 82, 83, 1, [82, 83])]"
 check "a line in both does not make one of two loops" \
 	test "$(loops neighbours)" = "[(1, 100, 101, 1, [100, 101]), (1, 103, 104, 1, [103, 104])]"
