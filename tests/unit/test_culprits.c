@@ -52,6 +52,11 @@ PIECE(large, "1: .rept 6000\n nop\n .endr\n dec %rsi\n jnz 1b")
 PIECE(waits, "1: imul %r8,%r8\n imul %r8,%r8\n imul %r8,%r8\n imul %r8,%r8\n imul %r8,%r8\n"
 	     " imul %r8,%r8\n imul %r8,%r8\n imul %r8,%r8\n mov (%rdi,%r8),%rax\n add $1,%r9\n"
 	     " dec %rsi\n jnz 1b")
+PIECE(table, "1: imul $1664525,%r8\n mov %r8,%rsi\n shr $28,%rsi\n and $3,%esi\n cmp $3,%rsi\n"
+	     " ja 5f\n lea 6f(%rip),%rdx\n movslq (%rdx,%rsi,4),%rcx\n add %rdx,%rcx\n jmp *%rcx\n"
+	     "2: add $1,%r9\n jmp 1b\n 3: add $2,%r9\n jmp 1b\n 4: add $3,%r9\n jmp 1b\n"
+	     "5: ret\n .balign 4\n6: .long 2b-6b,3b-6b,4b-6b,2b-6b")
+PIECE(calls, "1: add $1,%r8\n call .+0x100000\n add $1,%r9\n dec %rsi\n jnz 1b")
 PIECE(compare, "1: cmp %rax,(%rdi)\n jne 2f\n add $1,%r8\n 2: add $1,%r9\n mov %r9,%rdi\n"
 	       " dec %rsi\n jnz 1b")
 
@@ -107,6 +112,8 @@ static void lab_open(struct lab *l, const uint8_t *code, const uint8_t *end)
 				     .bits = 64,
 				     .code = &kept,
 				     .code_count = 1,
+				     .data = &kept,
+				     .data_count = 1,
 				     .extents = &extent_kept,
 				     .extent_count = 1};
 	assert_int_equal(cfg_image_new(&source, &l->image, NULL), 0);
@@ -382,6 +389,36 @@ static void test_code_that_fits(void **state)
 	assert_true(likely[1] > 10);
 }
 
+/* A jump's table is small and there: what is waited for behind its load is the way. */
+static void test_tables_of_jumps(void **state)
+{
+	struct lab l;
+	(void)state;
+	lab_open(&l, Q(table));
+	assert_true(l.f->complete);
+	l.samples[8] = 10000;
+	lab_run(&l, 20 * 1e6 / 10000);
+	assert_true(l.sites[7].cycles > 19);
+	assert_true(likely_of(&l.lists[7], CULPRIT_DCACHE) < 3);
+	lab_close(&l);
+}
+
+/* What is waited for behind a call whose code cannot be gone: its return. */
+static void test_returns_that_go_wrong(void **state)
+{
+	struct lab l;
+	(void)state;
+	lab_open(&l, Q(calls));
+	l.footprint = (struct culprit_footprint){20, 2, true, INFINITY, 2e7};
+	l.samples[2] = 10000;
+	lab_run(&l, 15 * 1e6 / 10000);
+	const struct culprit_list *list = &l.lists[2];
+	assert_true(list->count > 0);
+	assert_int_equal(list->list[0].cause, CULPRIT_BRANCH_MISPREDICT);
+	assert_int_equal(list->list[0].blame, l.f->instructions[1].address);
+	lab_close(&l);
+}
+
 /*
  * A load that waits, beside a chain of 24 cycles, in a loop that is said to have run so many times
  * as often as it did: what the load waits for is the same share of the time.
@@ -539,6 +576,8 @@ int main(void)
 		cmocka_unit_test(test_footprint_of_data),
 		cmocka_unit_test(test_lines_that_stay),
 		cmocka_unit_test(test_code_that_fits),
+		cmocka_unit_test(test_tables_of_jumps),
+		cmocka_unit_test(test_returns_that_go_wrong),
 		cmocka_unit_test(test_counts_that_are_wrong),
 		cmocka_unit_test(test_shapes),
 	};

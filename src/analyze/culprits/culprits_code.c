@@ -303,6 +303,16 @@ static void suspect_predecessor(struct culprit_case *c, uint32_t branch, double 
 		culprit_suspect_stores(c, branch, share);
 }
 
+/* A call's return may go wrong, as where calls are deeper than the core remembers. */
+static void suspect_return(struct culprit_case *c, uint32_t call, double share)
+{
+	const struct isa_instruction *in = &c->view->function->instructions[call];
+
+	if (in->branch == ISA_BRANCH_CALL)
+		culprit_suspect(c, CULPRIT_BRANCH_MISPREDICT, share * c->view->limits.mispredict,
+				BRANCH_RETURN_WEIGHT, in->address);
+}
+
 void culprit_suspect_arrival(struct culprit_case *c)
 {
 	const struct culprit_view *v = c->view;
@@ -322,6 +332,7 @@ void culprit_suspect_arrival(struct culprit_case *c)
 		inside += share;
 		if (f->edges[edge].kind == CFG_AFTER_CALL) {
 			suspect_code(c, ISA_NO_ADDRESS, share, CODE_AFTER_CALL);
+			suspect_return(c, last, share);
 			if (f->instructions[last].branch == ISA_BRANCH_SYSTEM)
 				suspect_predecessor(c, last, share);
 			continue;

@@ -16,6 +16,24 @@ struct reach {
 static const struct reach stack_reach = {REACH_STACK}, fixed_reach = {REACH_FIXED},
 			  unknown_reach = {REACH_UNKNOWN};
 
+/* Whether it reads the table of the jump that ends its block, by memory or into the register that
+ * is jumped through: of as many places as there are ways, which lie side by side. */
+static bool reads_jump_table(const struct culprit_view *v, uint32_t at)
+{
+	const struct cfg_function *f = v->function;
+	const struct cfg_block *b = &f->blocks[culprit_block_of(v, at)];
+	uint32_t last = b->first_instruction + b->instruction_count - 1;
+
+	if (b->succ_count == 0 || b->succ_count > JUMP_TABLE_MOST ||
+	    f->edges[b->first_succ].kind != CFG_INDIRECT)
+		return false;
+	if (at == last)
+		return true;
+	const struct isa_operand *through = &v->operands[last].list[0];
+	return through->kind == ISA_OPERAND_REGISTER &&
+	       culprit_writes_register(&v->operands[at], through->reg);
+}
+
 /*
  * Fixed: the same line again, so it is gone only when others took its place. A stride brings a new
  * line every so often; prefetching hides some, but not their bandwidth. Anything else may miss
@@ -29,7 +47,7 @@ static struct reach find_reach(const struct culprit_view *v, uint32_t at,
 	if (memory->base == ISA_REG_STACK && memory->index == ISA_REG_NONE)
 		return stack_reach;
 	enum culprit_motion motion = culprit_find_motion(v, at, memory, &stride);
-	if (motion == CULPRIT_MOTION_FIXED || written_before)
+	if (motion == CULPRIT_MOTION_FIXED || written_before || reads_jump_table(v, at))
 		return fixed_reach;
 	if (motion == CULPRIT_MOTION_UNKNOWN)
 		return unknown_reach;

@@ -74,7 +74,7 @@ const struct isa_operand *culprit_memory(const struct isa_operands *o, unsigned 
 	return NULL;
 }
 
-static bool writes_register(const struct isa_operands *o, unsigned reg)
+bool culprit_writes_register(const struct isa_operands *o, unsigned reg)
 {
 	for (unsigned i = 0; i < o->count; i++)
 		if (o->list[i].kind == ISA_OPERAND_REGISTER && o->list[i].reg == reg &&
@@ -90,7 +90,7 @@ uint32_t culprit_find_writer(const struct culprit_view *v, uint32_t at, unsigned
 
 	culprit_walk_begin(&w, v, at);
 	while ((i = culprit_walk_back(&w)) != CULPRIT_NOBODY)
-		if (writes_register(&v->operands[i], reg))
+		if (culprit_writes_register(&v->operands[i], reg))
 			return i;
 	return CULPRIT_NOBODY;
 }
@@ -144,7 +144,7 @@ static bool find_step(const struct culprit_view *v, uint32_t loop, unsigned reg,
 			if (f->instructions[i].branch == ISA_BRANCH_CALL && reg != 3 && reg != 5 &&
 			    !(reg >= 12 && reg <= 15))
 				return false;
-			if (!writes_register(&v->operands[i], reg))
+			if (!culprit_writes_register(&v->operands[i], reg))
 				continue;
 			if (!adds_constant(v, i, reg, &step) ||
 			    __builtin_add_overflow(sum, step, &sum))
@@ -216,8 +216,8 @@ uint32_t culprit_find_blocked_store(const struct culprit_view *v, uint32_t at,
 				return from <= load_from && to >= load_to ? CULPRIT_NOBODY : i;
 		}
 		/* Before this the registers stood for another place. */
-		if ((load->base < ISA_REG_PC && writes_register(o, load->base)) ||
-		    (load->index < ISA_REG_PC && writes_register(o, load->index)))
+		if ((load->base < ISA_REG_PC && culprit_writes_register(o, load->base)) ||
+		    (load->index < ISA_REG_PC && culprit_writes_register(o, load->index)))
 			break;
 	}
 	return CULPRIT_NOBODY;

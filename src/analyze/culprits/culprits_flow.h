@@ -24,6 +24,7 @@ uint32_t culprit_block_of(const struct culprit_view *v, uint32_t at);
 /* The memory operand that is read or written (ISA_ACCESS_READS or _WRITES); NULL: none. */
 const struct isa_operand *culprit_memory(const struct isa_operands *o, unsigned access);
 
+bool culprit_writes_register(const struct isa_operands *o, unsigned reg);
 /* The last instruction before `at`, on the main path, to write the register; or CULPRIT_NOBODY. */
 uint32_t culprit_find_writer(const struct culprit_view *v, uint32_t at, unsigned reg);
 

@@ -90,6 +90,9 @@
 #define STRIDE_WIDE_PAGE 1
 #define STRIDE_LINE	 1
 #define STRIDE_PAGE	 0.25 /* times the share of new pages */
+/* Ways of a jump whose table fills no more than an eighth of the first cache, at 8 bytes each
+ * [size] */
+#define JUMP_TABLE_MOST 512
 /* One load is granted half of a cache or of translations: what fits into that stays [guess]. */
 #define ROOM_TO_SPARE 2
 /* Times the latency of a cache that a miss may take and still have been served there [guess]. */
