@@ -94,6 +94,7 @@ struct culprit_limits {
 	double l1, l2, l3, memory, page_walk, mispredict, store_forward_blocked, assist;
 	double issue_width, icache_lines, itlb_pages, store_buffer;
 	double decoded; /* operations that the cache of decoded ones holds */
+	bool measured;	/* the core was measured, and the model fits it */
 	double line_bytes, page_bytes;
 	double cache_lines[3], dtlb_pages[2], dtlb_cycles; /* cycles: when only the second has it */
 };

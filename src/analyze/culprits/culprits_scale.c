@@ -12,6 +12,7 @@
 /* Of the instructions that share a scale: those of one loop, or of none. */
 struct pool {
 	double cycles, best; /* of those that cannot have stalled: sampled, and the model's */
+	double width;	     /* what those need of the core's width alone */
 	double all;	     /* the model's, of all */
 };
 
@@ -82,6 +83,7 @@ static void add_block(const struct culprit_view *v, uint32_t block, struct pool 
 			continue;
 		p->cycles += v->sites[i].cycles * count;
 		p->best += v->expected[i] * count;
+		p->width += v->heads[i].slots / v->limits.issue_width * count;
 	}
 }
 
@@ -139,6 +141,17 @@ static bool may_miss(const struct culprit_view *v, uint32_t at)
 	return load && culprit_find_motion(v, at, load, &stride) != CULPRIT_MOTION_FIXED;
 }
 
+/* Whether it stores to places that move, and loads nothing: what comes behind it waits for room in
+ * the store buffer, and for nothing else of it. */
+static bool may_fill_buffer(const struct culprit_view *v, uint32_t at)
+{
+	const struct isa_operand *store = culprit_memory(&v->operands[at], ISA_ACCESS_WRITES);
+	int64_t stride;
+
+	return store && !culprit_memory(&v->operands[at], ISA_ACCESS_READS) &&
+	       culprit_find_motion(v, at, store, &stride) != CULPRIT_MOTION_FIXED;
+}
+
 /* The model's cycles that its latencies and ports make, not its width and the way into the core. */
 static double waits_in_core(const struct culprit_view *v)
 {
@@ -158,14 +171,14 @@ static bool stays_decoded(const struct culprit_view *v)
 
 	for (uint32_t i = 0; i < v->function->instruction_count; i++)
 		slots += v->sites[i].count > 0 ? v->heads[i].slots : 0;
-	return ROOM_TO_SPARE * slots <= v->limits.decoded;
+	return DECODED_SPARE * slots <= v->limits.decoded;
 }
 
 double culprit_stall_by_shape(const struct culprit_view *v)
 {
 	const struct cfg_function *f = v->function;
 	struct pool p = {0};
-	double cycles = 0, refill = 0, like = 0, misses = 0, stall = 0;
+	double cycles = 0, refill = 0, like = 0, misses = 0, stores = 0, stall = 0;
 
 	for (uint32_t b = 0; b < f->block_count; b++) {
 		add_block(v, b, &p);
@@ -180,15 +193,22 @@ double culprit_stall_by_shape(const struct culprit_view *v)
 
 		like += fmin(site->cycles / cycles, v->expected[i] / p.all) * site->count;
 		misses += may_miss(v, i) ? site->cycles * site->count : 0;
+		stores += may_fill_buffer(v, i) ? site->cycles * site->count : 0;
 	}
 	/* What the width binds looks the same where decoders do: only its size tells them apart. */
 	if (p.cycles > SHAPE_EVEN * cycles && waits_in_core(v) < p.all / 2 && !stays_decoded(v))
 		return 0;
-	if (p.best >= SHAPE_INNOCENT * p.all)
+	/* While stores wait all latencies go on: only their width is still to be seen. */
+	if (stores > SHAPE_STORES * cycles && p.best >= SHAPE_INNOCENT * p.all)
+		p.best = fmin(p.best, p.width);
+	else if (p.best < SHAPE_INNOCENT * p.all)
+		p.best = 0;
+	if (p.best > 0)
 		stall = fmin(fmax(1, cycles / p.all * p.best / fmax(p.cycles, 1e-9 * cycles)),
 			     SHAPE_MOST);
-	else if (like >= SHAPE_LIKE && misses <= SHAPE_MISSES * cycles)
-		stall = SHAPE_USUAL;
+	else if (like >= (v->limits.measured ? SHAPE_LIKE_MEASURED : SHAPE_LIKE) &&
+		 misses <= SHAPE_MISSES * cycles)
+		stall = v->limits.measured ? SHAPE_USUAL_MEASURED : SHAPE_USUAL;
 	/* What refills take is the least of it: no estimate where nothing else is one. */
 	const double least = 1 + refill / p.all;
 	return stall > 0 ? fmax(stall, least) : refill > 0 && least > cycles / p.all ? least : 0;

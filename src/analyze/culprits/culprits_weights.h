@@ -50,6 +50,15 @@
 #define SHAPE_INNOCENT 0.35
 #define SHAPE_LIKE     0.75
 #define SHAPE_USUAL    1.5
+/* Times a loop's operations that the cache of decoded ones must have room for: constants take more
+ * of it, and a line of code only so much [judge] */
+#define DECODED_SPARE 4
+/* The same two where the core was measured and the model fits it [judge] */
+#define SHAPE_LIKE_MEASURED  0.65
+#define SHAPE_USUAL_MEASURED 1.05
+#define SHAPE_STORES                                                                             \
+	0.3 /* share of the samples at stores that may fill their buffer, behind which latencies \
+	       hide [guess] */
 #define SHAPE_MISSES \
 	0.3 /* share of the samples at loads that may miss, from which it does not [guess] */
 #define SHAPE_EVEN \
