@@ -401,6 +401,7 @@ static bool put_in(struct counting *c, const struct looked *l, const struct mapp
 	struct copying k = {0};
 	struct diag why;
 	uint64_t room;
+	const bool had_copies = attach_slots(c->attach, pid) != 0;
 	bool has_gate = false;
 	int r = get_ready(c, pid, &why);
 
@@ -422,6 +423,8 @@ static bool put_in(struct counting *c, const struct looked *l, const struct mapp
 		has_gate = k.has_gate && k.taken[k.planned] == ATTACH_TAKEN;
 	} else {
 		miss_image(pid, im, why.text);
+		if (had_copies && !attach_slots(c->attach, pid))
+			miss(c, pid, COUNTING_MISS_PROGRAM, NULL, why.text); /* lost all of them */
 	}
 	copying_free(&k);
 	return has_gate;

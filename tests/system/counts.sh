@@ -80,7 +80,9 @@ check_status 'a program without memory for copies of its library' 3 "$culprit" r
 check_match 'that it was not counted is said once' err '^culprit: 1 file was not counted: .*/libknown.so: '
 check_same 'it has no counts' 'known_library 0' "$(python3 "$root/tests/system/counts_reader.py" \
 	"$dump" tight.db "$build/tests/system/libknown.so" known_library)"
-check_same 'and those of the others are of the whole run' '"fact":"counts","value":"whole"' "$(fact tight.db)"
+check_same 'the others go on' 'known_work 1000
+known_part 3000' "$(python3 "$root/tests/system/counts_reader.py" "$dump" tight.db "$known" known_work known_part)"
+check_same 'and their counts are of the whole run' '"fact":"counts","value":"whole"' "$(fact tight.db)"
 
 check_status 'a child that writes over its copies' 0 "$culprit" record -q -o forger.db --counts=all -- \
 	"$build/tests/system/counted-hostile" forger 1

@@ -153,8 +153,9 @@ static int patch_all(struct attach *a, struct attach_space *s, const struct impl
 	return r;
 }
 
+/* begun: whether any patch may have been written. */
 static int enter_and_patch(struct attach *a, struct attach_space *s, const struct implant *i,
-			   struct diag *diag)
+			   bool *begun, struct diag *diag)
 {
 	int r = -EAGAIN;
 
@@ -167,6 +168,7 @@ static int enter_and_patch(struct attach *a, struct attach_space *s, const struc
 	}
 	s->is_deep |= r == -EAGAIN && attach_is_deep(a);
 	attach_begin_look(a);
+	*begun = !r;
 	r = r ? r : patch_all(a, s, i, true);
 	if (r == -EAGAIN)
 		return diag_fail(diag, EAGAIN,
@@ -183,12 +185,14 @@ static int enter_and_patch(struct attach *a, struct attach_space *s, const struc
 		 : 0;
 }
 
+/* On failure what was there before stays as it was, but where patches had been begun. */
 static int put_in(struct attach *a, struct attach_space *s, const struct target_maps *maps,
 		  uint64_t room, const struct attach_chosen *chosen, struct diag *diag)
 {
 	struct attach_space_file file = {.name = IMPLANT_NAME,
 					 .address = room - IMPLANT_HEADER_BYTES,
 					 .protection = PROT_READ | PROT_EXEC};
+	bool listed, begun = false;
 	struct implant *i;
 	uint8_t *content;
 	int r = implant_make(file.address, chosen->list, chosen->count, &i, &content);
@@ -205,13 +209,18 @@ static int put_in(struct attach *a, struct attach_space *s, const struct target_
 		return r;
 	}
 	r = attach_space_add_implant(s, i);
+	listed = !r;
 	r = r ? r : attach_space_map(a, s, maps, &file);
 	i->inode = file.inode;
 	free(content);
 	if (r)
 		r = diag_fail(diag, -r, "copies cannot be mapped in process %d at %#llx: %s",
 			      (int)s->pid, (unsigned long long)room, strerror(-r));
-	r = r ? r : enter_and_patch(a, s, i, diag);
+	r = r ? r : enter_and_patch(a, s, i, &begun, diag);
+	if (r && begun)
+		attach_space_remove(a, s, NULL);
+	else if (r && listed)
+		attach_space_drop_last(a, s);
 	implant_unref(i);
 	return r;
 }
@@ -260,8 +269,6 @@ static int apply_stopped(struct attach *a, struct attach_space *s, uint64_t room
 		r = tables_use(s->tables, &chosen.list[i], diag);
 	if (!r && chosen.count)
 		r = put_in(a, s, &maps, room, &chosen, diag);
-	if (r && s->implant_count)
-		attach_space_remove(a, s, NULL);
 	target_maps_free(&maps);
 	attach_chosen_free(&chosen);
 	return r;

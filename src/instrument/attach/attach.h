@@ -73,7 +73,8 @@ int attach_find_room(pid_t pid, uint64_t start, uint64_t end, uint64_t bytes, ui
  * with counters for slots 0 to slots - 1 in each of its threads. taken: what became of each copy;
  * copies that are not ATTACH_TAKEN are left out. While the process has copies, slots must not
  * exceed those of the first call. The copies remain the caller's. Everything that was stopped for
- * this goes on afterwards, also on failure.
+ * this goes on afterwards, also on failure. A failure leaves the copies that were there before, but
+ * for one while patches were being written: then all are taken out (attach_slots is 0).
  */
 int attach_apply(struct attach *a, pid_t pid, uint64_t room, const struct instrument_code *codes,
 		 size_t count, uint32_t slots, enum attach_taken *taken, struct diag *diag);

@@ -185,6 +185,9 @@ void attach_patches_restore(struct attach *a, const struct attach_space *s,
 
 /* remove.c */
 int attach_space_remove(struct attach *a, struct attach_space *s, struct diag *diag);
+/* Unmaps the last of its copies, of which no patch was written and which nobody has entered. What
+ * cannot be unmapped stays, unused. */
+void attach_space_drop_last(struct attach *a, struct attach_space *s);
 int attach_spaces_remove(struct attach *a, struct diag *diag); /* of all, a family at a time */
 
 /* refuse.c: why a process must be left alone, before it is touched and when it is stopped.

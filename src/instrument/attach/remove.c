@@ -185,6 +185,21 @@ int attach_leave(struct attach *a, struct diag *diag)
 	return r;
 }
 
+void attach_space_drop_last(struct attach *a, struct attach_space *s)
+{
+	struct implant *i = s->implants[s->implant_count - 1];
+	struct target_maps maps = {0};
+	int r = attach_space_maps(a, s, &maps);
+
+	r = r ? r : unmap(a, s, &maps, i->base, i->bytes);
+	if (!r) {
+		s->record_bytes -= i->record_bytes;
+		s->implant_count--;
+		implant_unref(i);
+	}
+	target_maps_free(&maps);
+}
+
 int attach_space_remove(struct attach *a, struct attach_space *s, struct diag *diag)
 {
 	struct target_maps maps = {0};
