@@ -56,6 +56,8 @@ PIECE(table, "1: imul $1664525,%r8\n mov %r8,%rsi\n shr $28,%rsi\n and $3,%esi\n
 	     " ja 5f\n lea 6f(%rip),%rdx\n movslq (%rdx,%rsi,4),%rcx\n add %rdx,%rcx\n jmp *%rcx\n"
 	     "2: add $1,%r9\n jmp 1b\n 3: add $2,%r9\n jmp 1b\n 4: add $3,%r9\n jmp 1b\n"
 	     "5: ret\n .balign 4\n6: .long 2b-6b,3b-6b,4b-6b,2b-6b")
+PIECE(locks_load, "1: lock addq $1,(%rdi)\n lock addq $1,8(%rdi)\n mov (%rdx,%r8),%r8\n dec %rsi\n"
+		  " jnz 1b")
 PIECE(scatter,
       "1: imul $1664525,%r8\n add $7,%r8\n mov %r8,%rdx\n shr $20,%rdx\n mov %r8,(%rdi,%rdx)\n"
       " dec %rsi\n jnz 1b")
@@ -501,6 +503,24 @@ static void test_shape_on_a_measured_core(void **state)
 	}
 }
 
+/* There, locked operations give the scale beside a load that may miss. */
+static void test_shape_beside_a_load(void **state)
+{
+	(void)state;
+	for (int measured = 0; measured < 2; measured++) {
+		struct lab l;
+		lab_open(&l, Q(locks_load));
+		l.samples[1] = l.samples[2] = 2500;
+		l.samples[3] = 5000;
+		lab_run(&l, 100);
+		l.view.limits.measured = measured;
+		double stall = culprit_stall_by_shape(&l.view);
+		if (measured ? stall < 1.3 || stall > 2.7 : stall != 0)
+			fail_msg("measured %d: %g", measured, stall);
+		lab_close(&l);
+	}
+}
+
 /* Behind stores that wait for room the latencies of others are not seen, only their width is. */
 static void test_shape_behind_stores(void **state)
 {
@@ -614,6 +634,7 @@ int main(void)
 		cmocka_unit_test(test_counts_that_are_wrong),
 		cmocka_unit_test(test_shapes),
 		cmocka_unit_test(test_shape_on_a_measured_core),
+		cmocka_unit_test(test_shape_beside_a_load),
 		cmocka_unit_test(test_shape_behind_stores),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -68,7 +68,41 @@ static bool is_uncertain(const struct culprit_view *v, uint32_t block)
 	return false;
 }
 
-static void add_block(const struct culprit_view *v, uint32_t block, struct pool *p)
+/* Whether it may miss caches: its latency says nothing then of how long it takes. */
+static bool may_miss(const struct culprit_view *v, uint32_t at)
+{
+	const struct isa_operand *load = culprit_memory(&v->operands[at], ISA_ACCESS_READS);
+	int64_t stride;
+
+	return load && culprit_find_motion(v, at, load, &stride) != CULPRIT_MOTION_FIXED;
+}
+
+/* Whether it stores to places that move, and loads nothing: what comes behind it waits for room in
+ * the store buffer, and for nothing else of it. */
+static bool may_fill_buffer(const struct culprit_view *v, uint32_t at)
+{
+	const struct isa_operand *store = culprit_memory(&v->operands[at], ISA_ACCESS_WRITES);
+	int64_t stride;
+
+	return store && !culprit_memory(&v->operands[at], ISA_ACCESS_READS) &&
+	       culprit_find_motion(v, at, store, &stride) != CULPRIT_MOTION_FIXED;
+}
+
+/* The same on a core that was measured: what the model knows takes as long as it says, rare
+ * instructions, too, but for accesses that may miss. */
+static bool is_known(const struct culprit_view *v, uint32_t at)
+{
+	if (!v->limits.measured || v->masks)
+		return is_innocent(v, at);
+	return culprit_kind_of(v->kinds, &v->operands[at]) != CULPRIT_KIND_MASKED &&
+	       v->function->instructions[at].branch != ISA_BRANCH_SYSTEM &&
+	       !machine_cost_of(v->model, &v->prepared[at])->microcoded && !may_miss(v, at) &&
+	       !may_fill_buffer(v, at);
+}
+
+/* innocent: whether an instruction cannot have stalled. */
+static void add_block(const struct culprit_view *v, uint32_t block,
+		      bool (*innocent)(const struct culprit_view *v, uint32_t at), struct pool *p)
 {
 	const struct cfg_block *b = &v->function->blocks[block];
 	uint32_t first = b->first_instruction, last = first + b->instruction_count - 1;
@@ -79,7 +113,7 @@ static void add_block(const struct culprit_view *v, uint32_t block, struct pool 
 		bool ends = i == last || (v->prepared[i].traits & MACHINE_FUSES && i + 1 == last);
 
 		p->all += v->expected[i] * count;
-		if (!is_innocent(v, i) || (i == first && !timely) || (ends && uncertain))
+		if (!innocent(v, i) || (i == first && !timely) || (ends && uncertain))
 			continue;
 		p->cycles += v->sites[i].cycles * count;
 		p->best += v->expected[i] * count;
@@ -105,7 +139,7 @@ int culprit_find_scales(const struct culprit_view *v, struct arena *memory, doub
 					       : 1;
 
 			if (pass == 0)
-				add_block(v, b, p);
+				add_block(v, b, is_innocent, p);
 			else if (p->best < INNOCENT_SHARE * p->all || p->best <= 0 || doubt <= 1)
 				ret_scales[b] = 1;
 			else
@@ -130,26 +164,6 @@ static double refills(const struct culprit_view *v, uint32_t block)
 		return 0;
 	return fmax(0, 1 - wrong / v->block_count[block]) * v->limits.mispredict /
 	       MISPREDICT_REFILLS;
-}
-
-/* Whether it may miss caches: its latency says nothing then of how long it takes. */
-static bool may_miss(const struct culprit_view *v, uint32_t at)
-{
-	const struct isa_operand *load = culprit_memory(&v->operands[at], ISA_ACCESS_READS);
-	int64_t stride;
-
-	return load && culprit_find_motion(v, at, load, &stride) != CULPRIT_MOTION_FIXED;
-}
-
-/* Whether it stores to places that move, and loads nothing: what comes behind it waits for room in
- * the store buffer, and for nothing else of it. */
-static bool may_fill_buffer(const struct culprit_view *v, uint32_t at)
-{
-	const struct isa_operand *store = culprit_memory(&v->operands[at], ISA_ACCESS_WRITES);
-	int64_t stride;
-
-	return store && !culprit_memory(&v->operands[at], ISA_ACCESS_READS) &&
-	       culprit_find_motion(v, at, store, &stride) != CULPRIT_MOTION_FIXED;
 }
 
 /* The model's cycles that its latencies and ports make, not its width and the way into the core. */
@@ -181,7 +195,7 @@ double culprit_stall_by_shape(const struct culprit_view *v)
 	double cycles = 0, refill = 0, like = 0, misses = 0, stores = 0, stall = 0;
 
 	for (uint32_t b = 0; b < f->block_count; b++) {
-		add_block(v, b, &p);
+		add_block(v, b, is_known, &p);
 		refill += refills(v, b) * v->block_count[b];
 	}
 	for (uint32_t i = 0; i < f->instruction_count; i++)
