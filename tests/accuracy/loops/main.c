@@ -142,6 +142,14 @@ static void take_turn(struct turn *t)
 	t->ns += now_ns() - begin;
 }
 
+/* The lesser of two: one may be interrupted, or find the caches cold. */
+static uint64_t time_call(struct turn *t, uint64_t rounds)
+{
+	const uint64_t first = call(t, rounds), second = call(t, rounds);
+
+	return first < second ? first : second;
+}
+
 static void set_up(struct turn *t, char *text)
 {
 	char *colon = strchr(text, ':');
@@ -159,7 +167,7 @@ static void set_up(struct turn *t, char *text)
 	}
 	t->memory = memory_of(t->loop);
 	for (t->rounds_a_call = 1; ns < 200000 && t->rounds_a_call < 1 << 30; t->rounds_a_call *= 2)
-		ns = call(t, t->rounds_a_call);
+		ns = time_call(t, t->rounds_a_call);
 	t->rounds_a_call = t->rounds_a_call * t->call_ns / 2 / (ns + 1) + 1;
 }
 
