@@ -310,7 +310,7 @@ static void suspect_return(struct culprit_case *c, uint32_t call, double share)
 
 	if (in->branch == ISA_BRANCH_CALL)
 		culprit_suspect(c, CULPRIT_BRANCH_MISPREDICT, share * c->view->limits.mispredict,
-				BRANCH_RETURN_WEIGHT, in->address);
+				CALL_RETURN_WEIGHT, in->address);
 }
 
 void culprit_suspect_arrival(struct culprit_case *c)

@@ -192,7 +192,7 @@ double culprit_stall_by_shape(const struct culprit_view *v)
 {
 	const struct cfg_function *f = v->function;
 	struct pool p = {0};
-	double cycles = 0, refill = 0, like = 0, misses = 0, stores = 0, stall = 0;
+	double cycles = 0, refill = 0, like = 0, misses = 0, stores = 0, fresh = 0, stall = 0;
 
 	for (uint32_t b = 0; b < f->block_count; b++) {
 		add_block(v, b, is_known, &p);
@@ -208,9 +208,13 @@ double culprit_stall_by_shape(const struct culprit_view *v)
 		like += fmin(site->cycles / cycles, v->expected[i] / p.all) * site->count;
 		misses += may_miss(v, i) ? site->cycles * site->count : 0;
 		stores += may_fill_buffer(v, i) ? site->cycles * site->count : 0;
+		fresh += site->fresh * site->count;
 	}
 	/* What the width binds looks the same where decoders do: only its size tells them apart. */
 	if (p.cycles > SHAPE_EVEN * cycles && waits_in_core(v) < p.all / 2 && !stays_decoded(v))
+		return 0;
+	/* The model has no loops through calls. */
+	if (fresh > SHAPE_FRESH * cycles)
 		return 0;
 	/* While stores wait all latencies go on: only their width is still to be seen. */
 	if (stores > SHAPE_STORES * cycles && p.best >= SHAPE_INNOCENT * p.all)

@@ -59,6 +59,9 @@
 #define SHAPE_STORES                                                                             \
 	0.3 /* share of the samples at stores that may fill their buffer, behind which latencies \
 	       hide [guess] */
+#define SHAPE_FRESH                                                                                \
+	0.3 /* share of the samples that wait for what callers and callees did, from which it does \
+	       not [guess] */
 #define SHAPE_MISSES \
 	0.3 /* share of the samples at loads that may miss, from which it does not [guess] */
 #define SHAPE_EVEN \
@@ -153,8 +156,9 @@
 /* Weight up to which a branch is taken to be predicted, where what cannot stall is looked for
  * [guess]. */
 #define BRANCH_TRUSTED	     0.1
-#define BRANCH_TO_ANYWHERE   1	 /* weight of an indirect jump or call [guess] */
-#define BRANCH_RETURN_WEIGHT 0.1 /* returns are predicted well [guess] */
+#define BRANCH_TO_ANYWHERE   1	  /* weight of an indirect jump or call [guess] */
+#define BRANCH_RETURN_WEIGHT 0.1  /* returns are predicted well [guess] */
+#define CALL_RETURN_WEIGHT   0.01 /* behind a call: where fetch and decode cannot be all [guess] */
 /* What the instruction before a jump waited for, and the compare that it is fused with [guess]. */
 #define BEFORE_WEIGHT 0.5
 #define FUSED_WEIGHT  1
