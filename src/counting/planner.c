@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -33,6 +34,17 @@ struct planner {
 	int images[PLANNER_IMAGES_MAX]; /* sockets; -1: it is gone */
 };
 
+/* Where memory is short, a file loses its counts before anybody else is ended. */
+static void offer_to_be_killed(void)
+{
+	FILE *file = fopen("/proc/self/oom_score_adj", "we");
+
+	if (!file)
+		return;
+	fputs("1000", file);
+	fclose(file);
+}
+
 /* The process that the others come from. */
 static void begin(pid_t parent, int fd)
 {
@@ -40,6 +52,7 @@ static void begin(pid_t parent, int fd)
 
 	/* A Ctrl-C is for the parent, which still needs answers. */
 	setpgid(0, 0);
+	offer_to_be_killed(); /* while we may */
 	if (rights_begin(false, &unused) || rights_keep_reading(&unused))
 		return;
 	prctl(PR_SET_PDEATHSIG, SIGKILL);

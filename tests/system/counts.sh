@@ -199,6 +199,8 @@ if cc -shared -nostdlib -o liblarge.so large.s; then
 	child $recorder >/dev/null
 	# A process for each file, children of the one that starts them.
 	until [ "$(pgrep -P "$(pgrep -P $recorder -x culprit)" -x culprit | wc -l)" = 4 ]; do sleep 0.02; done
+	check_same 'who plans is the first to go where memory is short' 1000 \
+		"$(cat "/proc/$(pgrep -o -P "$(pgrep -d, -P $recorder -x culprit)" -x culprit)/oom_score_adj")"
 	kill -INT $recorder
 	wait $recorder
 	check_same 'Ctrl-C ends a recording that waits for a plan' 143 $?
