@@ -542,6 +542,26 @@ static void test_shape_behind_stores(void **state)
 	assert_true(culprit_stall_by_shape(&l.view) > 1);
 	assert_true(culprit_stall_by_shape(&l.view) < 4);
 	lab_close(&l);
+	/* Nor when next to nothing of them is seen. */
+	lab_open(&l, Q(scatter));
+	l.samples[1] = 10;
+	l.samples[5] = 9990;
+	lab_run(&l, 100);
+	assert_true(culprit_stall_by_shape(&l.view) == 0);
+	lab_close(&l);
+}
+
+/* How long a repeated instruction takes depends on its count, which nothing tells. */
+static void test_shape_of_repeated(void **state)
+{
+	struct lab l;
+	(void)state;
+	lab_open(&l, Q(rep));
+	l.samples[1] = 10000;
+	lab_run(&l, 100);
+	l.view.limits.measured = true;
+	assert_true(culprit_stall_by_shape(&l.view) == 0);
+	lab_close(&l);
 }
 
 /* Ranges: every low is at most its likely, that at most its high, and the likely ones add up. */
@@ -645,6 +665,7 @@ int main(void)
 		cmocka_unit_test(test_shape_on_a_measured_core),
 		cmocka_unit_test(test_shape_beside_a_load),
 		cmocka_unit_test(test_shape_behind_stores),
+		cmocka_unit_test(test_shape_of_repeated),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -74,6 +74,8 @@ static bool may_miss(const struct culprit_view *v, uint32_t at)
 	const struct isa_operand *load = culprit_memory(&v->operands[at], ISA_ACCESS_READS);
 	int64_t stride;
 
+	if (v->operands[at].attributes & ISA_REPEATED) /* nor does its count */
+		return true;
 	return load && culprit_find_motion(v, at, load, &stride) != CULPRIT_MOTION_FIXED;
 }
 
@@ -221,7 +223,8 @@ double culprit_stall_by_shape(const struct culprit_view *v)
 		p.best = fmin(p.best, p.width);
 	else if (p.best < SHAPE_INNOCENT * p.all)
 		p.best = 0;
-	if (p.best > 0)
+	/* Those that are hardly seen went on behind others all the time. */
+	if (p.best > 0 && p.cycles > SHAPE_SEEN * cycles)
 		stall = fmin(fmax(1, cycles / p.all * p.best / fmax(p.cycles, 1e-9 * cycles)),
 			     SHAPE_MOST);
 	else if (like >= (v->limits.measured ? SHAPE_LIKE_MEASURED : SHAPE_LIKE) &&

@@ -59,6 +59,9 @@
 #define SHAPE_STORES                                                                             \
 	0.3 /* share of the samples at stores that may fill their buffer, behind which latencies \
 	       hide [guess] */
+#define SHAPE_SEEN                                                                      \
+	0.03 /* share of the samples at what cannot stall, below which it tells nothing \
+		[guess] */
 #define SHAPE_FRESH                                                                                \
 	0.3 /* share of the samples that wait for what callers and callees did, from which it does \
 	       not [guess] */
