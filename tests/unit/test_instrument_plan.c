@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "instrument/copy.h"
 #include "instrument/counts.h"
 #include "random_graph.h"
 
@@ -219,9 +220,89 @@ static void walk_function(const struct instrument_plan *plan, uint64_t seed)
 	free(w.slots);
 }
 
+#define MADE_COPY 0x200000u
+#define MADE_BIAS 0x7000u
+
+/* From inserted code, at an offset of a copy, to the instruction that it leads to, 0: out of the
+ * copy. All on the way is charged to the one, or the other. How many pieces are on the way. */
+static uint32_t follow_inserted(const struct instrument_code *c, uint64_t at, uint64_t *ret_charged,
+				uint64_t *ret_to)
+{
+	uint32_t pieces = 0;
+
+	for (;;) {
+		const struct instrument_place *place = instrument_code_at_copy(c, c->address + at);
+		const struct instrument_piece *p = c->pieces;
+		uint32_t i = 0;
+		int32_t distance;
+
+		*ret_to = place ? place->original : 0;
+		if (place || at >= c->size)
+			return pieces;
+		while (i < c->piece_count && p[i].copy != at)
+			i++;
+		assert_true(i < c->piece_count);
+		assert_true(!pieces++ || p[i].charged == *ret_charged);
+		*ret_charged = p[i].charged;
+		memcpy(&distance, c->bytes + at + 1, sizeof(distance));
+		if (c->bytes[at] == 0xe9) {
+			at += 5 + (uint64_t)(int64_t)distance;
+			continue;
+		}
+		/* The next piece, or the next place. */
+		do
+			at++;
+		while (!instrument_code_at_copy(c, c->address + at) &&
+		       !(i + 1 < c->piece_count && p[i + 1].copy == at));
+	}
+}
+
+/* Where the copy is entered, and behind branches, counters are time of the block that they lead to;
+ * where a branch leads out of the copy, of the branch. */
+static uint32_t check_led_to(const struct instrument_code *c, uint64_t at, uint64_t from)
+{
+	uint64_t charged = 0, to;
+
+	if (!follow_inserted(c, at, &charged, &to))
+		return 0;
+	assert_int_equal(charged, to ? to : from);
+	return 1;
+}
+
+static uint32_t check_charged(const struct instrument_plan *plan)
+{
+	const struct instrument_destination at = {.bias = MADE_BIAS, .address = MADE_COPY};
+	struct instrument_code c;
+	uint32_t checked = 0;
+	int32_t distance;
+
+	assert_int_equal(instrument_copy_new(plan, &at, &c), 0);
+	for (uint32_t i = 0; i < c.patch_count; i++) {
+		const struct instrument_patch *p = &c.patches[i];
+
+		memcpy(&distance, p->after + 1, sizeof(distance));
+		if (p->size == INSTRUMENT_PATCH_BYTES)
+			checked += check_led_to(
+				&c, p->address + 5 + (uint64_t)(int64_t)distance - c.address, 0);
+	}
+	for (uint32_t i = 0; i < c.place_count; i++) {
+		const uint8_t *code = c.bytes + c.places[i].copy;
+
+		/* Those that are made, not the inverse. */
+		if (c.size - c.places[i].copy < 6 || code[0] != 0x0f ||
+		    (code[1] != 0x84 && code[1] != 0x87))
+			continue;
+		memcpy(&distance, code + 2, sizeof(distance));
+		checked += check_led_to(&c, c.places[i].copy + 6 + (uint64_t)(int64_t)distance,
+					c.places[i].original);
+	}
+	instrument_code_free(&c);
+	return checked;
+}
+
 static void test_walks(void **state)
 {
-	uint32_t planned = 0, through = 0, made_up = 0;
+	uint32_t planned = 0, through = 0, made_up = 0, charged = 0;
 
 	(void)state;
 	for (uint64_t seed = 0; seed < 3000; seed++) {
@@ -241,13 +322,14 @@ static void test_walks(void **state)
 			for (uint32_t i = 0; i < plan->function->block_count; i++)
 				through += plan->through[i];
 			walk_function(plan, seed);
+			charged += check_charged(plan);
 			instrument_plan_free(plan);
 		} else {
 			assert_int_equal(r, -EOPNOTSUPP);
 		}
 		cfg_image_free(made);
 	}
-	assert_true(planned > 1000 && through > 50 && made_up > 50);
+	assert_true(planned > 1000 && through > 50 && made_up > 50 && charged > 1000);
 }
 
 /* One counter of 5 and all others of 0, and one that is none. */
