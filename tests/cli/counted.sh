@@ -97,6 +97,13 @@ check "who was not counted is estimated" json 'not next(f for f in j["functions"
 check_status "calc as text" 0 "$culprit" calc -i whole.db --blocks 0 nest
 check_match "has counts with all their digits" out 'executed 300000000 \(counted\)$'
 check_match "and calls" out 'called 3000000 \(counted\)$'
+check_status "calc of functions, for tables" 0 "$culprit" calc -i whole.db --brief --csv nest
+check "has counts that are known as such, and how well the cycles are" python3 -c '
+import csv
+f, = csv.DictReader(open("out"))
+assert (f["calls"], f["calls_low"], f["calls_high"], f["confidence"]) == ("3000000", "3000000", "3000000", "counted"), f
+assert f["cpi_confidence"] == "high", f
+'
 check_status "list" 0 "$culprit" list -i whole.db nest
 check_match "says that executions are counted" out '^note: executions are counted; CPI: '
 check_match "has them without a range" out ' 300000000  '

@@ -14,9 +14,9 @@
 struct calc_csv {
 	struct table *table;
 	int function, image, build_id;
-	int start, size, complete, percent, calls;		      /* of functions */
-	int block, address, text, charged, frequency, cpi_confidence; /* of instructions */
-	int samples, best_cpi, cpi, confidence, culprits;
+	int start, size, complete, percent, calls;    /* of functions */
+	int block, address, text, charged, frequency; /* of instructions */
+	int samples, best_cpi, cpi, confidence, cpi_confidence, culprits;
 };
 
 static void set_estimate(struct table *t, int column, const struct frequency_estimate *e)
@@ -49,8 +49,7 @@ static void add_columns(struct calc_csv *c, bool brief, struct metrics_bound *me
 		table_add_estimate(t, brief ? "calls" : "frequency", NULL, NULL, 0);
 	c->confidence = table_add_column(t, TABLE_NAME, "confidence", NULL);
 	c->cpi = table_add_estimate(t, "cpi", NULL, NULL, 0);
-	if (!brief)
-		c->cpi_confidence = table_add_column(t, TABLE_NAME, "cpi_confidence", NULL);
+	c->cpi_confidence = table_add_column(t, TABLE_NAME, "cpi_confidence", NULL);
 	c->best_cpi = table_add_column(t, TABLE_REAL, "best_cpi", NULL);
 	metrics_add_columns(metrics, t, "metrics", NULL);
 	c->culprits = table_add_text_column(t, "culprits", NULL);
@@ -160,7 +159,8 @@ static void add_brief(struct calc_csv *c, const struct calc_form *f, const struc
 	table_set_real(t, c->best_cpi, i->best_cpi);
 	if (calc_form_count(f, i, 0, 0, counts))
 		metrics_set(f->metrics, t, counts);
-	table_set_text(t, c->confidence, estimates_confidence(i->cpi.confidence));
+	table_set_text(t, c->confidence, estimates_confidence(i->entries.confidence));
+	table_set_text(t, c->cpi_confidence, estimates_confidence(i->cpi.confidence));
 	set_summary(c, &i->summary);
 }
 
