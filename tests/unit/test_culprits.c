@@ -42,6 +42,7 @@ PIECE(locks, "1: lock addq $1,(%rdi)\n lock addq $1,8(%rdi)\n dec %rsi\n jnz 1b"
 PIECE(fence, "1: mfence\n add $1,%r8\n add $1,%r9\n dec %rsi\n jnz 1b")
 PIECE(call, "1: mov $110,%eax\n syscall\n add $1,%r8\n dec %rsi\n jnz 1b")
 PIECE(rep, "1: mov %rdx,%rcx\n rep movsb\n add $1,%r8\n dec %rsi\n jnz 1b")
+PIECE(fill, "1: mov %rdx,%rcx\n rep stosb\n add $1,%r8\n dec %rsi\n jnz 1b")
 PIECE(line, "add $1,%r8\n jmp 2f\n.balign 64\n2: add $1,%r9\n add $1,%r10")
 PIECE(page, "add $1,%r8\n jmp 2f\n.balign 4096\n2: add $1,%r9\n add $1,%r10")
 PIECE(fault, "1: movb $1,(%rdi)\n add $1,%r8\n add $4096,%rdi\n dec %rsi\n jnz 1b")
@@ -556,10 +557,11 @@ static void test_shape_of_repeated(void **state)
 {
 	struct lab l;
 	(void)state;
-	lab_open(&l, Q(rep));
+	lab_open(&l, Q(fill));
 	l.samples[1] = 10000;
 	lab_run(&l, 100);
 	l.view.limits.measured = true;
+	l.best->expected[1] = 50; /* as where LLVM has the costs */
 	assert_true(culprit_stall_by_shape(&l.view) == 0);
 	lab_close(&l);
 }
