@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "db/batch.h"
+#include "db/paths.h"
 #include "util/text.h"
 
 void counts_fill_config(struct counting *c, struct session_config *config)
@@ -43,6 +44,43 @@ static int store_edge(void *arg, const struct db_execution *e)
 	return session_add_count(arg, e);
 }
 
+_Static_assert((int)INSTRUMENT_PATH_RETURN + 1 == DB_PATH_RETURN &&
+		       (int)INSTRUMENT_PATH_BACK + 1 == DB_PATH_BACK &&
+		       (int)INSTRUMENT_PATH_CUT + 1 == DB_PATH_CUT &&
+		       (int)INSTRUMENT_PATH_LEFT + 1 == DB_PATH_LEFT &&
+		       (int)INSTRUMENT_PATH_CALL + 1 == DB_PATH_CALL,
+	       "the ends of paths are in one order");
+
+struct storing {
+	struct session *session;
+	struct counting_paths *report;
+};
+
+static int store_path(void *arg, const struct counting_path *p)
+{
+	const struct storing *w = arg;
+	const struct db_path path = {.function = p->function,
+				     .blocks = p->blocks,
+				     .block_count = (uint32_t)p->block_count,
+				     .end = (enum db_path_end)(p->end + 1),
+				     .to = p->to};
+
+	if (p->block_count > DB_PATH_BLOCKS_MAX) {
+		w->report->longer += p->count;
+		return 0;
+	}
+	return session_add_path(w->session, p->image, p->path, &path, p->count);
+}
+
+/* What the counts are of: all of the run, part of it, or bursts. */
+static int store_fact(struct session *s, bool whole, const struct counting_report *r)
+{
+	return session_fact(s, r->of_paths ? DB_PATHS_FACT : DB_COUNTS_FACT,
+			    !whole	      ? DB_COUNTS_PART
+			    : r->bursts.count ? DB_COUNTS_BURSTS
+					      : DB_COUNTS_WHOLE);
+}
+
 int counts_store(struct counting *c, struct session *s, bool all, struct counting_report *ret,
 		 struct diag *diag)
 {
@@ -51,17 +89,15 @@ int counts_store(struct counting *c, struct session *s, bool all, struct countin
 
 	counting_stop(c);
 	counting_read_report(c, ret);
-	whole = !all && counting_is_whole(ret);
+	whole = !all && !ret->of_running && counting_is_whole(ret);
 	session_add_counters(s, &counters_of_attach, &ret->attach);
 	session_add_counters(s, &counters_of_bursts, &ret->bursts);
 	session_add_counters(s, &counters_of_counting, ret);
 	session_add_counters(s, &counters_of_misses, ret->missed);
 	r = counting_each(c, store_edge, s);
-	r = r
-		    ?: session_fact(s, DB_COUNTS_FACT,
-				    !whole		? DB_COUNTS_PART
-				    : ret->bursts.count ? DB_COUNTS_BURSTS
-							: DB_COUNTS_WHOLE);
+	r = r ?: counting_each_path(c, store_path, &(struct storing){s, &ret->paths});
+	session_add_counters(s, &counters_of_paths, &ret->paths);
+	r = r ?: store_fact(s, whole, ret);
 	return r ? diag_fail(diag, -r, "the counts cannot be stored: %s", strerror(-r)) : 0;
 }
 
@@ -86,6 +122,17 @@ static void tell_reasons(const struct counting_report *r)
 			"culprit: %llu %s into copies had been overwritten or unmapped before "
 			"culprit removed them\n",
 			TEXT_COUNT(r->attach.patches_gone, "jump", "jumps"));
+}
+
+static void tell_counters(const struct counter_list *list, const uint64_t *values)
+{
+	for (size_t i = 0; i < list->count; i++) {
+		const struct counter *c = &list->counters[i];
+
+		if (values[i] && c->told.one)
+			fprintf(stderr, "culprit: %llu %s %s\n",
+				TEXT_COUNT(values[i], c->told.one, c->told.many), c->told.rest);
+	}
 }
 
 static void tell_bursts(const struct counting_bursts *b)
@@ -118,6 +165,8 @@ void counts_tell(const struct counting_report *r, bool quiet, bool verbose)
 		tell_bursts(&r->bursts);
 	if (verbose && !quiet)
 		tell_reasons(r);
+	if (r->of_paths && !quiet)
+		tell_counters(&counters_of_paths, &r->paths.executions);
 	for (unsigned i = 0; i < COUNTING_MISSES; i++) {
 		const struct counter *c = &counters_of_misses.counters[i];
 

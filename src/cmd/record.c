@@ -37,6 +37,8 @@ struct recording {
 	struct sampling_options sampling;
 	bool all, quiet, verbose, announced;
 	bool counts, bursts;	   /* the command, or the process, is counted: now and then */
+	bool paths;		   /* ... by its paths */
+	const char *functions;	   /* of these names; NULL: all */
 	struct counting *counting; /* NULL: it is not, or not now */
 	struct counting_report counted;
 	struct pids pids;
@@ -53,7 +55,12 @@ struct recording {
 	int status;			 /* of the command: of the last run that failed */
 };
 
-enum { OPT_FOR = SAMPLING_END, OPT_COUNTS };
+enum { OPT_FOR = SAMPLING_END, OPT_COUNTS, OPT_PATHS };
+
+/* Of a function: past that, edges are cut. Fewer where all functions are counted, as each thread
+ * has a counter for each. */
+#define PATHS_MAX     4096
+#define PATHS_MAX_ALL 1024
 
 static const struct cmd_option options[] = {
 	{"all", 'a', NULL, "samples the whole machine, the kernel included",
@@ -69,6 +76,8 @@ static const struct cmd_option options[] = {
 	 "counts executions too, in short bursts within the budget; all: every execution of the "
 	 "command",
 	 "all"},
+	{"paths", OPT_PATHS, "[=REGEX]",
+	 "counts how often each path through functions is run; REGEX: through those of such names"},
 	{"quiet", 'q', NULL, "prints no table at the end", CMD_AT(FLAG, recording, quiet)},
 	{"verbose", 'v', NULL,
 	 "prints at the end what stacks and followed samples cost, and why some failed",
@@ -100,6 +109,11 @@ static int take_option(void *arg, int value, const char *text, struct diag *diag
 		r->bursts = !text;
 		return text ? cmd_take_choice("counts", text, "all", &all, diag) : 0;
 	}
+	if (value == OPT_PATHS) {
+		r->paths = true;
+		r->functions = text;
+		return 0;
+	}
 	if (value != OPT_FOR)
 		return sampling_parse_option(&r->sampling, value, text, diag);
 	if (num_parse_duration_ns(text, &r->duration_ns) || r->duration_ns == 0)
@@ -125,6 +139,14 @@ static int check_scope(const struct recording *r, struct diag *diag)
 		return diag_fail(
 			diag, EINVAL,
 			"--counts needs a command to run, or one process (-p PID, without --tree)");
+	if (r->paths && r->counts)
+		return diag_fail(diag, EINVAL,
+				 "--paths and --counts are two ways to count: leave "
+				 "out one of them");
+	if (r->paths && !r->command && (r->pids.count != 1 || r->pids.tree))
+		return diag_fail(
+			diag, EINVAL,
+			"--paths needs a command to run, or one process (-p PID, without --tree)");
 	if (r->repeat && !r->command)
 		return diag_fail(diag, EINVAL, "--repeat needs a command to run");
 	return 0;
@@ -244,9 +266,11 @@ static int run(struct recording *r, struct session *s, struct diag *diag)
 		return err;
 	}
 	if (r->counting && !r->bursts) {
-		err = counting_start(r->counting, r->child.pid, diag);
+		err = r->command ? counting_start(r->counting, r->child.pid, diag)
+				 : counting_start_running(r->counting, r->pids.list[0], diag);
 		if (err) {
-			child_cancel(&r->child);
+			if (r->command)
+				child_cancel(&r->child);
 			return err;
 		}
 	}
@@ -374,7 +398,8 @@ static int record(struct recording *r, const char *words, bool last, struct diag
 	int err, finished;
 
 	/* Whose the run is pays for it; a whole machine was not asked. */
-	if (!r->sampling.edges_said && r->command && !r->all && (!r->counts || r->bursts))
+	if (!r->sampling.edges_said && r->command && !r->all && !r->paths &&
+	    (!r->counts || r->bursts))
 		r->sampling.edges = SAMPLING_FOLLOW_IF_POSSIBLE;
 	sampling_fill_config(&r->sampling, &config);
 	if (r->counting)
@@ -408,8 +433,11 @@ static int record(struct recording *r, const char *words, bool last, struct diag
 
 static int count_and_record(struct recording *r, const char *words, bool last, struct diag *diag)
 {
-	int err = r->counts ? counting_new(&r->counting, diag) : 0;
+	int err = r->counts || r->paths ? counting_new(&r->counting, diag) : 0;
 
+	if (!err && r->paths)
+		err = counting_count_paths(r->counting, r->functions ? PATHS_MAX : PATHS_MAX_ALL,
+					   r->functions, diag);
 	err = err ?: record(r, words, last, diag);
 	counting_free(r->counting);
 	r->counting = NULL;

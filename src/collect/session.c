@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "collect/host/host.h"
+#include "db/paths.h"
 #include "util/clock.h"
 #include "util/log.h"
 #include "util/text.h"
@@ -454,6 +455,24 @@ int session_add_count(struct session *s, const struct db_execution *c)
 	int r = add_count(s, c);
 
 	return r == -ENOSPC && !session_make_room(s) ? add_count(s, c) : r;
+}
+
+static int add_path(struct session *s, const struct image_id *image, const char *name,
+		    struct db_path p, uint64_t count)
+{
+	static const struct db_event event = {DB_PATHS_EVENT, 1, DB_EVENT_USER};
+	int r = db_batch_event(s->batch, &event, &p.event);
+
+	r = r ?: db_batch_image(s->batch, image, name, strlen(name), &p.image);
+	return r ?: db_batch_path(s->batch, &p, &(struct db_path_sums){.count = count});
+}
+
+int session_add_path(struct session *s, const struct image_id *image, const char *path,
+		     const struct db_path *p, uint64_t count)
+{
+	int r = add_path(s, image, path, *p, count);
+
+	return r == -ENOSPC && !session_make_room(s) ? add_path(s, image, path, *p, count) : r;
 }
 
 struct showing {

@@ -104,6 +104,11 @@ void session_each_counter(const struct session *s, const struct counter_taker *t
 /* Counts of executions (db/batch.h, DB_EVIDENCE_COUNTS), for the next flush. */
 struct db_execution;
 int session_add_count(struct session *s, const struct db_execution *c);
+/* Executions of a path of an image; its image and event are given by this. */
+struct db_path;
+struct image_id;
+int session_add_path(struct session *s, const struct image_id *image, const char *path,
+		     const struct db_path *p, uint64_t count);
 /* What was counted beside them, once, by a module that the session does not know. */
 void session_add_counters(struct session *s, const struct counter_list *list, const void *values);
 

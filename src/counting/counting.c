@@ -2,6 +2,7 @@
 #include "counting/counting_state.h"
 
 #include <errno.h>
+#include <regex.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -144,6 +145,39 @@ static int read_image(struct counting *c, struct counted_image *im, void *sums)
 	return sums ? counting_read_image(c, im, sums, &im->edges) : -ENOMEM;
 }
 
+/* The paths of an image, one after the other; what a planner answers may say anything. False: that
+ * was the last one. */
+static bool next_path(const struct counted_image *im, size_t *at, struct plans_path *ret)
+{
+	const size_t left = im->edges.size - *at;
+
+	if (left < sizeof(*ret))
+		return false;
+	memcpy(ret, im->edges.data + *at, sizeof(*ret));
+	if (ret->blocks > (left - sizeof(*ret)) / sizeof(uint64_t) ||
+	    (ret->end != PLANS_PATH_UNSEEN && (ret->end > INSTRUMENT_PATH_CALL || !ret->blocks)))
+		return false;
+	*at += sizeof(*ret) + ret->blocks * sizeof(uint64_t);
+	return true;
+}
+
+/* Sums for the report. */
+static void read_paths(struct counting *c, const uint64_t *sums)
+{
+	struct counting_paths *r = &c->report.paths;
+
+	r->left = sums[INSTRUMENT_PATHS_LEFT];
+	r->lost = sums[INSTRUMENT_PATHS_LOST];
+	for (size_t i = 0; i < c->image_count; i++) {
+		const struct counted_image *im = &c->images[i];
+		struct plans_path p;
+
+		r->cut += im->placed ? im->facts.cut : 0;
+		for (size_t at = 0; next_path(im, &at, &p);)
+			*(p.end == PLANS_PATH_UNSEEN ? &r->unseen : &r->executions) += p.count;
+	}
+}
+
 /* What the counters say, of all images that were placed. */
 static void read_counts(struct counting *c)
 {
@@ -152,6 +186,8 @@ static void read_counts(struct counting *c)
 	if (sums)
 		attach_read(c->attach, sums, c->next_slot);
 	counting_read_all(c, read_image, sums);
+	if (sums && c->paths_max)
+		read_paths(c, sums);
 	free(sums);
 }
 
@@ -237,6 +273,28 @@ void counting_end(struct counting *c)
 	take_missed(c);
 }
 
+static void settle(void *arg, uint64_t *table, uint32_t slots)
+{
+	const struct counting *c = arg;
+
+	if (c->paths_max)
+		instrument_paths_settle(table, slots);
+}
+
+/* Plans what runs before it is traced, which stops it. */
+static int open_process(struct counting *c, const struct attach_ops *ops)
+{
+	int r = c->is_running ? counting_plan_running(c, c->pid, &c->why) : 0;
+
+	r = r ?: attach_open(c->pid, ops, &c->attach, &c->why);
+	if (!r && c->is_running) {
+		r = counting_take_running(c, c->pid, &c->why);
+		if (r)
+			attach_close(c->attach);
+	}
+	return r;
+}
+
 static void *run(void *arg)
 {
 	struct counting *c = arg;
@@ -244,11 +302,12 @@ static void *run(void *arg)
 		.ended = counting_take_end,
 		.became = take_program,
 		.is_ending = counting_is_ending,
+		.settle = settle,
 		.arg = c,
 	};
 	int r = 0;
 
-	c->open_error = attach_open(c->pid, &ops, &c->attach, &c->why);
+	c->open_error = open_process(c, &ops);
 	counting_say(c, &c->is_open);
 	if (c->open_error)
 		return NULL;
@@ -292,6 +351,27 @@ int counting_start(struct counting *c, pid_t pid, struct diag *diag)
 	return c->open_error;
 }
 
+int counting_start_running(struct counting *c, pid_t pid, struct diag *diag)
+{
+	c->is_running = c->report.of_running = true;
+	return counting_start(c, pid, diag);
+}
+
+int counting_count_paths(struct counting *c, uint32_t max, const char *names, struct diag *diag)
+{
+	regex_t unused;
+
+	if (names && regcomp(&unused, names, REG_EXTENDED | REG_NOSUB))
+		return diag_fail(diag, EINVAL, "'%s' is not a regular expression", names);
+	if (names)
+		regfree(&unused);
+	c->report.of_paths = true;
+	c->paths_max = max;
+	c->names = names;
+	c->next_slot = INSTRUMENT_PATHS_FIRST_SLOT;
+	return 0;
+}
+
 int counting_wait(struct counting *c)
 {
 	int status;
@@ -328,7 +408,7 @@ int counting_each(const struct counting *c, int (*f)(void *arg, const struct db_
 {
 	int r = 0;
 
-	for (size_t i = 0; i < c->image_count; i++) {
+	for (size_t i = 0; !c->paths_max && i < c->image_count; i++) {
 		const struct counted_image *im = &c->images[i];
 		const struct plans_edge *e = (const struct plans_edge *)(void *)im->edges.data;
 		const uint64_t *windows = (const uint64_t *)(void *)im->windows.data;
@@ -337,6 +417,27 @@ int counting_each(const struct counting *c, int (*f)(void *arg, const struct db_
 			r = f(arg, &(struct db_execution){&im->facts.image.id, im->path, e[k].from,
 							  e[k].to, e[k].count,
 							  windows ? windows[k] : e[k].count});
+	}
+	return r;
+}
+
+int counting_each_path(const struct counting *c, int (*f)(void *arg, const struct counting_path *p),
+		       void *arg)
+{
+	int r = 0;
+
+	for (size_t i = 0; c->paths_max && i < c->image_count; i++) {
+		const struct counted_image *im = &c->images[i];
+		struct plans_path p;
+
+		for (size_t at = 0; !r && next_path(im, &at, &p);)
+			if (p.end != PLANS_PATH_UNSEEN)
+				r = f(arg, &(struct counting_path){
+						   &im->facts.image.id, im->path, p.function,
+						   p.count, (enum instrument_path_end)p.end, p.to,
+						   (const uint64_t *)(void *)(im->edges.data + at) -
+							   p.blocks,
+						   p.blocks});
 	}
 	return r;
 }

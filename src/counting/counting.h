@@ -8,6 +8,7 @@
 #include "collect/process/originals.h"
 #include "counting/report.h"
 #include "db/batch.h"
+#include "instrument/paths.h"
 #include "util/diag.h"
 #include "util/identity.h"
 
@@ -19,15 +20,31 @@
  */
 struct counting;
 
+struct counting_path {
+	const struct image_id *image;
+	const char *path;
+	uint64_t function, count;
+	enum instrument_path_end end;
+	uint64_t to; /* the block that it goes on to; else 0 */
+	const uint64_t *blocks;
+	uint64_t block_count;
+};
+
 /* Starts the planning process and blocks SIGCHLD. To be called while there is only one thread, and
  * before anything is opened that planners must not inherit. -EOPNOTSUPP: not on this machine. */
 int counting_new(struct counting **ret, struct diag *diag);
 /* Programs that still run go on uncounted. NULL is fine. */
 void counting_free(struct counting *c);
 
+/* Before the start: paths are counted, at most so many of a function, instead of edges. names: an
+ * extended regular expression, of the functions that are; NULL: all are. Borrowed. -EINVAL: it is
+ * none. */
+int counting_count_paths(struct counting *c, uint32_t max, const char *names, struct diag *diag);
 /* Traces a process, a child of ours that is held just before its exec. Fails if it must not be
  * touched; diag says why. */
 int counting_start(struct counting *c, pid_t pid, struct diag *diag);
+/* Or a process that runs already, as it is by now, and what it forks. */
+int counting_start_running(struct counting *c, pid_t pid, struct diag *diag);
 /* Waits until the command has ended and returns its status, since its end is reported to the thread
  * that traces it. From now on nothing new is planned. -1: it is no longer traced. */
 int counting_wait(struct counting *c);
@@ -51,6 +68,9 @@ void counting_take_samples_end(struct counting *c);
  * other than 0; after counting_stop. */
 int counting_each(const struct counting *c, int (*f)(void *arg, const struct db_execution *e),
 		  void *arg);
+/* The same with each path. */
+int counting_each_path(const struct counting *c, int (*f)(void *arg, const struct counting_path *p),
+		       void *arg);
 void counting_read_report(const struct counting *c, struct counting_report *ret);
 
 /* CPU time of the tracing thread so far. For the thread that started it. arg: the struct counting.

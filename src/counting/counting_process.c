@@ -18,6 +18,7 @@
 #define PATH_BYTES     64
 #define MAPPINGS_MAX   4096
 #define RESERVED_SLOTS (1u << 19)     /* for libraries that a program has not mapped yet */
+#define RESERVED_PATHS (1u << 21)     /* ... where the paths of all functions are counted */
 #define DATA_BEHIND    (256ull << 20) /* of an image behind its code, which copies reach too */
 
 /* A mapping of code of a file. */
@@ -115,9 +116,11 @@ static int plan(struct counting *c, struct counted_image *im, const char *path, 
 {
 	const struct bursts_image *sampled =
 		c->bursts ? bursts_find_image(c->bursts, im->path) : NULL;
-	const struct plans_sampled at = {sampled ? sampled->list : NULL,
-					 sampled ? sampled->count : 0};
-	int r = planner_plan(c->planner, path, &im->file, sampled ? &at : NULL, &im->facts, diag);
+	const struct plans_request q = {
+		.sampled = {sampled ? sampled->list : NULL, sampled ? sampled->count : 0},
+		.names = c->names,
+		.paths_max = c->paths_max};
+	int r = planner_plan(c->planner, path, &im->file, &q, &im->facts, diag);
 
 	if (r)
 		return r;
@@ -326,7 +329,8 @@ static int make_copies(struct counting *c, const struct looked *l, const struct 
 		       uint64_t room, struct copying *k)
 {
 	struct counted_image *im = m->image;
-	struct instrument_destination at = {m->bias, room, im->first_slot};
+	struct instrument_destination at = {m->bias, room, im->first_slot,
+					    attach_slots(c->attach, l->pid)};
 	uint8_t bytes[GATE_LOOKS_AT];
 	int r;
 
@@ -377,6 +381,13 @@ static int apply(struct counting *c, pid_t pid, uint64_t room, struct copying *k
 	return r;
 }
 
+static uint32_t reserved_slots(const struct counting *c)
+{
+	if (c->bursts)
+		return 0;
+	return c->paths_max && !c->names ? RESERVED_PATHS : RESERVED_SLOTS;
+}
+
 /* Counters, and who is to wait while copies are made: at a gate one does so stopped, not busy; who
  * is counted in bursts runs on. */
 static int get_ready(struct counting *c, pid_t pid, struct diag *diag)
@@ -384,8 +395,7 @@ static int get_ready(struct counting *c, pid_t pid, struct diag *diag)
 	int r = 0;
 
 	if (!attach_slots(c->attach, pid))
-		r = attach_prepare(c->attach, pid, c->next_slot + (c->bursts ? 0 : RESERVED_SLOTS),
-				   diag);
+		r = attach_prepare(c->attach, pid, c->next_slot + reserved_slots(c), diag);
 	else if (!c->bursts)
 		r = attach_hold(c->attach, pid, diag);
 	if (c->bursts)

@@ -35,12 +35,15 @@ struct counted_image {
 	bool is_put_in;	    /* into a process, at some time */
 	bool is_missed;	    /* in a process, which ran it without copies */
 	struct diag why;    /* ... the first time */
-	struct buf edges;   /* struct plans_edge, at the end */
+	struct buf edges;   /* struct plans_edge, or plans_path, at the end */
 	struct buf windows; /* of bursts: 64 bits for each of them, see struct db_execution */
 };
 
 struct counting {
 	struct bursts *bursts; /* NULL: the whole run is counted */
+	uint32_t paths_max;    /* 0: edges are */
+	const char *names;     /* of functions; NULL: all */
+	bool is_running;       /* the process, when counting begins */
 	struct planner *planner;
 	uint32_t planned; /* images that it knows */
 	struct copies *copies;

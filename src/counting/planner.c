@@ -13,6 +13,7 @@
 #include <unistd.h>
 #include "collect/host/rights.h"
 #include "counting/planner_wire.h"
+#include "util/buf.h"
 #include "util/clock.h"
 #include "util/foreign.h"
 
@@ -238,12 +239,36 @@ static const char *why_not(int r)
 	}
 }
 
-int planner_plan(struct planner *p, const char *path, const struct stat *file,
-		 const struct plans_sampled *sampled, struct plans_facts *ret, struct diag *diag)
+/* What follows the request. */
+static int append_request(const struct plans_request *r, struct planner_request *q, struct buf *out)
 {
-	const struct planner_request q = {.what = PLANNER_PLAN,
-					  .size = sampled ? sampled->count * sizeof(*sampled->list)
-							  : 0};
+	q->paths_max = r->paths_max;
+	q->names_size = r->names ? (uint32_t)strlen(r->names) + 1 : 0;
+	if (r->sampled.count)
+		buf_append(out, r->sampled.list, r->sampled.count * sizeof(*r->sampled.list));
+	if (r->names)
+		buf_append(out, r->names, q->names_size);
+	q->size = out->size;
+	return out->error;
+}
+
+static int ask_plan(struct planner *p, const struct plans_request *request,
+		    struct planner_answer *a, void **ret_data)
+{
+	struct planner_request q = {.what = PLANNER_PLAN};
+	struct buf more;
+	int r;
+
+	buf_init(&more, PLANNER_MAX_BYTES);
+	r = request ? append_request(request, &q, &more) : 0;
+	r = r ?: ask(p, p->count, &q, more.data, a, ret_data);
+	buf_free(&more);
+	return r;
+}
+
+int planner_plan(struct planner *p, const char *path, const struct stat *file,
+		 const struct plans_request *request, struct plans_facts *ret, struct diag *diag)
+{
 	struct planner_answer a = {.diag = {""}};
 	void *data = NULL;
 	int fd = open_file(path, file, diag), r;
@@ -254,7 +279,7 @@ int planner_plan(struct planner *p, const char *path, const struct stat *file,
 	close(fd);
 	if (r)
 		return r;
-	r = ask(p, p->count, &q, sampled ? sampled->list : NULL, &a, &data);
+	r = ask_plan(p, request, &a, &data);
 	if (r)
 		diag_fail(diag, -r, "%s", a.diag.text[0] ? a.diag.text : why_not(r));
 	else if ((r = planner_take_facts(data, a.size, ret)))
@@ -303,7 +328,7 @@ int planner_count(struct planner *p, uint32_t number, const struct plans_facts *
 	free(both);
 	if (r < 0)
 		return r;
-	if (a.size % sizeof(struct plans_edge) || (uint32_t)r > facts->planned)
+	if (a.size % sizeof(uint64_t) || (uint32_t)r > facts->planned)
 		r = -EBADMSG;
 	else
 		buf_append(edges, data, a.size);

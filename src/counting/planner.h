@@ -34,7 +34,7 @@ void planner_cancel(struct planner *p);
  * too long: -EPIPE, -EBADMSG, -ETIMEDOUT.
  */
 int planner_plan(struct planner *p, const char *path, const struct stat *file,
-		 const struct plans_sampled *sampled, struct plans_facts *ret, struct diag *diag);
+		 const struct plans_request *request, struct plans_facts *ret, struct diag *diag);
 int planner_copy(struct planner *p, uint32_t number, const struct plans_facts *facts,
 		 const struct instrument_destination *at, struct instrument_code *codes);
 int planner_count(struct planner *p, uint32_t number, const struct plans_facts *facts,

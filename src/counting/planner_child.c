@@ -24,13 +24,16 @@ struct served {
 static int plan(struct served *s, const struct planner_request *q, const void *data,
 		struct buf *out, struct diag *diag)
 {
-	const struct plans_sampled sampled = {data, q->size / sizeof(*sampled.list)};
+	const uint64_t sampled = (q->size - q->names_size) / sizeof(uint64_t);
+	const struct plans_request request = {
+		.sampled = {sampled ? data : NULL, sampled},
+		.names = q->names_size ? (const char *)data + sampled * sizeof(uint64_t) : NULL,
+		.paths_max = q->paths_max};
 	char path[32];
 	int r;
 
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", s->file);
-	r = s->plans ? -EINVAL
-		     : plans_new(path, q->size ? &sampled : NULL, &s->plans, &s->facts, diag);
+	r = s->plans ? -EINVAL : plans_new(path, &request, &s->plans, &s->facts, diag);
 	return r ?: buf_append(out, &s->facts, sizeof(s->facts));
 }
 

@@ -16,7 +16,7 @@ int planner_take_facts(const void *data, size_t size, struct plans_facts *ret)
 	if ((f.image.id.kind != IMAGE_BUILD_ID && f.image.id.kind != IMAGE_CONTENT) ||
 	    f.image.id.size > IMAGE_ID_MAX || f.image.segment_count > IMAGE_SEGMENTS_MAX ||
 	    f.slots > INSTRUMENT_SLOTS_MAX || f.functions > PLANNER_FUNCTIONS_MAX ||
-	    f.planned > f.functions || f.bytes > IMPLANT_MAX_BYTES)
+	    f.planned > f.functions || f.cut > f.planned || f.bytes > IMPLANT_MAX_BYTES)
 		return -EBADMSG;
 	for (int i = 0; i < INSTRUMENT_REASONS; i++)
 		if (f.left[i] > f.functions)

@@ -25,12 +25,15 @@ void planner_obey(int fd);
 /* Takes from this process all system calls that planning does not need. 0, or a negative errno. */
 int planner_jail_enter(void);
 
-/* PLAN is followed by the addresses of the image's samples, if any; COUNT by counters, and of
+/* PLAN is followed by the addresses of the image's samples, if any, and the names with their
+ * terminator, if any; COUNT by counters, and of
  * each planned function whether it is left out. */
 enum planner_what { PLANNER_PLAN, PLANNER_COPY, PLANNER_COUNT };
 
 struct planner_request {
-	uint32_t what, reserved;
+	uint32_t what;
+	uint32_t paths_max, names_size; /* of PLAN: struct plans_request */
+	uint32_t reserved;
 	struct instrument_destination at;
 	uint64_t size; /* of what follows */
 };

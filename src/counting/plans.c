@@ -4,20 +4,26 @@
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <regex.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #include "cfg/open.h"
 #include "db/batch.h"
+#include "image/demangle.h"
 #include "image/worker/worker.h"
 #include "instrument/attach/implant.h"
 #include "instrument/counts.h"
+#include "instrument/paths.h"
 #include "util/num.h"
 
 #define GATE_NAME "_dl_debug_state" /* of glibc and of musl; debuggers stop there */
 
 struct plans {
 	struct cfg_image *image;
+	uint64_t *named; /* functions that were asked for by their names */
+	size_t named_count;
+	uint32_t paths_max;
 	struct instrument_plan **list;
 	size_t count;
 };
@@ -49,7 +55,38 @@ static uint64_t find_gate(struct image_finder *finder, const struct image_id *id
 	return 0;
 }
 
-static int open_image(const char *path, struct plans *p, struct plans_facts *f, struct diag *diag)
+static bool is_named(const regex_t *names, const char *name)
+{
+	char demangled[DEMANGLE_MAX_RESULT];
+
+	return !regexec(names, name, 0, NULL, 0) ||
+	       (image_demangle(name, demangled) && !regexec(names, demangled, 0, NULL, 0));
+}
+
+/* The functions of such names are those to be planned. */
+static int find_named(struct image_finder *finder, const struct image_id *id, const char *path,
+		      const char *text, struct plans *p)
+{
+	const struct image_symbols *symbols;
+	struct diag unused;
+	regex_t names;
+	size_t count;
+
+	if (regcomp(&names, text, REG_EXTENDED | REG_NOSUB))
+		return -EINVAL;
+	count = image_find_symbols(finder, id, path, &symbols, &unused)
+			? 0
+			: image_symbols_count(symbols);
+	p->named = calloc(count + 1, sizeof(*p->named));
+	for (size_t i = 0; p->named && i < count; i++)
+		if (is_named(&names, image_symbols_at(symbols, i)->name))
+			p->named[p->named_count++] = image_symbols_at(symbols, i)->start;
+	regfree(&names);
+	return p->named ? 0 : -ENOMEM;
+}
+
+static int open_image(const char *path, const struct plans_request *q, struct plans *p,
+		      struct plans_facts *f, struct diag *diag)
 {
 	struct image_finder *finder;
 	int r = read_facts(path, &f->image, diag);
@@ -66,6 +103,8 @@ static int open_image(const char *path, struct plans *p, struct plans_facts *f, 
 	r = cfg_image_open(finder, &f->image.id, path, &p->image, diag);
 	if (!r)
 		f->gate = find_gate(finder, &f->image.id, path);
+	if (!r && q->names)
+		r = find_named(finder, &f->image.id, path, q->names, p);
 	image_finder_free(finder);
 	return r;
 }
@@ -73,7 +112,8 @@ static int open_image(const char *path, struct plans *p, struct plans_facts *f, 
 static int plan_one(struct plans *p, uint64_t entry, const uint64_t *entered, size_t entered_count,
 		    struct plans_facts *f)
 {
-	struct instrument_request q = {.entered = entered, .entered_count = entered_count};
+	struct instrument_request q = {
+		.entered = entered, .entered_count = entered_count, .paths_max = p->paths_max};
 	struct instrument_plan *plan;
 	enum instrument_reason why;
 	int r = cfg_image_function(p->image, entry, &q.function);
@@ -95,6 +135,7 @@ static int plan_one(struct plans *p, uint64_t entry, const uint64_t *entered, si
 		f->left[why]++;
 		return 0;
 	}
+	f->cut += plan->paths && plan->paths->numbering->cut_many;
 	f->slots += plan->slot_count;
 	f->bytes += instrument_copy_size_max(plan);
 	p->list[p->count++] = plan;
@@ -150,17 +191,22 @@ static int plan_each(struct plans *p, const uint64_t *entered, size_t entered_co
 	return r;
 }
 
-static int plan_all(struct plans *p, const struct plans_sampled *sampled, struct plans_facts *f)
+static int plan_all(struct plans *p, const struct plans_request *q, struct plans_facts *f)
 {
+	const struct plans_sampled named = {p->named, p->named_count};
+	const struct plans_sampled *wanted = q->names ? &named : &q->sampled;
 	size_t entered_count;
 	uint64_t *entered;
-	/* This also finds functions that nothing but calls tells of. */
-	int r = instrument_entered_new(p->image, &entered, &entered_count);
+	int r;
 
+	if (q->names && !named.count)
+		return 0;
+	/* This also finds functions that nothing but calls tells of. */
+	r = instrument_entered_new(p->image, &entered, &entered_count);
 	if (r)
 		return r;
-	r = sampled ? plan_wanted(p, sampled, entered, entered_count, f)
-		    : plan_each(p, entered, entered_count, f);
+	r = wanted->list ? plan_wanted(p, wanted, entered, entered_count, f)
+			 : plan_each(p, entered, entered_count, f);
 	f->planned = (uint32_t)p->count;
 	free(entered);
 	return r;
@@ -173,20 +219,25 @@ void plans_free(struct plans *p)
 	for (size_t i = 0; i < p->count; i++)
 		instrument_plan_free(p->list[i]);
 	free(p->list);
+	free(p->named);
 	cfg_image_free(p->image);
 	free(p);
 }
 
-int plans_new(const char *path, const struct plans_sampled *sampled, struct plans **ret,
+int plans_new(const char *path, const struct plans_request *q, struct plans **ret,
 	      struct plans_facts *ret_facts, struct diag *diag)
 {
+	const struct plans_request everything = {.paths_max = 0};
 	struct plans *p = calloc(1, sizeof(*p));
 	struct plans_facts f = {0};
 	int r = p ? 0 : -ENOMEM;
 
 	diag->text[0] = 0;
-	r = r ?: open_image(path, p, &f, diag);
-	r = r ?: plan_all(p, sampled, &f);
+	q = q ?: &everything;
+	if (!r)
+		p->paths_max = q->paths_max;
+	r = r ?: open_image(path, q, p, &f, diag);
+	r = r ?: plan_all(p, q, &f);
 	if (r && !diag->text[0])
 		diag_fail(diag, -r, "%s", strerror(-r));
 	if (r) {
@@ -261,29 +312,63 @@ static int append_function(const struct cfg_function *f, const struct instrument
 	return edges->error;
 }
 
+static int append_paths(const struct instrument_plan *plan, const uint64_t *counters,
+			struct buf *out)
+{
+	const struct cfg_function *f = plan->function;
+	const uint32_t nodes = plan->node_count + 1, count = plan->paths->numbering->count;
+	uint32_t *edges = calloc(2 * (size_t)nodes, sizeof(*edges));
+	struct instrument_path path = {.blocks = edges + nodes};
+
+	if (!edges)
+		return -ENOMEM;
+	for (uint32_t i = 0; i <= count; i++) {
+		struct plans_path p = {f->entry, counters[i], PLANS_PATH_UNSEEN, 0, 0};
+
+		if (!p.count)
+			continue;
+		if (i < count && instrument_path_find(plan, i, edges, &path)) {
+			p.end = path.end;
+			p.to = path.to == CFG_OUTSIDE ? 0 : f->blocks[path.to].start;
+			p.blocks = path.count;
+		}
+		buf_append(out, &p, sizeof(p));
+		for (uint32_t b = 0; b < p.blocks; b++)
+			buf_append(out, &f->blocks[path.blocks[b]].start, sizeof(uint64_t));
+	}
+	free(edges);
+	return out->error;
+}
+
+static int append_edges(const struct instrument_plan *plan, const uint64_t *counters,
+			int *inconsistent, struct buf *edges)
+{
+	struct instrument_counts *counts;
+	int r = instrument_counts_new(plan, counters, NULL, 0, &counts);
+
+	/* Any program that was counted can write to its counters: this function's are lost. */
+	if (r == -ERANGE) {
+		++*inconsistent;
+		return 0;
+	}
+	if (r)
+		return r;
+	*inconsistent += counts->inconsistent != 0;
+	r = append_function(plan->function, counts, edges);
+	instrument_counts_free(counts);
+	return r;
+}
+
 int plans_count(const struct plans *p, const uint64_t *counters, const uint8_t *left,
 		struct buf *edges)
 {
 	int inconsistent = 0, r = 0;
 
 	for (size_t i = 0; !r && i < p->count; i++) {
-		struct instrument_counts *counts;
-
 		if (!left[i])
-			r = instrument_counts_new(p->list[i], counters, NULL, 0, &counts);
+			r = p->paths_max ? append_paths(p->list[i], counters, edges)
+					 : append_edges(p->list[i], counters, &inconsistent, edges);
 		counters += p->list[i]->slot_count;
-		/* Any program that was counted can write to its counters: this function's are lost.
-		 */
-		if (r == -ERANGE) {
-			inconsistent++;
-			r = 0;
-			continue;
-		}
-		if (left[i] || r)
-			continue;
-		inconsistent += counts->inconsistent != 0;
-		r = append_function(p->list[i]->function, counts, edges);
-		instrument_counts_free(counts);
 	}
 	return r ?: inconsistent;
 }

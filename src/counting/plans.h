@@ -25,6 +25,7 @@ struct plans_facts {
 	uint64_t bytes; /* that the copies have at most */
 	uint32_t functions, planned, slots;
 	uint32_t left[INSTRUMENT_REASONS]; /* functions left alone, by reason */
+	uint32_t cut; /* functions of which edges are cut, as they have too many paths */
 };
 
 /* How often control went from an instruction to another, as counts stand in a database: db/batch.h.
@@ -41,9 +42,16 @@ struct plans_sampled {
 	size_t count;
 };
 
-/* path: where the file can be opened by now. sampled: only the functions that have samples are
- * planned; NULL: all are. 0, or a negative errno with the reason. */
-int plans_new(const char *path, const struct plans_sampled *sampled, struct plans **ret,
+/* What is asked for. */
+struct plans_request {
+	struct plans_sampled sampled; /* list: only the functions that have samples are planned */
+	const char *names;  /* an extended regular expression: only functions of such a name are */
+	uint32_t paths_max; /* 0: edges are counted; else paths, so many of a function at most */
+};
+
+/* path: where the file can be opened by now. q: NULL: the edges of all functions are counted. 0, or
+ * a negative errno with the reason. */
+int plans_new(const char *path, const struct plans_request *q, struct plans **ret,
 	      struct plans_facts *ret_facts, struct diag *diag);
 void plans_free(struct plans *p); /* NULL is fine */
 
@@ -52,11 +60,21 @@ void plans_free(struct plans *p); /* NULL is fine */
 int plans_copy(const struct plans *p, const struct instrument_destination *at,
 	       struct instrument_code *codes);
 
+/* A path that was run, followed by the addresses of its blocks. Numbers of the last kind are of a
+ * whole function. */
+struct plans_path {
+	uint64_t function, count;
+	uint64_t end; /* enum instrument_path_end; PLANS_PATH_UNSEEN: it has no blocks */
+	uint64_t to;  /* the block that the path goes on to; else 0 */
+	uint64_t blocks;
+};
+#define PLANS_PATH_UNSEEN 16 /* of which the beginning was not seen */
+
 /*
- * Appends to edges (struct plans_edge) what the counters say; counters: facts.slots of them; left:
- * of each planned function whether no process has its copy. Returns how many of the functions have
- * counts that do not fit together (of those that no flow can have nothing is appended), or a
- * negative errno.
+ * Appends to edges (struct plans_edge; where paths are counted, struct plans_path) what the
+ * counters say; counters: facts.slots of them; left: of each planned function whether no process
+ * has its copy. Returns how many of the functions have counts that do not fit together (of those
+ * that no flow can have nothing is appended), or a negative errno.
  */
 int plans_count(const struct plans *p, const uint64_t *counters, const uint8_t *left,
 		struct buf *edges);

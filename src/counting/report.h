@@ -34,6 +34,10 @@ struct counting_report {
 	struct counting_bursts {
 		COUNTERS_OF_BURSTS(COUNTER_FIELD)
 	} bursts; /* 0: none */
+	struct counting_paths {
+		COUNTERS_OF_PATHS(COUNTER_FIELD)
+	} paths;
+	bool of_paths, of_running; /* paths were counted; in a process that ran already */
 };
 
 /* So many more. path: of the file, NULL: why tells all. */

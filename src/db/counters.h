@@ -225,6 +225,20 @@
 	X(inconsistent, NULL, "counting.inconsistent", "function has", "functions have", \
 	  "counts that do not fit together")
 
+/* counting/report.h: of runs whose paths were counted. */
+#define COUNTERS_OF_PATHS(X)                                                                   \
+	X(executions, NULL, "paths.executions") /* of all paths */                             \
+	X(cut, NULL, "paths.cut", "function has", "functions have",                            \
+	  "too many paths: some end at edges that were cut")                                   \
+	X(unseen, NULL, "paths.unseen", "execution of a path is", "executions of paths are",   \
+	  "in no path, as how it began was not seen")                                          \
+	X(left, NULL, "paths.left", "execution of a path was", "executions of paths were",     \
+	  "left between calls, and is in no path")                                             \
+	X(longer, NULL, "paths.longer", "execution of a path has", "executions of paths have", \
+	  "more blocks than can be stored, and are not")                                       \
+	X(lost, NULL, "paths.lost", "call was", "calls were",                                  \
+	  "too deep for the paths of their callers")
+
 /* counting/report.h: code that ran uncounted, or whose counts may not be right, by cause. */
 #define COUNTERS_OF_MISSES(X)                                                               \
 	/* The file cannot be read or planned, and is counted nowhere. */                   \
@@ -354,6 +368,7 @@
 	X(bursts, COUNTERS_OF_BURSTS)           \
 	X(counting, COUNTERS_OF_COUNTING)       \
 	X(misses, COUNTERS_OF_MISSES)           \
+	X(paths, COUNTERS_OF_PATHS)             \
 	X(edges, COUNTERS_OF_EDGES)             \
 	X(stacks, COUNTERS_OF_STACKS)           \
 	X(reader, COUNTERS_OF_READER)

@@ -237,8 +237,9 @@ static void put_exit(struct copying *c, uint32_t edge)
 	c->inserted.stands_for = stood;
 }
 
-/* Frames of functions that were left lie above this one's; or it has none, as it was entered before
- * it had a copy. The path has been counted. */
+/* Frames of functions that were left lie above this one's; or it is itself among these, as where an
+ * unwinder returns into another frame; or it has none, as it was entered before it had a copy. The
+ * path has been counted. */
 static void put_exit_detour(struct copying *c, uint32_t edge, struct copying_detour *d)
 {
 	const uint32_t far = (uint32_t)far_of(c, edge);
@@ -252,7 +253,6 @@ static void put_exit_detour(struct copying *c, uint32_t edge, struct copying_det
 	PUT1(c, "\x48\x8d\x84\x24", far + 16);	 /* lea far+16(%rsp),%rax */
 	PUT1(c, "\x65\x48\x39\x81", OF_ENTERED); /* cmp %rax,%gs:OF_ENTERED(%rcx) */
 	PUT_JUMP(c, JE, &d->back);
-	put_set_all(c, INSTRUMENT_PATHS_UNKNOWN);
 	PUT_JUMP(c, JMP, &d->out);
 }
 

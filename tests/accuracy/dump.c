@@ -3,13 +3,15 @@
  * accuracy-dump DB: the samples and edges of the last epoch as JSON, for the harness: an array of
  * {"image", "path", "event", "period", "samples": [[offset, count], ...]} and the same with
  * "edges": [[from, to, count, windows, image of to where it is another], ...], null for
- * DB_EDGE_START and DB_EDGE_END. An image comes in many parts, and an offset in any of them. Facts
- * are {"fact", "value"}, counters of no event {"counter", "value"}.
+ * DB_EDGE_START and DB_EDGE_END; and with "paths": [[function, [block, ...], end, to, count]]. An
+ * image comes in many parts, and an offset in any of them. Facts are {"fact", "value"}, counters of
+ * no event {"counter", "value"}.
  */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "db/paths.h"
 #include "db/reader.h"
 
 struct dump {
@@ -86,6 +88,23 @@ static int print_edge(void *arg, const char *epoch, const void *item)
 	return 0;
 }
 
+static int print_path(void *arg, const char *epoch, const void *item)
+{
+	const struct db_path_item *p = item;
+	const struct db_profile profile = {.image = p->image,
+					   .image_path = p->image_path.data,
+					   .image_path_size = p->image_path.size,
+					   .event = p->event};
+
+	(void)epoch;
+	print_head(arg, &profile);
+	printf(",\"paths\":[[%" PRIu64 ",[", p->function);
+	for (uint32_t i = 0; i < p->block_count; i++)
+		printf("%s%" PRIu64, i ? "," : "", p->blocks[i]);
+	printf("],%d,%" PRIu64 ",%" PRIu64 "]]}", p->end, p->to, p->count);
+	return 0;
+}
+
 static int print_fact(void *arg, const char *epoch, const char *name, const char *value)
 {
 	struct dump *d = arg;
@@ -123,12 +142,13 @@ static void print_damage(void *arg, const char *what)
 int main(int argc, char **argv)
 {
 	struct dump d = {0};
-	struct db_visitor visitor = {.rows = print_rows,
-				     .item = {[CHUNK_EDGES] = print_edge},
-				     .fact = print_fact,
-				     .counter = print_counter,
-				     .damage = print_damage,
-				     .arg = &d};
+	struct db_visitor visitor = {
+		.rows = print_rows,
+		.item = {[CHUNK_EDGES] = print_edge, [CHUNK_PATHS] = print_path},
+		.fact = print_fact,
+		.counter = print_counter,
+		.damage = print_damage,
+		.arg = &d};
 	struct db_reader *reader = NULL;
 	struct diag diag = {0};
 	int error;

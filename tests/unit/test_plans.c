@@ -291,7 +291,7 @@ static void test_refused(void **state)
 static void test_sampled(void **state)
 {
 	uint64_t list[3];
-	const struct plans_sampled sampled = {list, 3};
+	const struct plans_request q = {.sampled = {list, 3}};
 	struct plans_facts facts;
 	struct plans *plans;
 	uint64_t loops, start;
@@ -308,12 +308,12 @@ static void test_sampled(void **state)
 	list[0] = loops;
 	list[1] = loops + 1;
 	list[2] = 0x10;
-	assert_int_equal(plans_new(path, &sampled, &plans, &facts, &why), 0);
+	assert_int_equal(plans_new(path, &q, &plans, &facts, &why), 0);
 	assert_int_equal(facts.planned, 1);
 	assert_int_equal(facts.functions, 1);
 	plans_free(plans);
 	list[2] = start;
-	assert_int_equal(plans_new(path, &sampled, &plans, &facts, &why), 0);
+	assert_int_equal(plans_new(path, &q, &plans, &facts, &why), 0);
 	assert_int_equal(facts.planned, 2);
 	plans_free(plans);
 }

@@ -29,6 +29,9 @@ struct attach_ops {
 	/* Whether the caller wants to be done: the stacks of all that is left to be looked at then
 	 * have one limit together. May be NULL. */
 	bool (*is_ending)(void *arg);
+	/* A table of a thread that has ended or lost its copies is about to be added to the sums:
+	 * so many slots, which may be changed. May be NULL. */
+	void (*settle)(void *arg, uint64_t *table, uint32_t slots);
 	void *arg;
 };
 

@@ -28,6 +28,8 @@ static void fold(struct attach *a, struct tables *t, uint32_t number)
 {
 	uint64_t *table = (uint64_t *)(t->map + number * t->table_bytes);
 
+	if (a->ops->settle)
+		a->ops->settle(a->ops->arg, table, t->used);
 	for (uint32_t i = 0; i < t->used; i++) {
 		if (!table[i])
 			continue;
