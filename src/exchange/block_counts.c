@@ -44,6 +44,12 @@ void block_counts_write(const struct counted_image *image, struct buf *out)
 	buf_printf(out, "# procedure ENTRY CALLS NAME; block START END INSTRUCTIONS EXECUTIONS\n"
 			"image");
 	put_name(out, image->path);
-	for (size_t i = 0; i < image->function_count; i++)
+	for (size_t i = 0; i < image->function_count; i++) {
+		const bool counted = image->functions[i].counted;
+
+		/* What was counted and what was not need not agree. */
+		if (counted != (i && image->functions[i - 1].counted))
+			buf_printf(out, "# %s\n", counted ? "counted" : "estimated");
 		put_function(out, image, &image->functions[i]);
+	}
 }

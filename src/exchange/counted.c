@@ -160,6 +160,7 @@ static int copy_function(struct counted_set *s, const struct frequency_function 
 	for (uint32_t i = 0; i < f->edge_count; i++)
 		counts[f->block_count + i] = round_count(from->edge_count[i].value);
 	to->function = f;
+	to->counted = from->counted;
 	to->entries = round_count(from->entries.value);
 	to->blocks = counts;
 	to->edges = counts + f->block_count;

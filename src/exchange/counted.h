@@ -2,6 +2,7 @@
 #ifndef CULPRIT_EXCHANGE_COUNTED_H
 #define CULPRIT_EXCHANGE_COUNTED_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include "analyze/frequency/frequency.h"
@@ -16,6 +17,7 @@ struct counted_function {
 	const struct cfg_function *function;
 	uint64_t entries;		/* calls of it */
 	const uint64_t *blocks, *edges; /* as in the function */
+	bool counted;			/* its counts are exact, not estimates */
 };
 
 struct counted_image {

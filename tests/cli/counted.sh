@@ -120,6 +120,7 @@ check_status "list of it" 0 "$culprit" list -i short.db main
 check_match "has its executions" out '^ +5 .*callq'
 check_status "a part of its name" 1 "$culprit" calc -i short.db mai
 check_match "is not enough" err "no samples in 'mai'"
+check_match "and it is said of which files counts are shown" err 'counted is shown only of files that have samples'
 check_status "cfg" 0 "$culprit" cfg -i whole.db nest
 check_match "says so" out 'executions, which were counted'
 check_status "the rule of DCPI" 0 calc whole.db --classic
@@ -207,6 +208,16 @@ check "what they did not see may have run, less often than what they saw" json '
 check_status "exported are executions" 0 "$culprit" export -i whole.db --image '*/nest' --block-counts whole.txt
 check_match "of which it is said that they were counted" err 'and 0 branch outcomes of the selection$'
 check_match "and of how many functions" err 'of [12] functions? of the selection the executions are counted$'
+check "counts are marked, beside estimates" python3 -c '
+kind, of = "estimated", {}
+for line in open("whole.txt"):
+    word = line.split()
+    if word[0] == "#" and len(word) == 2:
+        kind = word[1]
+    elif word[0] == "procedure":
+        of[word[3]] = kind
+assert of == {"nest": "counted", "main": "estimated"}, of
+'
 check_match "exactly" whole.txt ' 30000000$|	30000000$| 300000000$'
 
 # As of a graph that another version made.

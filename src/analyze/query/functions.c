@@ -231,7 +231,8 @@ int functions_counted(const struct query *q, struct db_reader *reader,
 {
 	int r = 0;
 
-	if (!has_counts(reader))
+	f->has_counts = has_counts(reader);
+	if (!f->has_counts)
 		return 0;
 	f->images_without_symbols = 0;
 	for (size_t i = 0; i < q->part_count && !r; i++) {

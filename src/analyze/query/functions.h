@@ -2,6 +2,7 @@
 #ifndef CULPRIT_ANALYZE_QUERY_FUNCTIONS_H
 #define CULPRIT_ANALYZE_QUERY_FUNCTIONS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include "analyze/query/query.h"
@@ -23,6 +24,7 @@ struct functions {
 	struct arena *memory;
 	size_t images_without_symbols;
 	struct diag symbols_reason; /* of the first of them */
+	bool has_counts;	    /* executions were counted; set by functions_counted() */
 };
 
 /*

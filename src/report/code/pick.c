@@ -87,7 +87,8 @@ static int fail_none(const struct report_session *s, const struct functions *f, 
 				 f->symbols_reason.text);
 	return diag_fail(
 		diag, ENOENT,
-		"no samples in '%s' in these epochs and this selection (see: culprit prof)", what);
+		"no samples in '%s' in these epochs and this selection%s (see: culprit prof)", what,
+		f->has_counts ? "; what was counted is shown only of files that have samples" : "");
 }
 
 struct table *pick_choices(const struct pick *p, const struct report_session *s,
