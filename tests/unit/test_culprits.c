@@ -420,7 +420,7 @@ static void test_returns_that_go_wrong(void **state)
 		lab_open(&l, Q(calls));
 		l.footprint = (struct culprit_footprint){20, 2, true, INFINITY, 2e7};
 		l.samples[2] = 10000;
-		l.samples[4] = 100;
+		l.samples[4] = 1000;
 		lab_run(&l, (wrong ? 15 : 3) * 1e6 / 10000);
 		const struct culprit_list *list = &l.lists[2];
 		assert_true(list->count > 0);
