@@ -99,7 +99,14 @@ def check_header(path, lines):
     return found
 
 
-RULES = (check_blank_lines, check_error_names, check_header)
+def check_sorts(path, lines):
+    """An array is sorted by array_sort(), which may have none: qsort() of a null pointer is undefined."""
+    return [f"{path}:{number}: array_sort() of util/array.h, not qsort()"
+            for number, line in enumerate(blank_comments(lines), 1)
+            if re.search(r"\bqsort\(", line) and path != "src/util/array.h"]
+
+
+RULES = (check_blank_lines, check_error_names, check_header, check_sorts)
 SPDX = "/* SPDX */"
 BAD = (
     (check_blank_lines, "src/a.c", "{\n\tint r = 0;\n\treturn r;\n}"),
@@ -112,6 +119,7 @@ BAD = (
     (check_header, "src/db/a.h", SPDX + "\n#ifndef A_H\n/* a */"),
     (check_header, "src/db/a.h", SPDX + "\n#ifndef CULPRIT_DB_A_H\nint a(void);"),
     (check_header, "src/cmd/a.c", '#include "db/writer_state.h"'),
+    (check_sorts, "src/a.c", "{\n\tqsort(a, b, sizeof(*a), c);\n}"),
 )
 GOOD = (
     (check_blank_lines, "src/a.c", "{\n\tfor (;;) {\n\t\tif (*b == 1)\n\t\t\tc();\n\t\td();\n\t}\n}"),

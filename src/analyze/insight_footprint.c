@@ -53,7 +53,7 @@ static void join(struct visits *v, unsigned shift)
 
 	for (size_t i = 0; i < v->count; i++)
 		v->list[i].place >>= shift;
-	qsort(v->list, v->count, sizeof(*v->list), by_place);
+	array_sort(v->list, v->count, sizeof(*v->list), by_place);
 	for (size_t i = 0; i < v->count; i++) {
 		if (n > 0 && v->list[n - 1].place == v->list[i].place) {
 			v->list[n - 1].count += v->list[i].count;
@@ -74,7 +74,7 @@ static double used(const struct visits *v, struct visit *scratch)
 		scratch[i] = v->list[i];
 		sum += v->list[i].count;
 	}
-	qsort(scratch, v->count, sizeof(*scratch), by_count);
+	array_sort(scratch, v->count, sizeof(*scratch), by_count);
 	while (n < v->count && seen < USED_SHARE * sum)
 		seen += scratch[n++].count;
 	return (double)n;

@@ -9,6 +9,7 @@
 #include "analyze/insight_state.h"
 #include "machine/measured.h"
 #include "machine/skid.h"
+#include "util/array.h"
 #include "util/num.h"
 
 /* Images that together have this share of the samples have their code read; the rest is too little
@@ -137,7 +138,7 @@ static int open_images(struct insights *all)
 	for (size_t i = 0; i < all->image_count && !r; i++)
 		order[i] = &all->images[i];
 	if (!r)
-		qsort(order, all->image_count, sizeof(struct insight_image *), compare_totals);
+		array_sort(order, all->image_count, sizeof(struct insight_image *), compare_totals);
 	for (size_t i = 0; i < all->image_count && !r; i++) {
 		struct insight_image *image = order[i];
 
@@ -437,7 +438,7 @@ static int list_functions(struct insights *all)
 			.function = list[i].function,
 		};
 	}
-	qsort(all->functions, n, sizeof(*all->functions), compare_functions);
+	array_sort(all->functions, n, sizeof(*all->functions), compare_functions);
 	all->function_count = n;
 	return 0;
 }

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "analyze/listing_state.h"
+#include "util/array.h"
 #include "util/num.h"
 
 /* Lines of the function's own file that are shown around those with code, at most. */
@@ -179,7 +180,7 @@ int listing_make_by_line(struct listing *l)
 		if (!own && !l->items[i].inlined)
 			own = l->items[i].frame.file;
 	}
-	qsort(list, l->item_count, sizeof(*list), compare_places);
+	array_sort(list, l->item_count, sizeof(*list), compare_places);
 	for (size_t i = 0; i < l->item_count && !r;) {
 		size_t end = i + 1;
 

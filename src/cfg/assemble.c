@@ -32,7 +32,7 @@ static void sort_instructions(struct assembly *a)
 	size_t n = 0;
 	bool rises = true;
 
-	qsort(b->runs, b->run_count, sizeof(*b->runs), num_compare_u64);
+	array_sort(b->runs, b->run_count, sizeof(*b->runs), num_compare_u64);
 	for (size_t r = 0; r < b->run_count; r++)
 		for (uint32_t i = 0; i < b->runs[r].count; i++) {
 			struct build_instruction *in = &b->list[b->runs[r].first + i];
@@ -41,7 +41,7 @@ static void sort_instructions(struct assembly *a)
 			a->sorted[n++] = in;
 		}
 	if (!rises)
-		qsort(a->sorted, n, sizeof(*a->sorted), compare_instructions);
+		array_sort(a->sorted, n, sizeof(*a->sorted), compare_instructions);
 	for (size_t i = 0; i < n; i++)
 		a->sorted[i]->order = (uint32_t)i;
 }

@@ -75,7 +75,7 @@ static int make_places(struct cfg_image *image)
 	}
 	if (s->extent_count)
 		memcpy(sorted, s->extents, s->extent_count * sizeof(*sorted));
-	qsort(sorted, s->extent_count, sizeof(*sorted), compare_extents);
+	array_sort(sorted, s->extent_count, sizeof(*sorted), compare_extents);
 	for (size_t i = 0; i < s->extent_count; i++)
 		add_place(image, &sorted[i], &frame_end);
 	free(sorted);

@@ -38,9 +38,8 @@ static void make_references(struct cfg_image *image)
 		for (size_t i = 0; i < image->source->code_count; i++)
 			if (!add_references(image, &image->source->code[i], &room))
 				break; /* fewer ends are known */
-	if (image->reference_count)
-		qsort(image->references, image->reference_count, sizeof(*image->references),
-		      num_compare_u64);
+	array_sort(image->references, image->reference_count, sizeof(*image->references),
+		   num_compare_u64);
 }
 
 uint64_t cfg_next_reference(struct cfg_image *image, uint64_t address)

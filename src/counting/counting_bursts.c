@@ -12,6 +12,7 @@
 #include <unistd.h>
 #include "db/batch.h"
 #include "instrument/attach/tracer.h"
+#include "util/array.h"
 #include "util/clock.h"
 #include "util/io.h"
 #include "util/num.h"
@@ -214,8 +215,7 @@ static size_t sort_edges(struct buf *edges)
 {
 	size_t count = edges->size / sizeof(struct plans_edge);
 
-	if (count)
-		qsort(edges->data, count, sizeof(struct plans_edge), compare_edges);
+	array_sort(edges->data, count, sizeof(struct plans_edge), compare_edges);
 	return count;
 }
 

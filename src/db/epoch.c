@@ -9,6 +9,7 @@
 #include <string.h>
 #include <time.h>
 #include "db/layout.h"
+#include "util/array.h"
 #include "util/num.h"
 #include "util/text.h"
 
@@ -103,8 +104,8 @@ int epoch_list(const struct io *io, int epoch_fd, struct epoch_listing *ret)
 	}
 	for (size_t i = 0; i < l.name_count; i++)
 		list_pack(&l, l.names[i]);
-	qsort(l.segments, l.segment_count, sizeof(*l.segments), num_compare_u32);
-	qsort(l.bases, l.base_count, sizeof(*l.bases), compare_bases);
+	array_sort(l.segments, l.segment_count, sizeof(*l.segments), num_compare_u32);
+	array_sort(l.bases, l.base_count, sizeof(*l.bases), compare_bases);
 	*ret = l;
 	return 0;
 }

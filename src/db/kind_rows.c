@@ -6,6 +6,7 @@
 #include <string.h>
 #include "db/batch_rows.h"
 #include "db/dict_build.h"
+#include "util/array.h"
 #include "util/num.h"
 
 struct build_row {
@@ -169,7 +170,7 @@ static void group_rows_encode(struct build_row *row, const struct build_row *end
 			dict_packed_append(&s->sharers, ROWS_SHARERS_ESCAPE,
 					   &s->streams[ROWS_SHARERS_MORE], sharers - 1);
 		if (sharers > 1)
-			qsort(row, sharers, sizeof(*row), compare_ranks);
+			array_sort(row, sharers, sizeof(*row), compare_ranks);
 		for (uint32_t i = 0; i < sharers; i++, row++) {
 			if (several)
 				buf_append_varint(&s->streams[i ? ROWS_NEXT : ROWS_FIRST],
@@ -321,7 +322,7 @@ static void sharers_sort(struct rows_sharer *s, uint32_t count)
 	uint32_t at;
 
 	if (count > SHARERS_FEW) {
-		qsort(s, count, sizeof(*s), compare_sharers);
+		array_sort(s, count, sizeof(*s), compare_sharers);
 		return;
 	}
 	for (uint32_t i = 1; i < count; i++) {

@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "db/chunk.h"
+#include "util/array.h"
 #include "util/num.h"
 
 #define MACHINE_NAME_MAX 128
@@ -286,8 +287,7 @@ int layout_list_epochs(const struct io *io, int fd, char ***ret_names, size_t *r
 	for (size_t i = 0; i < count; i++)
 		if (layout_is_epoch(names[i]))
 			names[kept++] = names[i];
-	if (kept)
-		qsort(names, kept, sizeof(*names), compare_names);
+	array_sort(names, kept, sizeof(*names), compare_names);
 	*ret_names = names;
 	*ret_count = kept;
 	return 0;

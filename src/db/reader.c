@@ -177,7 +177,7 @@ int reader_list(struct db_reader *r, struct diag *diag)
 			err = list_machine(r, names[i], diag);
 	free(names);
 	if (err == 0 && r->ref_count)
-		qsort(r->refs, r->ref_count, sizeof(*r->refs), compare_refs);
+		array_sort(r->refs, r->ref_count, sizeof(*r->refs), compare_refs);
 	return err;
 }
 

@@ -4,6 +4,7 @@
 #include <string.h>
 #include "db/epoch.h"
 #include "db/writer_state.h"
+#include "util/array.h"
 #include "util/num.h"
 
 /*
@@ -76,7 +77,7 @@ static int find_epochs(struct retention *t, char **names, size_t count)
 		r = find_sealed(t, names[i], &h->sealed_ns);
 		t->count += r == 1;
 	}
-	qsort(t->epochs, t->count, sizeof(*t->epochs), compare_held);
+	array_sort(t->epochs, t->count, sizeof(*t->epochs), compare_held);
 	return r < 0 ? r : 0;
 }
 

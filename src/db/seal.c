@@ -89,8 +89,7 @@ int seal_write(const struct io *io, int epoch_fd, struct seal *s)
 {
 	struct buf text;
 
-	if (s->count)
-		qsort(s->files, s->count, sizeof(*s->files), compare_files);
+	array_sort(s->files, s->count, sizeof(*s->files), compare_files);
 
 	buf_init(&text, SEAL_BYTES_MAX);
 	buf_printf(&text, SEAL_TITLE "clock %" PRIu64 " %" PRIu64 " %s\n", s->clock.ns,
@@ -147,7 +146,7 @@ static int seal_parse(char *text, size_t size, struct seal *ret)
 		r = line_parse(ret, at);
 	}
 	if (r == 0 && ret->count)
-		qsort(ret->files, ret->count, sizeof(*ret->files), compare_files);
+		array_sort(ret->files, ret->count, sizeof(*ret->files), compare_files);
 	return r;
 }
 

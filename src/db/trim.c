@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "db/writer_state.h"
+#include "util/array.h"
 #include "util/num.h"
 
 /*
@@ -48,7 +49,7 @@ static int trim(const struct io *io, int fd, char **names, size_t count, uint64_
 		bytes = num_add_sat(bytes, list[i].bytes);
 	}
 	if (r == 0 && bytes > max_bytes)
-		qsort(list, count, sizeof(*list), compare_kept);
+		array_sort(list, count, sizeof(*list), compare_kept);
 	for (size_t i = 0; r == 0 && i < count && bytes > max_bytes; i++) {
 		/* One of somebody else's that cannot be removed does not keep the others. */
 		if (!list[i].bytes || io->unlink(io->arg, fd, list[i].name, 0) < 0)

@@ -329,8 +329,7 @@ static int print(struct profile *p, struct buf *out)
 	w.next = calloc(p->node_count + 1, sizeof(*w.next));
 	if (!w.first_line || !w.child || !w.next)
 		goto out;
-	if (p->line_count)
-		qsort(p->lines, p->line_count, sizeof(*p->lines), compare_lines);
+	array_sort(p->lines, p->line_count, sizeof(*p->lines), compare_lines);
 	for (size_t i = 0; i < p->line_count; i++) {
 		struct node *n = &p->nodes[p->lines[i].node];
 

@@ -7,6 +7,7 @@
 #include <string.h>
 #include "find/find.h"
 #include "image/lines_new.h"
+#include "util/array.h"
 #include "util/num.h"
 
 struct code_place {
@@ -52,8 +53,7 @@ static int collect_places(struct telling *t)
 		t->place_count +=
 			store_offset(&s->images[p->image], s->places[i].offset, &p->address);
 	}
-	if (t->place_count)
-		qsort(t->places, t->place_count, sizeof(*t->places), compare_places);
+	array_sort(t->places, t->place_count, sizeof(*t->places), compare_places);
 	return 0;
 }
 
@@ -71,7 +71,7 @@ static int collect(struct telling *t)
 		*told = (struct told){.at.image = p->image, .chain = s->lines[i].chain};
 		t->count += store_offset(&s->images[p->image], p->offset, &told->at.address);
 	}
-	qsort(t->told, t->count, sizeof(*t->told), compare_places);
+	array_sort(t->told, t->count, sizeof(*t->told), compare_places);
 	return collect_places(t);
 }
 
@@ -247,7 +247,7 @@ int store_keep_names(struct store *s, const struct import_target *target,
 		r = collect(&t);
 	}
 	if (!r && s->symbol_count)
-		qsort(s->symbols, s->symbol_count, sizeof(*s->symbols), compare_symbols);
+		array_sort(s->symbols, s->symbol_count, sizeof(*s->symbols), compare_symbols);
 	p.told = t.told;
 	p.symbols = s->symbols;
 	p.places = t.places;

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "config.h"
+#include "util/array.h"
 #include "util/num.h"
 #include "util/quote.h"
 
@@ -196,7 +197,7 @@ int xml_write_profile(const struct query *q, const struct rank *k,
 	}
 	for (size_t i = 0; i < k->row_count; i++)
 		rows[i] = &k->rows[i];
-	qsort(rows, k->row_count, sizeof(*rows), compare_rows);
+	array_sort(rows, k->row_count, sizeof(*rows), compare_rows);
 	buf_printf(out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<PROFILE version=\"3.0\">\n"
 			"<PROFILEHDR>culprit " CULPRIT_VERSION "</PROFILEHDR>\n<PROFILEPARAMS>\n"
 			"<TARGET");

@@ -5,6 +5,7 @@
 #include <unistd.h>
 #include "db/blob.h"
 #include "find/finder.h"
+#include "util/array.h"
 #include "util/io.h"
 #include "util/num.h"
 
@@ -243,7 +244,7 @@ static int new_functions(const struct found_image *im, const struct image_symbol
 		return -ENOMEM;
 	}
 	memcpy(sorted, addresses, count * sizeof(*sorted));
-	qsort(sorted, count, sizeof(*sorted), num_compare_u64);
+	array_sort(sorted, count, sizeof(*sorted), num_compare_u64);
 	for (size_t i = 0; i < count; i++) {
 		const struct image_function *fn = sorted[i] < end || was_asked(im, sorted[i])
 							  ? NULL

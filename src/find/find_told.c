@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "find/finder.h"
+#include "util/array.h"
 #include "util/num.h"
 
 /* Names and lines that an imported profile told of images whose files may never be at hand. */
@@ -21,8 +22,7 @@ static size_t join_parts(struct image_symbol *list, size_t count)
 {
 	size_t kept = 0;
 
-	if (count)
-		qsort(list, count, sizeof(*list), compare_symbols);
+	array_sort(list, count, sizeof(*list), compare_symbols);
 	for (size_t i = 0; i < count; i++) {
 		struct image_symbol *last = kept ? &list[kept - 1] : NULL;
 		uint64_t end = list[i].start + list[i].size;

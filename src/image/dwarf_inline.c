@@ -58,8 +58,7 @@ static int compare_ranges(const void *pa, const void *pb)
 
 void dwarf_tree_sort(struct dwarf_tree *t)
 {
-	if (t->range_count)
-		qsort(t->ranges, t->range_count, sizeof(*t->ranges), compare_ranges);
+	array_sort(t->ranges, t->range_count, sizeof(*t->ranges), compare_ranges);
 }
 
 /* The next sibling; a hostile DW_AT_sibling may point back, which would be a loop. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
 #include "image/elf_symbols.h"
+#include "util/array.h"
 #include "util/num.h"
 
 #include <errno.h>
@@ -45,7 +46,7 @@ static int list_known(struct gap_search *g)
 			g->known[g->known_count++] =
 				(struct elf_region){c->start, c->start + c->size};
 	}
-	qsort(g->known, g->known_count, sizeof(*g->known), num_compare_u64);
+	array_sort(g->known, g->known_count, sizeof(*g->known), num_compare_u64);
 	return 0;
 }
 

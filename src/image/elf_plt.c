@@ -134,8 +134,7 @@ int elf_read_got(Elf *elf, struct elf_got_name **ret, size_t *ret_count)
 		free(g.list);
 		return r;
 	}
-	if (g.count)
-		qsort(g.list, g.count, sizeof(*g.list), num_compare_u64);
+	array_sort(g.list, g.count, sizeof(*g.list), num_compare_u64);
 	*ret = g.list;
 	*ret_count = g.count;
 	return 0;

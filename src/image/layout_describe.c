@@ -5,6 +5,7 @@
 #include "image/elf_symbols.h"
 #include "unwind/frame_sections.h"
 #include "image/layout_wire.h"
+#include "util/array.h"
 #include "util/num.h"
 
 struct describe {
@@ -57,8 +58,8 @@ static int describe_skipped(struct describe *d)
 		err = buf_append(&d->skipped, &r, sizeof(r));
 	}
 	if (d->skipped.size)
-		qsort(d->skipped.data, d->skipped.size / sizeof(struct image_range),
-		      sizeof(struct image_range), num_compare_u64);
+		array_sort(d->skipped.data, d->skipped.size / sizeof(struct image_range),
+			   sizeof(struct image_range), num_compare_u64);
 	return err;
 }
 
@@ -216,7 +217,7 @@ static int append_all(struct describe *d, struct buf *out)
 
 		head.counts[i] = b->size / wire_sizes[i];
 		if (b->size && i != WIRE_NAMES && i != WIRE_EXTERNALS)
-			qsort(b->data, head.counts[i], wire_sizes[i], num_compare_u64);
+			array_sort(b->data, head.counts[i], wire_sizes[i], num_compare_u64);
 	}
 	int r = buf_append(out, &head, sizeof(head));
 	for (size_t i = 0; i < WIRE_LISTS && !r; i++)

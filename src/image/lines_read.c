@@ -201,7 +201,7 @@ int lines_serve(struct lines_reader *r, const uint64_t *addresses, size_t count)
 		list[i] = (struct lines_request){
 			addresses[i], i, dwarf_tree_find_function(&r->unit_ranges, addresses[i])};
 	if (list)
-		qsort(list, count, sizeof(*list), compare_requests);
+		array_sort(list, count, sizeof(*list), compare_requests);
 	for (size_t i = 0; i < count && !err && list[i].unit != UINT32_MAX; i++)
 		err = serve(r, &list[i]);
 	free(list);

@@ -452,7 +452,7 @@ static int add_patches(struct copying *c)
 		if (!r)
 			code->patches[code->patch_count - 1].stands_for = e->patch + c->to->bias;
 	}
-	qsort(code->patches, code->patch_count, sizeof(*code->patches), compare_patches);
+	array_sort(code->patches, code->patch_count, sizeof(*code->patches), compare_patches);
 	return r;
 }
 

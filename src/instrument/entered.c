@@ -60,8 +60,7 @@ static int add_shared(struct entered *e)
 	uint64_t end = 0;
 	int r = 0;
 
-	if (e->range_count)
-		qsort(e->ranges, e->range_count, sizeof(*e->ranges), num_compare_u64);
+	array_sort(e->ranges, e->range_count, sizeof(*e->ranges), num_compare_u64);
 	for (size_t i = 0; i < e->range_count && !r; i++) {
 		if (i && e->ranges[i].start < end) {
 			r = add(e, e->ranges[i].start);

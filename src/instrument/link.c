@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "instrument/copy.h"
+#include "util/array.h"
 #include "util/num.h"
 #include "util/search.h"
 
@@ -35,7 +36,7 @@ static int list_callees(const struct instrument_code *codes, size_t count, struc
 		if (codes[i].size)
 			ret->list[ret->count++] = (struct callee){
 				codes[i].entry, codes[i].address + codes[i].entrance};
-	qsort(ret->list, ret->count, sizeof(*ret->list), compare_callees);
+	array_sort(ret->list, ret->count, sizeof(*ret->list), compare_callees);
 	return 0;
 }
 
@@ -82,7 +83,7 @@ static int link_function(const struct cfg_function *f, uint64_t bias, const stru
 	for (uint32_t i = 0; i < f->call_count; i++)
 		if (make_patch(f, &f->calls[i], bias, callees, &patches[code->patch_count]))
 			code->patch_count++;
-	qsort(patches, code->patch_count, sizeof(*patches), compare_patches);
+	array_sort(patches, code->patch_count, sizeof(*patches), compare_patches);
 	return 0;
 }
 

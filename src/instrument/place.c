@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include "instrument/plan_state.h"
+#include "util/array.h"
 #include "util/num.h"
 
 /* What a counter costs, in quarters of the cheapest: one that needs a jump more, one that keeps
@@ -70,7 +71,7 @@ int planning_place(struct planning *p)
 			plan->at[i][s] = INSTRUMENT_NONE;
 	for (uint32_t i = 0; i < plan->edge_count; i++)
 		candidates[i] = (struct candidate){rank(&plan->edges[i]), i};
-	qsort(candidates, plan->edge_count, sizeof(*candidates), compare_candidates);
+	array_sort(candidates, plan->edge_count, sizeof(*candidates), compare_candidates);
 	r = choose(p, candidates, parent);
 out:
 	free(candidates);

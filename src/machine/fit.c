@@ -7,6 +7,7 @@
 #include <string.h>
 #include "machine/measured.h"
 #include "machine/simulate.h"
+#include "util/array.h"
 #include "util/num.h"
 
 #define NARROWEST 0.8
@@ -62,7 +63,7 @@ int machine_fit_measure(struct machine_model *m, const struct machine_measured *
 		fit.distance += fmin(fabs(log(cycles / x->cycles[i])), log(2));
 	}
 	if (fit.loops) {
-		qsort(errors, fit.loops, sizeof(*errors), num_compare_double);
+		array_sort(errors, fit.loops, sizeof(*errors), num_compare_double);
 		fit.median = errors[fit.loops / 2];
 		fit.high = errors[fit.loops * 9 / 10];
 		fit.distance /= fit.loops;

@@ -202,8 +202,7 @@ static void share_ranges(struct making *m, struct image_range *list)
 {
 	size_t count = 0;
 
-	if (m->range_count)
-		qsort(m->ranges, m->range_count, sizeof(*m->ranges), compare_ranges);
+	array_sort(m->ranges, m->range_count, sizeof(*m->ranges), compare_ranges);
 	for (size_t i = 0; i < m->range_count; i++) {
 		const struct scope_range *r = &m->ranges[i];
 		struct structure_scope *s = &m->scopes[r->scope];

@@ -311,7 +311,7 @@ static int list_code(const struct batch *b, struct image_range **ret, size_t *re
 		for (uint32_t k = 0; k < b->functions[i].piece_count; k++)
 			list[count++] = (struct image_range){b->functions[i].pieces[k].start,
 							     b->functions[i].pieces[k].end};
-	qsort(list, count, sizeof(*list), compare_range);
+	array_sort(list, count, sizeof(*list), compare_range);
 	for (size_t i = 0; i < count; i++) {
 		if (kept && list[i].start <= list[kept - 1].end) {
 			if (list[i].end > list[kept - 1].end)

@@ -171,8 +171,7 @@ static void order_joins(struct code_sweep *s)
 {
 	size_t count = 0, step = 0;
 
-	if (s->join_count)
-		qsort(s->joins, s->join_count, sizeof(*s->joins), compare_joins);
+	array_sort(s->joins, s->join_count, sizeof(*s->joins), compare_joins);
 	for (size_t i = 0; i < s->join_count; i++) {
 		struct code_join join = s->joins[i];
 

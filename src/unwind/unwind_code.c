@@ -70,10 +70,8 @@ static int find_starts(struct starts *symbols, struct starts *pointers)
 		r = header.sh_type == SHT_RELA ? add_pointers(pointers, data)
 					       : add_symbols(symbols, data);
 	}
-	if (symbols->count)
-		qsort(symbols->list, symbols->count, sizeof(*symbols->list), num_compare_u64);
-	if (pointers->count)
-		qsort(pointers->list, pointers->count, sizeof(*pointers->list), num_compare_u64);
+	array_sort(symbols->list, symbols->count, sizeof(*symbols->list), num_compare_u64);
+	array_sort(pointers->list, pointers->count, sizeof(*pointers->list), num_compare_u64);
 	return r;
 }
 

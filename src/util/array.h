@@ -3,6 +3,7 @@
 #define CULPRIT_UTIL_ARRAY_H
 
 #include <stddef.h>
+#include <stdlib.h>
 
 /*
  * Arrays on the heap that grow: to first entries at the beginning, then to twice the room each
@@ -21,5 +22,14 @@ int array_reserve_zeroed(void *array, size_t needed, size_t *room, size_t entry_
 /* As array_grow, for a short array whose room is not stored: it is the least power of two that is
  * not below the count. */
 int array_grow_short(void *array, size_t count, size_t entry_bytes);
+
+/* qsort(3), also of an array without entries that was never given memory: of a null pointer, qsort
+ * promises nothing. */
+static inline void array_sort(void *array, size_t count, size_t entry_bytes,
+			      int (*compare)(const void *, const void *))
+{
+	if (count)
+		qsort(array, count, entry_bytes, compare);
+}
 
 #endif

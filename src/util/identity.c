@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "array.h"
 #include "util/buf.h"
 #include "util/num.h"
 
@@ -129,8 +130,7 @@ long subject_build(struct subject_pair *pairs, size_t count, void *out, size_t r
 
 	if (count > SUBJECT_MAX_PAIRS)
 		return -EFBIG;
-	if (count)
-		qsort(pairs, count, sizeof(*pairs), pair_compare);
+	array_sort(pairs, count, sizeof(*pairs), pair_compare);
 	buf_init(&b, room < SUBJECT_MAX_BYTES ? room : SUBJECT_MAX_BYTES);
 	for (size_t i = 0; i < count; i++) {
 		if (!pairs[i].key_size || (i && !pair_compare(&pairs[i - 1], &pairs[i]))) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
 #include "util/num.h"
+#include "array.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -56,8 +57,7 @@ size_t num_sort_unique(uint64_t *list, size_t count)
 {
 	size_t kept = 0;
 
-	if (count)
-		qsort(list, count, sizeof(*list), num_compare_u64);
+	array_sort(list, count, sizeof(*list), num_compare_u64);
 	for (size_t i = 0; i < count; i++)
 		if (!kept || list[kept - 1] != list[i])
 			list[kept++] = list[i];

@@ -22,7 +22,7 @@ uint64_t num_mul_sat(uint64_t a, uint64_t b);
 
 /* For sorting: negative, 0 or positive, as x is less than, equal to or greater than y. */
 #define NUM_ORDER(x, y) (((x) > (y)) - ((x) < (y)))
-/* For qsort(3) of numbers, or of structures that begin with one. */
+/* For array_sort() of numbers, or of structures that begin with one. */
 int num_compare_u32(const void *a, const void *b);
 int num_compare_u64(const void *a, const void *b);
 int num_compare_double(const void *a, const void *b);

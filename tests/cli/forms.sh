@@ -160,10 +160,10 @@ for arguments in "ctl flush --csv" "ctl status --csv --json" "doctor --csv --jso
 	check "is refused in one line" test "$(wc -l <err)" = 1 -a ! -s out
 done
 
-# Whatever has a table has both forms.
+# Whatever has a table has both forms; the structure is a tree: XML, or JSON.
 walked=0
 for command in $("$culprit" help | sed -n 's/^ *\([a-z]*\)  .*/\1/p'); do
-	case $command in record | daemon | import | export | help) continue ;; esac
+	case $command in record | daemon | import | export | struct | help) continue ;; esac
 	"$culprit" help "$command" >help
 	walked=$((walked + 1))
 	check "$command has --json and --csv" sh -c "grep -q -- --json help && grep -q -- --csv help"

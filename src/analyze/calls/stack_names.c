@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "analyze/calls/stack_reader.h"
+#include "util/array.h"
 #include "util/num.h"
 
 /* Functions and places of the frames of a set, an image at a time. */
@@ -209,8 +210,7 @@ static int name_all(struct naming *n, struct frame_order *order)
 	for (size_t i = 0; i < s->frame_count; i++)
 		order[i] =
 			(struct frame_order){s->frames[i].offset, s->frames[i].image, (uint32_t)i};
-	if (s->frame_count)
-		qsort(order, s->frame_count, sizeof(*order), compare_frames);
+	array_sort(order, s->frame_count, sizeof(*order), compare_frames);
 	for (size_t i = 0; i < s->frame_count && !r; i = end) {
 		for (end = i + 1; end < s->frame_count && order[end].image == order[i].image;)
 			end++;

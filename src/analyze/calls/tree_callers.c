@@ -118,8 +118,7 @@ static int add_nodes(struct turner *u, uint32_t parent, uint32_t depth, struct e
 	size_t end;
 	int r = 0;
 
-	if (count)
-		qsort(entries, count, sizeof(*entries), compare_entries);
+	array_sort(entries, count, sizeof(*entries), compare_entries);
 	for (size_t i = 0; i < count && !r; i = end) {
 		for (end = i + 1; end < count && same_caller(&entries[i], &entries[end]);)
 			end++;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
 #include "analyze/compare/chance.h"
+#include "util/array.h"
 #include "util/num.h"
 
 #include <errno.h>
@@ -205,7 +206,7 @@ int chance_adjust(double *p, size_t count)
 		return -ENOMEM;
 	for (size_t i = 0; i < count; i++)
 		list[i] = (struct ranked){p[i], i};
-	qsort(list, count, sizeof(*list), num_compare_double);
+	array_sort(list, count, sizeof(*list), num_compare_double);
 	for (size_t i = count; i-- > 0;) {
 		double adjusted = list[i].p * (double)count / (double)(i + 1);
 

@@ -103,13 +103,13 @@ static int make_sketch(struct code_shape *s)
 		return -ENOMEM;
 	for (size_t i = 0; i < grams; i++)
 		all[i] = hash_bytes(s->tokens + i, length * sizeof(*s->tokens));
-	qsort(all, grams, sizeof(*all), num_compare_u64);
+	array_sort(all, grams, sizeof(*all), num_compare_u64);
 	for (size_t i = 0; i < grams; i++) {
 		repeated = i && all[i] == last ? repeated + 1 : 0;
 		last = all[i];
 		all[i] = hash_u64(last + repeated * 0x9e3779b97f4a7c15ULL);
 	}
-	qsort(all, grams, sizeof(*all), num_compare_u64);
+	array_sort(all, grams, sizeof(*all), num_compare_u64);
 	s->sketch = all;
 	s->sketch_count = grams < CODE_SHAPE_SKETCH ? grams : CODE_SHAPE_SKETCH;
 	return 0;

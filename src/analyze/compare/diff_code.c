@@ -144,7 +144,7 @@ static int collect_places(const struct work *w, int s, const struct rank_row *ro
 		if (part->rows[i].event == w->sides[s].event)
 			add_place(&p, place_of(f, part->rows[i].offset), part->rows[i].count);
 	/* Blocks need not lie in the order of their instructions. */
-	qsort(p.list, p.count, sizeof(*p.list), compare_places);
+	array_sort(p.list, p.count, sizeof(*p.list), compare_places);
 	sorted = p.count;
 	p.count = 0;
 	for (size_t i = 0; i < sorted; i++)
@@ -180,7 +180,7 @@ static void elect_blocks(struct links *l)
 		else
 			l->list[n++] = l->list[i];
 	}
-	qsort(l->list, n, sizeof(*l->list), compare_votes);
+	array_sort(l->list, n, sizeof(*l->list), compare_votes);
 	for (size_t i = 0; i < n; i++) {
 		bool taken = false;
 
@@ -211,10 +211,10 @@ static int link_shapes(const struct code_shape *a, const struct code_shape *b,
 	free(to);
 	if (r < 0)
 		return r;
-	qsort(ret->list, ret->count, sizeof(*ret->list), compare_links);
+	array_sort(ret->list, ret->count, sizeof(*ret->list), compare_links);
 	if (w->blocks) {
 		elect_blocks(ret);
-		qsort(ret->list, ret->count, sizeof(*ret->list), compare_links);
+		array_sort(ret->list, ret->count, sizeof(*ret->list), compare_links);
 	}
 	return 0;
 }

@@ -423,7 +423,7 @@ static int pair_by_code(struct list *lists, size_t *ret_not_compared)
 	if (!r)
 		r = list_candidates(lists, lost[0], counts[0], lost[1], counts[1], &list, &n);
 	if (!r && n)
-		qsort(list, n, sizeof(*list), compare_candidates);
+		array_sort(list, n, sizeof(*list), compare_candidates);
 	for (size_t i = 0; i < n && !r; i++)
 		if (lists[0].items[list[i].i].partner == NONE &&
 		    lists[1].items[list[i].j].partner == NONE)

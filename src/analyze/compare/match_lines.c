@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
 #include "analyze/compare/match_lines.h"
+#include "util/array.h"
 #include "util/num.h"
 
 #include <errno.h>
@@ -128,7 +129,7 @@ static int find_lines(struct work *w, int s)
 			spots[count++] = (struct spot){u->pair->row[s]->image, u->address[s], i};
 	}
 	if (!r && count)
-		qsort(spots, count, sizeof(*spots), compare_spots);
+		array_sort(spots, count, sizeof(*spots), compare_spots);
 	for (size_t i = 0, n; i < count && !r; i += n) {
 		for (n = 1; i + n < count && spots[i + n].image == spots[i].image;)
 			n++;
@@ -174,14 +175,14 @@ static int elect(struct work *w)
 		if (link.a != NONE && link.b != NONE)
 			w->links[w->link_count++] = link;
 	}
-	qsort(w->links, w->link_count, sizeof(*w->links), compare_links);
+	array_sort(w->links, w->link_count, sizeof(*w->links), compare_links);
 	for (size_t i = 0; i < w->link_count; i++) {
 		if (n && !compare_links(&w->links[n - 1], &w->links[i]))
 			w->links[n - 1].votes++;
 		else
 			w->links[n++] = w->links[i];
 	}
-	qsort(w->links, n, sizeof(*w->links), compare_votes);
+	array_sort(w->links, n, sizeof(*w->links), compare_votes);
 	w->link_count = n;
 	for (size_t i = 0; i < n; i++) {
 		const struct link *l = &w->links[i];
@@ -212,7 +213,7 @@ static int set_anchors(struct work *w)
 	for (uint32_t a = 0; a < lines; a++)
 		if (w->to[a] != NONE)
 			w->anchors[w->anchor_count++] = line_of(w, a, w->to[a]);
-	qsort(w->anchors, w->anchor_count, sizeof(*w->anchors), compare_anchors);
+	array_sort(w->anchors, w->anchor_count, sizeof(*w->anchors), compare_anchors);
 	return 0;
 }
 

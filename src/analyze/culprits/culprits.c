@@ -10,6 +10,7 @@
 #include "analyze/culprits/culprits_rules.h"
 #include "analyze/culprits/culprits_scale.h"
 #include "analyze/culprits/culprits_weights.h"
+#include "util/array.h"
 #include "util/num.h"
 
 static const struct {
@@ -489,7 +490,7 @@ static int find_of(const struct culprit_view *v, const struct block_account *a, 
 	n = join_equal(all, n);
 	if (n == 0)
 		return 0;
-	qsort(all, n, sizeof(*all), compare_culprits);
+	array_sort(all, n, sizeof(*all), compare_culprits);
 	if (site->doubt > 1)
 		prefer_misses(all, n);
 	ret->list = arena_alloc(memory, n * sizeof(*all));

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include "db/touches.h"
+#include "util/array.h"
 #include "util/num.h"
 #include "util/search.h"
 
@@ -26,7 +27,7 @@ size_t data_touches_join(struct evidence_edge *touches, size_t count)
 
 	if (!count)
 		return 0;
-	qsort(touches, count, sizeof(*touches), compare_touches);
+	array_sort(touches, count, sizeof(*touches), compare_touches);
 	for (size_t i = 0; i < count; i++) {
 		if (n > 0 && compare_touches(&touches[n - 1], &touches[i]) == 0)
 			touches[n - 1].count = num_add_sat(touches[n - 1].count, touches[i].count);

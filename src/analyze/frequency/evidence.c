@@ -147,8 +147,7 @@ static int lay_out(struct evidence *e)
 {
 	size_t blocks = 0, ways = 0;
 
-	if (e->function_count)
-		qsort(e->functions, e->function_count, sizeof(*e->functions), function_compare);
+	array_sort(e->functions, e->function_count, sizeof(*e->functions), function_compare);
 	for (size_t i = 0; i < e->function_count; i++) {
 		struct evidence_function *f = &e->functions[i];
 

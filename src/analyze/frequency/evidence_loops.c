@@ -119,8 +119,7 @@ int evidence_find_loops(struct evidence *e)
 	for (uint32_t i = 0; i < e->image_count && !r; i++) {
 		const struct evidence_image *m = &e->images[i];
 
-		if (m->pair_count)
-			qsort(m->pairs, m->pair_count, sizeof(*m->pairs), pair_compare);
+		array_sort(m->pairs, m->pair_count, sizeof(*m->pairs), pair_compare);
 		for (size_t k = 0, next; k < m->pair_count && !r; k = next) {
 			const struct evidence_function *f = evidence_find(e, i, m->pairs[k].from);
 			struct function_loops w = {.e = e, .f = f};

@@ -292,8 +292,7 @@ static void merge_calls(struct evidence *e)
 {
 	size_t kept = 0;
 
-	if (e->call_count)
-		qsort(e->calls, e->call_count, sizeof(*e->calls), call_compare);
+	array_sort(e->calls, e->call_count, sizeof(*e->calls), call_compare);
 	for (size_t i = 0; i < e->call_count; i++) {
 		if (kept && !call_compare(&e->calls[kept - 1], &e->calls[i])) {
 			e->calls[kept - 1].passes += e->calls[i].passes;

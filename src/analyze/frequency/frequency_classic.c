@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include "analyze/frequency/frequency_state.h"
 #include "cfg/function_graph.h"
+#include "util/array.h"
 
 /*
  * The rule of Anderson et al., Continuous Profiling: Where Have All the Cycles Gone? (SOSP 1997),
@@ -41,7 +42,7 @@ static void lowest_cluster(struct issue_point *p, size_t count, double *ret_freq
 {
 	double cost = 0;
 
-	qsort(p, count, sizeof(*p), ratio_compare);
+	array_sort(p, count, sizeof(*p), ratio_compare);
 	for (size_t i = 0; i < count; i++)
 		cost += p[i].cost;
 	for (size_t low = 0; low < count; low++) {

@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include "util/array.h"
 #include "util/num.h"
 
 /* Of a function of one cause, as logarithms: executions may be a 30th or 18 times what is said. */
@@ -60,7 +61,7 @@ double frequency_causes(const struct evidence *e, const struct evidence_function
 			list[count++] = (struct shape){c->blocks[b].instruction_count, block->cost,
 						       (double)block->samples};
 	}
-	qsort(list, count, sizeof(*list), compare_shapes);
+	array_sort(list, count, sizeof(*list), compare_shapes);
 	causes = effective_number(list, count);
 	free(list);
 	return causes;

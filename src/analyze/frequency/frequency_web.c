@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include "analyze/frequency/frequency_web.h"
+#include "util/array.h"
 #include "util/hash.h"
 #include "util/num.h"
 
@@ -56,7 +57,7 @@ int flow_web_find(const struct cfg_function *f, bool *ret_jumps)
 		if (all[b])
 			sorted[count++] = all[b];
 	}
-	qsort(sorted, count, sizeof(*sorted), num_compare_u64);
+	array_sort(sorted, count, sizeof(*sorted), num_compare_u64);
 	web = most_frequent(sorted, count);
 	for (uint32_t b = 0; b < f->block_count; b++)
 		ret_jumps[b] = web && all[b] == web;

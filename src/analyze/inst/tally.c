@@ -221,7 +221,7 @@ static int compare_rows(const void *x, const void *y)
 
 void inst_tally_sort(struct inst_tally *t)
 {
-	qsort(t->rows, t->row_count, sizeof(*t->rows), compare_rows);
+	array_sort(t->rows, t->row_count, sizeof(*t->rows), compare_rows);
 	t->last_row = NO_ROW;
 }
 

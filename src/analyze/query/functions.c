@@ -157,8 +157,7 @@ static int finish(struct functions *f, int r, struct functions **ret, struct dia
 		functions_free(f);
 		return diag_fail(diag, -r, "out of memory for functions");
 	}
-	if (f->count)
-		qsort(f->list, f->count, sizeof(*f->list), compare_hits);
+	array_sort(f->list, f->count, sizeof(*f->list), compare_hits);
 	*ret = f;
 	return 0;
 }

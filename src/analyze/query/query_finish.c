@@ -5,6 +5,7 @@
 #include "analyze/query/query.h"
 #include "analyze/query/query_join.h"
 #include "analyze/query/query_state.h"
+#include "util/array.h"
 #include "util/buf.h"
 #include "util/num.h"
 
@@ -70,7 +71,7 @@ static int order_events(struct query *q)
 		return -ENOMEM;
 	for (size_t i = 0; i < q->event_count; i++)
 		ranked[i] = (struct ranked_event){q->events[i], (uint32_t)i};
-	qsort(ranked, q->event_count, sizeof(*ranked), event_compare);
+	array_sort(ranked, q->event_count, sizeof(*ranked), event_compare);
 	for (size_t i = 0; i < q->event_count; i++) {
 		q->events[i] = ranked[i].event;
 		place[ranked[i].index] = (uint32_t)i;

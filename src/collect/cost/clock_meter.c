@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include "util/array.h"
 #include "util/clock.h"
 #include "util/num.h"
 
@@ -25,7 +26,7 @@ double clock_meter_read(void)
 			__asm__ volatile(".rept 64\nadd %1,%0\n.endr" : "+r"(x) : "r"(y));
 		took[i] = (double)(clock_monotonic_ns() - start);
 	}
-	qsort(took, SLICES, sizeof(*took), num_compare_double);
+	array_sort(took, SLICES, sizeof(*took), num_compare_double);
 	return took[SLICES / 2] > 0 ? 64.0 * ROUNDS * 1e9 / took[SLICES / 2] : 0;
 #else
 	return 0;
@@ -68,7 +69,7 @@ double clock_meter_hz(const struct clock_meter *m, double *ret_deviation)
 	if (!n)
 		return 0;
 	memcpy(sorted, m->hz, n * sizeof(*sorted));
-	qsort(sorted, n, sizeof(*sorted), num_compare_double);
+	array_sort(sorted, n, sizeof(*sorted), num_compare_double);
 	*ret_deviation = MEDIAN_OFF * log(sorted[n - 1 - n / 4] / sorted[n / 4]) / QUARTILES /
 			 sqrt((double)n);
 	return (sorted[n / 2] + sorted[(n - 1) / 2]) / 2;

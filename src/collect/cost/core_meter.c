@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <time.h>
+#include "util/array.h"
 #include "util/clock.h"
 #include "util/num.h"
 #include "util/thread.h"
@@ -125,7 +126,7 @@ double core_meter_cycles(struct core_meter *m, machine_loop_run *run, void *buff
 		    is_alone(m, fmax(wide, time_width()), unit))
 			take_slice(&s, took / (double)rounds / unit, unit);
 	}
-	qsort(s.cycles, s.count, sizeof(*s.cycles), num_compare_double);
+	array_sort(s.cycles, s.count, sizeof(*s.cycles), num_compare_double);
 	return s.count ? s.cycles[s.count / SLICES_SHARE] : 0;
 }
 

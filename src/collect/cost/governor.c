@@ -6,6 +6,7 @@
 #include <string.h>
 #include "collect/host/host.h"
 #include "collect/events/period.h"
+#include "util/array.h"
 #include "util/num.h"
 
 double governor_kernel_max_hz(const char *root)
@@ -120,7 +121,7 @@ void governor_summarize(double *values, unsigned int count, struct governor_cost
 	ret->pairs = count;
 	if (!count)
 		return;
-	qsort(values, count, sizeof(*values), num_compare_double);
+	array_sort(values, count, sizeof(*values), num_compare_double);
 	for (unsigned int i = tail; i < count - tail; i++)
 		sum += values[i];
 	ret->cost_ns = sum / kept;

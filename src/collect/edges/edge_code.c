@@ -208,7 +208,7 @@ static void read_starts(struct edge_code *c, struct edge_file *f)
 				f->starts[kept++] = (uint32_t)at;
 		}
 	if (f->starts)
-		qsort(f->starts, kept, sizeof(*f->starts), num_compare_u32);
+		array_sort(f->starts, kept, sizeof(*f->starts), num_compare_u32);
 	f->start_count = f->starts ? kept : 0;
 	free(addresses);
 }

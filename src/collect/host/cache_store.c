@@ -15,6 +15,7 @@
 #include <unistd.h>
 #include "collect/host/cache_directory.h"
 #include "collect/host/makers_sum.h"
+#include "util/array.h"
 #include "util/hash.h"
 #include "util/io.h"
 
@@ -150,7 +151,7 @@ static int list_entries(struct cache_store *s, struct entry **ret, size_t *ret_c
 		list[count++] =
 			(struct entry){name, held > bytes ? held : bytes, st.st_mtim.tv_sec};
 	}
-	qsort(list, count, sizeof(*list), compare_use);
+	array_sort(list, count, sizeof(*list), compare_use);
 	*ret = list;
 	*ret_count = count;
 	return 0;

@@ -33,8 +33,7 @@ static void tidy(struct wanted *w)
 {
 	size_t kept = 0;
 
-	if (w->count)
-		qsort(w->list, w->count, sizeof(*w->list), compare);
+	array_sort(w->list, w->count, sizeof(*w->list), compare);
 	for (size_t i = 0; i < w->count; i++)
 		if (!kept || compare(&w->list[kept - 1], &w->list[i]))
 			w->list[kept++] = w->list[i];

@@ -111,8 +111,7 @@ int descendants_find(struct descendants *d, int (*take)(void *arg, pid_t pid), v
 	struct births b = {.of = d};
 
 	processes_each(d->processes, note_birth, &b);
-	if (b.count)
-		qsort(b.list, b.count, sizeof(*b.list), compare_births);
+	array_sort(b.list, b.count, sizeof(*b.list), compare_births);
 	if (!d->error)
 		d->error = b.error ? -ENOMEM : find(d, &b);
 	free(b.list);

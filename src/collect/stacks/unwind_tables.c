@@ -153,7 +153,7 @@ static int make_rows(struct unwind_tables *t, const struct image_unwind *u,
 		numbers[i] = number_rule(t, &u->rules[i]);
 	count = count < IMAGE_SEGMENTS_MAX ? count : IMAGE_SEGMENTS_MAX;
 	memcpy(sorted, segments, count * sizeof(*sorted));
-	qsort(sorted, count, sizeof(*sorted), compare_segments);
+	array_sort(sorted, count, sizeof(*sorted), compare_segments);
 	for (uint32_t i = 0; i < count && !r; i++) {
 		const struct image_segment *s = &sorted[i];
 

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "collect/events/tick.h"
+#include "util/array.h"
 #include "util/num.h"
 
 #define DEPTH_MAX 64
@@ -62,7 +63,7 @@ static int collect_names(struct cut *c, const struct btf *const *of, size_t of_c
 			if (is_nameable(t) && name && *name)
 				c->names[c->name_count++] = essence(name);
 		}
-	qsort(c->names, c->name_count, sizeof(*c->names), compare_names);
+	array_sort(c->names, c->name_count, sizeof(*c->names), compare_names);
 	return 0;
 }
 

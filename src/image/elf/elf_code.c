@@ -94,8 +94,7 @@ static int init(struct elf_code *c)
 		if (!r && c->region_count == 0 && !c->data)
 			r = add_segments(c, &room);
 	}
-	if (c->region_count)
-		qsort(c->regions, c->region_count, sizeof(*c->regions), num_compare_u64);
+	array_sort(c->regions, c->region_count, sizeof(*c->regions), num_compare_u64);
 	if (r < 0)
 		elf_code_free(c);
 	return r;

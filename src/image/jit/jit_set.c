@@ -109,7 +109,7 @@ int jit_set_finish(struct jit_set *s, const char *source, struct image_symbols *
 		return -ENOMEM;
 	for (size_t i = 0; i < s->count; i++)
 		spans[i] = (struct span){s->list[i].start, s->list[i].start + s->list[i].size, i};
-	qsort(spans, s->count, sizeof(*spans), compare_start);
+	array_sort(spans, s->count, sizeof(*spans), compare_start);
 	spans_sweep(spans, s->count, spans + s->count, s->list);
 	free(spans);
 	for (size_t i = 0; i < s->count; i++)

@@ -61,8 +61,7 @@ void kernel_regions_sort(struct kernel_regions *s)
 {
 	size_t kept = 0;
 
-	if (s->count)
-		qsort(s->list, s->count, sizeof(*s->list), compare_start);
+	array_sort(s->list, s->count, sizeof(*s->list), compare_start);
 	for (size_t i = 0; i < s->count; i++) {
 		struct kernel_region r = s->list[i];
 

@@ -8,6 +8,7 @@
 #include "render/estimate.h"
 #include "report/code/inst_table.h"
 #include "report/describe.h"
+#include "util/array.h"
 #include "util/num.h"
 #include "util/text.h"
 
@@ -282,7 +283,7 @@ static size_t rank_all(struct report_session *s, const struct inst_options *o,
 		if (!regex || (r.function && !regexec(regex, r.function, 0, NULL, 0)))
 			list[count++] = r;
 	}
-	qsort(list, count, sizeof(*list), compare_ranked);
+	array_sort(list, count, sizeof(*list), compare_ranked);
 	return count;
 }
 

@@ -6,6 +6,7 @@
 #include <string.h>
 #include "report/code/list_table.h"
 #include "report/describe.h"
+#include "util/array.h"
 #include "util/buf.h"
 #include "util/num.h"
 #include "util/text.h"
@@ -79,7 +80,7 @@ static int find_rows(struct list_file_report *f, const char *name, struct diag *
 	for (size_t i = 1; i < f->row_count; i++)
 		if (strcmp(f->rows[i]->file, f->rows[0]->file) != 0)
 			return fail_several(f, name, diag);
-	qsort(f->rows, f->row_count, sizeof(*f->rows), compare_lines);
+	array_sort(f->rows, f->row_count, sizeof(*f->rows), compare_lines);
 	return 0;
 }
 

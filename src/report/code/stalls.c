@@ -6,6 +6,7 @@
 #include <string.h>
 #include "render/estimate.h"
 #include "report/describe.h"
+#include "util/array.h"
 #include "util/num.h"
 #include "util/text.h"
 
@@ -134,7 +135,7 @@ static int collect(struct stalls *s, struct diag *diag)
 			take_instruction(s, one, &one->instructions[k]);
 		insight_free(one);
 	}
-	qsort(s->list, s->count, sizeof(*s->list), compare_stalls);
+	array_sort(s->list, s->count, sizeof(*s->list), compare_stalls);
 	return 0;
 }
 
