@@ -94,7 +94,7 @@ static void try_kind(const struct db_kind *kind, const struct db_bytes streams[C
 	arena_free(a);
 }
 
-/* Each kind has a stream of counts, half a byte each: 5, 6 or 7. */
+/* Each kind has a stream of counts, half a byte each: from 5 to 11. */
 static void try_payload(const uint8_t *data, size_t size)
 {
 	struct db_bytes streams[CHUNK_STREAMS_MAX];
@@ -103,7 +103,7 @@ static void try_payload(const uint8_t *data, size_t size)
 	buf_init(&raw, CHUNK_RAW_MAX + 1);
 	if (chunk_open(data, size, &raw, streams) == 0)
 		for (size_t i = 0; i < db_kind_count; i++)
-			for (unsigned s = 5; s < 8; s++)
+			for (unsigned s = 5; s < 12; s++)
 				try_kind(db_kinds[i], streams, 2 * (uint32_t)streams[s].size);
 	buf_free(&raw);
 }

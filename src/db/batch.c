@@ -35,6 +35,9 @@ static void batch_drop(struct db_batch *b)
 	intern_free(b->counters);
 	intern_free(b->facts);
 	free(b->slots);
+	for (size_t i = 0; i < db_batch_counted_size(&b->counted[CHUNK_VALUES]); i++)
+		free(b->summaries[i]);
+	free(b->summaries);
 	for (size_t i = 0; i < DB_KIND_TYPES; i++)
 		db_batch_counted_drop(&b->counted[i]);
 	free(b->paths);

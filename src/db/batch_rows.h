@@ -60,6 +60,8 @@ struct db_batch {
 	struct db_batch_waiting queue[DB_QUEUE]; /* a ring */
 	uint32_t queue_first, queue_count;
 	struct db_batch_counted counted[DB_KIND_TYPES]; /* by type of chunk; rows are in slots */
+	struct value_summary **summaries; /* beside the keys of values; room for summary_room */
+	size_t summary_room;
 
 	/* Each dictionary has its own numbers. The arrays below have room for *_room entries. */
 	struct intern *images, *events, *subjects, *profiles, *counters, *facts;

@@ -349,6 +349,8 @@
 	X(instsamples, NULL, "instsamples.damaged", "instruction sample was",                \
 	  "instruction samples were", "lost: their part of the database is damaged")         \
 	X(paths, NULL, "paths.damaged", "path execution was", "path executions were",        \
+	  "lost: their part of the database is damaged")                                     \
+	X(values, NULL, "values.damaged", "value was", "values were",                        \
 	  "lost: their part of the database is damaged")
 
 #define COUNTER_LISTS(X)                        \

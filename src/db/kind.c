@@ -38,6 +38,8 @@ void kind_add(const struct db_kind *kind, void *to, const void *equal)
 	for (size_t i = 0; i < DB_KIND_MORE; i++)
 		if (kind->more_at[i])
 			add_at(to, equal, kind->more_at[i]);
+	if (kind->merge)
+		kind->merge(to, equal);
 }
 
 /* The argument of comparisons while keys are sorted: the kind, and room for two items. */

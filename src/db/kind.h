@@ -39,7 +39,7 @@ struct kind_builder {
  * of them only what the row says. A database does all its work by walking the table:
  *   write    a batch gives the items in order (make), a builder makes chunks of them (add, encode)
  *   read     a cursor over a chunk gives them back (open, next), ascending, or -EBADMSG
- *   merge    compare orders them; equal ones are one, whose sums add up
+ *   merge    compare orders them; equal ones are one, whose sums add up (and merge does the rest)
  *   check    all is decoded; the sum of the counts must be what the chunk's header says
  *   tell     what damage costs, verify's totals, and the counter of what compaction lost
  * The images that a chunk refers to stand at the start of its stream 0, whatever its kind, so that
@@ -65,6 +65,9 @@ struct db_kind {
 	/* The order of two items by everything but the numbers that are added up: negative, 0 or
 	 * positive. */
 	int (*compare)(const void *x, const void *y);
+	/* Adds to an item what an equal one has beside the numbers that are added up; NULL where
+	 * that is nothing. */
+	void (*merge)(void *to, const void *equal);
 	/* Makes a copy of an item that outlives its chunk; the caller frees it. NULL for a kind
 	 * whose items ascend within their chunks, but need not do so from one chunk to the next. */
 	void *(*keep)(const void *item);
