@@ -12,10 +12,12 @@
  * CONFIG_IRQ_TIME_ACCOUNTING). Between two blocks the CPUs are left to the others for as long.
  *
  * The daemon's descriptors are had by pidfd_getfd(2); of its events those that are on, not the one
- * with which it looks again at what an interrupt costs. An event that is off does not interrupt and
- * writes no records. In a slice of so many ms there is one interrupt; a build and an idle machine
- * have the daemon's periods, of which what was left is kept, so that there are as many while it is
- * on.
+ * with which it looks again at what an interrupt costs. In a slice of so many ms there is one
+ * interrupt, or none: its events are switched on before all three, since that alone, with its
+ * calls to the other CPU and its timers that are set, costs a loop as much of its caches as half an
+ * interrupt; of those off the first interrupt would come after the slice. A build and an idle
+ * machine have the daemon's periods, of which what was left is kept, so that there are as many
+ * while it is on; an event that is off does not interrupt and writes no records.
  */
 #include <dirent.h>
 #include <fcntl.h>
@@ -41,8 +43,9 @@
 
 #define CPUS 2
 /* The one interrupt comes after that part of a slice, and no second one before it took twice as
- * long. */
+ * long; in a slice without, when that much of it has passed. */
 #define ONE_AT		0.75
+#define NONE_AT		2
 #define FOLLOW		0.1 /* so much of the way to the right amount of work with each block */
 #define SLICES		3   /* of a block; the last is the one with the events on */
 #define DESCRIPTORS_MAX 1024
@@ -352,6 +355,16 @@ static void meet(bool asleep)
 	}
 }
 
+/* For one slice, with interrupts or without. */
+static void prepare_events(const struct load *l, bool on)
+{
+	switch_events(false);
+	if (l->amount)
+		set_period(l->ms * 1e6 * (on ? ONE_AT : NONE_AT));
+	if (on || l->amount)
+		switch_events(true);
+}
+
 static void run_block(struct load *l, uint64_t *state)
 {
 	double start = clock_ns(CLOCK_MONOTONIC);
@@ -363,13 +376,8 @@ static void run_block(struct load *l, uint64_t *state)
 	l->begin(l);
 	for (unsigned i = 0; i < SLICES; i++) {
 		meet(false);
-		if (!it.number) {
-			switch_events(false);
-			if (order[i] == SLICES - 1) {
-				set_period(l->amount ? l->ms * 1e6 * ONE_AT : 0);
-				switch_events(true);
-			}
-		}
+		if (!it.number)
+			prepare_events(l, order[i] == SLICES - 1);
 		meet(false);
 		it.shared->took_ns[it.number][order[i]] = l->slice(l);
 	}

@@ -22,8 +22,10 @@ static double process_cpu_ns(void)
 	return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
 }
 
-/* Of the budget: what looking at the cost of an interrupt again and again may take. */
-#define WATCH_SHARE 0.02
+/* Of the budget: what looking at the cost of an interrupt again and again may take; and while what
+ * is charged is remembered, of a machine that others left more or less of its caches. */
+#define WATCH_SHARE	       0.02
+#define WATCH_SHARE_REMEMBERED 0.1
 /* A rate that would differ by this factor at the present cost of an interrupt is planned again. */
 #define PLAN_AGAIN 1.25
 
@@ -120,7 +122,8 @@ static unsigned count_planned(const struct session *s)
 /* What an interrupt costs by now is charged from here on. True when the plan is another. */
 static bool look_at_cost(struct session *s, uint64_t now_ns)
 {
-	double share = WATCH_SHARE * s->config.budget_percent / 100 * s->budget.config.cpus;
+	double share = (s->rate.remembered ? WATCH_SHARE_REMEMBERED : WATCH_SHARE) *
+		       s->config.budget_percent / 100 * s->budget.config.cpus;
 	struct rate rate = s->rate;
 	uint64_t took_ns;
 	double hz;

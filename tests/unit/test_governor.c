@@ -113,6 +113,12 @@ static void test_trust(void **state)
 	assert_true(governor_trust(10000, 300000) == 40000);
 	assert_true(governor_trust(10000, 20) == 2500);
 
+	/* A cost that is not well known is charged with what it may be. */
+	assert_true(governor_charge(&(struct governor_cost){.cost_ns = 10000}) == 10000);
+	assert_true(
+		fabs(governor_charge(&(struct governor_cost){.cost_ns = 10000, .error_ns = 1000}) -
+		     11645) < 1);
+
 	/* Known to a tenth; or far off what was believed, however noisy the machine is. */
 	assert_true(
 		governor_tells(&(struct governor_cost){.cost_ns = 10000, .error_ns = 900}, 10000));

@@ -271,7 +271,7 @@ void check_cost(struct check_list *l, double budget_percent)
 	} else {
 		interrupts = budget_percent *
 			     (1 - BUDGET_REST_SHARE - EDGES_BUDGET_SHARE - STACKS_BUDGET_SHARE);
-		rate = governor_choose_rate(cost.cost_ns, interrupts, 1,
+		rate = governor_choose_rate(governor_charge(&cost), interrupts, 1,
 					    governor_kernel_max_hz(""));
 		check_add(l, "sample_cost", cost.measured ? CHECK_FACT : CHECK_PARTIAL,
 			  "%s: %.2f us +- %.2f each%s%s%s%s", e.name, cost.cost_ns / 1e3,

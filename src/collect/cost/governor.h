@@ -108,6 +108,9 @@ void governor_stand_in(const struct event *e, struct event *ret);
 bool governor_was_busy(uint64_t idle_ns, uint64_t passed_ns, long cpus);
 /* Whether a measured cost is one that a machine can have, and known well enough to be of use. */
 bool governor_cost_is_sane(const struct governor_cost *c);
+/* What a cost is planned and charged with: more than it truly is 19 times of 20, since half of all
+ * plans by the mean would be above their budget. */
+double governor_charge(const struct governor_cost *c);
 /* What is believed of a cost that was looked at again: somebody who disturbs the looks in their
  * rhythm can make a sample look as cheap or as dear as he likes. */
 double governor_trust(double start_ns, double again_ns);

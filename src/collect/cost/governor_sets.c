@@ -13,9 +13,10 @@
 #define COST_LEAST_NS 20.0
 #define COST_MOST_NS  1000000.0
 #define CHANGE_MOST   4.0
-#define ERROR_MOST    0.1  /* of the cost */
-#define BUSY_SHARE    0.25 /* of the other CPUs' time */
-#define CHANCE_ERRORS 4	   /* it is asked again and again: 1 of 16,000 each time, were it normal */
+#define ERROR_MOST    0.1   /* of the cost */
+#define BUSY_SHARE    0.25  /* of the other CPUs' time */
+#define SURE_ERRORS   1.645 /* a normal mean is that many of them above the truth 1 of 20 times */
+#define CHANCE_ERRORS 4	    /* it is asked again and again: 1 of 16,000 each time, were it normal */
 
 struct pairs {
 	double values[GOVERNOR_PAIRS]; /* cost of a sample by each */
@@ -33,6 +34,11 @@ bool governor_was_busy(uint64_t idle_ns, uint64_t passed_ns, long cpus)
 {
 	return cpus > 1 &&
 	       (double)idle_ns < (1 - BUSY_SHARE) * (double)(cpus - 1) * (double)passed_ns;
+}
+
+double governor_charge(const struct governor_cost *c)
+{
+	return c->cost_ns + SURE_ERRORS * c->error_ns;
 }
 
 double governor_trust(double start_ns, double again_ns)

@@ -88,8 +88,9 @@ static int choose(const struct rate_wish *wish, const struct event *event, unsig
 		return r;
 	if (!ret->remembered && cost.measured && governor_tells(&cost, cost.cost_ns))
 		cost_cache_write(NULL, event, wish->scoped, &cost);
-	ret->hz = rate_governed_hz(wish, cost.cost_ns, count);
-	ret->cost_ns = ret->charge_ns = cost.cost_ns;
+	ret->cost_ns = cost.cost_ns;
+	ret->charge_ns = governor_charge(&cost);
+	ret->hz = rate_governed_hz(wish, ret->charge_ns, count);
 	ret->cost_spread_ns = cost.error_ns;
 	ret->busy = cost.busy;
 	ret->note = cost.why;
@@ -111,7 +112,7 @@ int rate_choose(const struct rate_wish *wish, const struct event *events, size_t
 	if (chosen && wish->hz <= 0)
 		r = choose(wish, &events[0], chosen, sampler, &rate, diag);
 	else if (!cost_cache_read(NULL, &events[0], wish->scoped, &cost, &age_s))
-		rate.charge_ns = cost.cost_ns;
+		rate.charge_ns = governor_charge(&cost);
 	if (r)
 		return r;
 	for (size_t i = 0; i < count; i++)
@@ -159,14 +160,15 @@ bool rate_look(struct rate_watch *w, const struct rate_wish *wish, unsigned coun
 	struct governor_cost cost;
 
 	if (!governor_watch_look(w->governor, &cost, ret_took_ns) ||
-	    !governor_tells(&cost, rate->charge_ns))
+	    !governor_tells(&cost, rate->cost_ns))
 		return false;
 	/* Not kept for the next start, from which on as far again would be believed. */
 	cost.cost_ns = governor_trust(w->start_ns, cost.cost_ns);
-	rate->cost_ns = rate->charge_ns = cost.cost_ns;
+	rate->cost_ns = cost.cost_ns;
+	rate->charge_ns = governor_charge(&cost);
 	rate->cost_spread_ns = cost.error_ns;
 	rate->remembered = rate->busy = false;
 	rate->note = "";
-	*ret_hz = rate_governed_hz(wish, cost.cost_ns, count);
+	*ret_hz = rate_governed_hz(wish, rate->charge_ns, count);
 	return true;
 }

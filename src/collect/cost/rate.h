@@ -12,9 +12,9 @@
 struct rate {
 	double hz;			/* of each event on a busy CPU */
 	double cost_ns, cost_spread_ns; /* of one interrupt as measured; 0: not measured */
-	double charge_ns;		/* the same, for the budget: also where the user said
-					 * how often, if an earlier start measured it; 0: not known */
-	bool remembered;		/* it was measured cost_age_s ago */
+	double charge_ns; /* that, and what chance may hide of it: also where the user said
+			   * how often, if an earlier start measured it; 0: not known */
+	bool remembered;  /* it was measured cost_age_s ago */
 	uint64_t cost_age_s;
 	bool busy;	  /* it was measured beside other work */
 	const char *note; /* what to know about the choice, "" when nothing; static */
