@@ -148,13 +148,27 @@ static void describe_memory(struct report_header *h, const struct query_event *e
 				   TEXT_COUNT(e->weights, "sample", "samples"));
 }
 
+/* Causes are counted as samples were taken; events are counted at one period and with ticks joined.
+ */
+static void describe_unknown(struct report_header *h, const struct query *q)
+{
+	uint64_t taken = 0, shown = 0;
+
+	for (size_t i = 0; i < q->unknown_count; i++)
+		taken = num_add_sat(taken, q->unknown[i].value);
+	for (size_t i = 0; i < q->event_count; i++)
+		shown = num_add_sat(shown, q->events[i].unknown);
+	for (size_t i = 0; i < q->unknown_count; i++)
+		report_header_note(h, "unknown, by cause%s: %s %llu",
+				   taken == shown ? "" : ", as sampled", q->unknown[i].name,
+				   (unsigned long long)q->unknown[i].value);
+}
+
 void report_describe_query(struct report_header *h, const struct query *q)
 {
 	describe_events(h, q);
 	describe_losses(h, q);
-	for (size_t i = 0; i < q->unknown_count; i++)
-		report_header_note(h, "unknown, by cause: %s %llu", q->unknown[i].name,
-				   (unsigned long long)q->unknown[i].value);
+	describe_unknown(h, q);
 	describe_troubles(h, q);
 	for (size_t i = 0; i < q->event_count; i++)
 		describe_memory(h, &q->events[i]);
