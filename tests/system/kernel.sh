@@ -27,6 +27,12 @@ n = p.function("bpf_prog_[0-9a-f]{16}_busy_filter.*|busy_filter.*")
 print(f"{n} samples of {p.samples}")
 assert n > 0.3 * p.samples, p.top()
 '
+record filter -F 2000 -- "$programs/kinds" filter 1
+expect 'a filter of system calls, which the kernel names to nobody, is an image of its own and not unknown' filter.db '
+n = p.function(r"\[kernel\.unnamed\]", image=r"\[kernel\.unnamed\]")
+print(f"{n} samples of {p.samples}")
+assert n > 0.25 * p.samples and p.unknown == 0, p.top()
+'
 for kind in map dump; do
 	record $kind -F 2000 -- "$programs/kinds" $kind 1
 	expect "code made at run time has the names of its perf-$kind file, after the process is gone" $kind.db '

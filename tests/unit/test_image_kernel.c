@@ -408,6 +408,24 @@ static void test_no_answers(void **state)
 	image_kernel_free(k);
 }
 
+/* What has no name is told from the core and from where no code is. */
+static void test_unnamed(void **state)
+{
+	(void)state;
+	struct image_kernel *k = kernel_new();
+	const struct image_kernel_region *r = image_kernel_unnamed(k, 0xffffffffc1000020);
+
+	assert_non_null(r);
+	assert_string_equal(r->path, "[kernel.unnamed]");
+	assert_int_equal(r->id.kind, IMAGE_BPF);
+	assert_true(r->start <= 0xffffffffc1000020 && r->end > 0xffffffffc1000020);
+	assert_ptr_equal(image_kernel_unnamed(k, 0xfffffffffeffffff), r);
+	assert_null(image_kernel_unnamed(k, 0xffffffffff000000));
+	assert_null(image_kernel_unnamed(k, 0xffff888000000000));
+	assert_null(image_kernel_unnamed(k, TEXT));
+	image_kernel_free(k);
+}
+
 /* Where the sizes are hidden, or are none: all names, as always. */
 static void test_core_by_scan(void **state)
 {
@@ -653,6 +671,7 @@ int main(void)
 		EACH(test_sizes_survive), EACH(test_hostile_lines), EACH(test_kcore),
 		EACH(test_symbols),	  EACH(test_this_machine),  EACH(test_core_alone),
 		EACH(test_core_by_scan),  EACH(test_answers),	    EACH(test_no_answers),
+		EACH(test_unnamed),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -213,7 +213,7 @@ static const struct image_kernel_region *find_unseen(struct resolver *r, uint64_
 	r->asks_left--;
 	known = image_kernel_ask(r->config.kernel, pc);
 	if (known == -ENOENT)
-		return NULL;
+		return image_kernel_unnamed(r->config.kernel, pc);
 	return known ? scan_again(r, pc, time_ns) : image_kernel_find(r->config.kernel, pc);
 }
 

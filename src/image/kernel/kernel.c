@@ -28,6 +28,9 @@ static int kernel_new(const char *root, bool whole, struct image_kernel **ret, s
 	if (r)
 		goto fail;
 	k->counts.scans = whole;
+	k->unnamed = kernel_scan_bpf_region(KERNEL_MADE_START, KERNEL_MADE_END - KERNEL_MADE_START,
+					    KERNEL_UNNAMED_PATH)
+			     .region;
 	*ret = k;
 	return 0;
 fail:
@@ -145,4 +148,13 @@ const struct image_kernel_region *image_kernel_find(const struct image_kernel *k
 bool image_kernel_is_core(const struct image_kernel *k, uint64_t address)
 {
 	return address >= k->regions.core_start && address < k->regions.core_end;
+}
+
+const struct image_kernel_region *image_kernel_unnamed(const struct image_kernel *k,
+						       uint64_t address)
+{
+	if (image_kernel_is_core(k, address) || address < k->unnamed.start ||
+	    address >= k->unnamed.end)
+		return NULL;
+	return &k->unnamed;
 }

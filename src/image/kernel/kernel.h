@@ -24,7 +24,8 @@ struct image_kernel_region {
 	uint64_t start, end; /* run-time addresses, end exclusive */
 	uint64_t bias;	     /* run-time address - bias = offset in the image */
 	struct image_id id;
-	const char *path; /* "[kernel.kallsyms]", "[module]/name", "bpf_prog_<tag>_<name>" */
+	/* "[kernel.kallsyms]", "[module]/name", "bpf_prog_<tag>_<name>", "[kernel.unnamed]" */
+	const char *path;
 };
 
 /* Reads /sys/kernel/notes, /proc/kallsyms (addresses need CAP_SYSLOG), /proc/modules, /sys/module.
@@ -52,6 +53,14 @@ int image_kernel_refresh(struct image_kernel *k);
  * other errors: only a refresh can tell.
  */
 int image_kernel_ask(struct image_kernel *k, uint64_t address);
+/*
+ * The region of an address for which the kernel has no name, NULL where it has no code that it
+ * makes (or on an architecture where that is not known). What is there is mostly filters of seccomp
+ * and of sockets: the kernel compiles them as it does BPF programs, but tells nobody of them. All
+ * are one image of one function.
+ */
+const struct image_kernel_region *image_kernel_unnamed(const struct image_kernel *k,
+						       uint64_t address);
 /*
  * A PERF_RECORD_KSYMBOL of a BPF program or a trampoline: registered, or gone. One that is gone is
  * still found, for samples still on their way, until its addresses are used again or two scans have

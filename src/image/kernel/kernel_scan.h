@@ -25,7 +25,21 @@
 #error "the kernel's link address is not known for this architecture"
 #endif
 
-#define KERNEL_CORE_PATH "[kernel.kallsyms]"
+/*
+ * Where modules and code that the kernel makes lie; x86-64: behind the core kernel, wherever it was
+ * put (__START_KERNEL_map + KERNEL_IMAGE_SIZE) to MODULES_END. Elsewhere code is not told from
+ * data.
+ */
+#if defined(__x86_64__)
+#define KERNEL_MADE_START UINT64_C(0xffffffffa0000000)
+#define KERNEL_MADE_END	  UINT64_C(0xffffffffff000000)
+#else
+#define KERNEL_MADE_START UINT64_C(0)
+#define KERNEL_MADE_END	  UINT64_C(0)
+#endif
+
+#define KERNEL_CORE_PATH    "[kernel.kallsyms]"
+#define KERNEL_UNNAMED_PATH "[kernel.unnamed]"
 
 /*
  * The whole of root/proc/kallsyms, root/proc/modules and what they lead to, as a sorted set.

@@ -10,6 +10,7 @@
 struct image_kernel {
 	char *root;
 	struct kernel_regions regions;
+	struct image_kernel_region unnamed;
 	uint64_t signature; /* of the last scan; see kernel_scan_signature() */
 	bool signature_known;
 	struct image_kernel_counts counts;

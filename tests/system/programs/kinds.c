@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
 /*
- * kinds KIND SECONDS: spends so much processor time in the kernel, the vDSO, a BPF program, or code
- * that it makes at run time and describes in a perf map or a jitdump file. Prints its process
- * number.
+ * kinds KIND SECONDS: spends so much processor time in the kernel, the vDSO, a BPF program, a
+ * filter of system calls (which reads the word of data that it compares 2000 times), or code that
+ * it makes at run time and describes in a perf map or a jitdump file. Prints its process number.
  */
 #include <fcntl.h>
 #include <linux/bpf.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stddef.h>
+#include <sys/prctl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include "spin.h"
@@ -176,6 +180,29 @@ static int in_made_code(int dump)
 	return 0;
 }
 
+static int in_filter(void)
+{
+	enum { LOADS = 2000 };
+	static struct sock_filter code[LOADS + 1];
+	struct sock_fprog filter = {.len = LOADS + 1, .filter = code};
+
+	for (int i = 0; i < LOADS; i++)
+		code[i] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
+						       offsetof(struct seccomp_data, args));
+	code[LOADS] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
+	    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter)) {
+		perror("seccomp");
+		return 1;
+	}
+	/* lseek is not in the kernel's table of calls that the filter allows whatever their words.
+	 */
+	while (time_left())
+		for (int i = 0; i < 1000; i++)
+			syscall(SYS_lseek, -1, 0, SEEK_SET);
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	const char *kind = argc > 1 ? argv[1] : "";
@@ -188,5 +215,7 @@ int main(int argc, char **argv)
 		return in_vdso();
 	if (!strcmp(kind, "bpf"))
 		return in_bpf();
+	if (!strcmp(kind, "filter"))
+		return in_filter();
 	return in_made_code(!strcmp(kind, "dump"));
 }
