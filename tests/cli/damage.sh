@@ -55,13 +55,13 @@ for n in json.load(open("json")).get("notes", ()):
 	cmp -s out out.json && cmp -s out out.csv
 }
 reports=("prof" "prof --inclusive" "list hot" "calc hot" "stalls" "summary" "cfg hot" "calls"
-	"calls --gprof" "stats last last" "diff last last" "epochs")
+	"calls --gprof" "stats last last" "diff last last" "epochs" "why")
 # what_reads KIND: the reports that use such chunks.
 what_reads() {
 	case $1 in
 	rows) printf '%s\n' "${reports[@]}" ;;
-	edges) printf '%s\n' "list hot" "calc hot" "stalls" "summary" "cfg hot" "calls --gprof" "epochs" ;;
-	stacks) printf '%s\n' "prof --inclusive" "calls" "calls --gprof" ;;
+	edges) printf '%s\n' "list hot" "calc hot" "stalls" "summary" "cfg hot" "calls --gprof" "epochs" "why" ;;
+	stacks) printf '%s\n' "prof --inclusive" "calls" "calls --gprof" "why" ;;
 	head) ;; # it stands twice
 	index) printf '%s\n' "${reports[@]}" ;;
 	esac
@@ -137,9 +137,9 @@ reports+=("prof --by line" "prof --by loop" "diff --cpi last last")
 exports=(folded pprof callgrind xml block-counts autofdo bolt-preaggregated)
 what_reads_blob() {
 	case $1 in
-	code) printf '%s\n' "prof --by loop" "list hot" "calc hot" "stalls" "summary" "cfg hot" "diff --cpi last last" \
+	code) printf '%s\n' "prof --by loop" "list hot" "calc hot" "stalls" "summary" "cfg hot" "diff --cpi last last" "why" \
 		xml block-counts autofdo bolt-preaggregated ;;
-	lines) printf '%s\n' "prof --by line" "prof --by loop" "list hot" "stalls" "calls" folded pprof callgrind xml \
+	lines) printf '%s\n' "prof --by line" "prof --by loop" "list hot" "stalls" "calls" "why" folded pprof callgrind xml \
 		autofdo ;;
 	esac
 }

@@ -97,6 +97,7 @@ same 2 calls --callers
 same 10 calc inner --blocks 0
 same 2 calc --brief --cutoff 100
 same 1 stalls
+same 1 why
 same 1 summary
 same 5 cfg inner
 same 2 epochs

@@ -30,6 +30,7 @@
 #include "report/export/export.h"
 #include "report/prof/prof.h"
 #include "report/prof/top_view.h"
+#include "report/why/why.h"
 #include "workshop.h"
 
 #define FIRST_NS  TEST_TIME_NS
@@ -716,6 +717,41 @@ static void top_shows_a_window(void **state)
 	top_view_free(&v);
 }
 
+/* Every sentence has what it rests on; hot() has four fifths of all, and is called by main(). */
+static void why_says_where_the_time_went(void **state)
+{
+	struct why_report made;
+	struct written w;
+	json_t *j;
+	bool hot = false;
+	struct bench b;
+
+	(void)state;
+	begin(&b);
+	assert_int_equal(why_make(&b.session, &made, &b.header, &b.diag), 0);
+	assert_in_range(made.count, 1, WHY_SENTENCES_MAX);
+	for (size_t i = 0; i < made.count; i++) {
+		const struct why_sentence *s = &made.list[i];
+
+		assert_true(s->percent >= 0 && s->percent <= 100);
+		assert_ptr_equal(strstr(s->evidence, "culprit "), s->evidence);
+		assert_int_equal(s->confidence == FREQUENCY_LOW,
+				 strstr(s->text, "low confidence") != NULL);
+		hot |= s->function && !strcmp(s->function, "hot") &&
+		       strstr(s->text, "called from main");
+	}
+	assert_true(hot);
+	assert_true(made.list[made.count - 1].kind == WHY_DOUBT); /* 100 samples are few */
+	j = print_json(made.table, &b.header);
+	assert_int_equal(json_array_size(json_object_get(j, "rows")), made.count);
+	json_decref(j);
+	open_written(&w);
+	assert_int_equal(why_print(&made, &b.header, w.out, 40), 0);
+	check_text(&w, " 1. ");
+	why_free(&made);
+	end(&b);
+}
+
 int main(int argc, char **argv)
 {
 	image_worker_dispatch(argc, argv);
@@ -729,6 +765,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(calls_of_one_function_and_of_gprof),
 		cmocka_unit_test(calc_tells_functions_one_by_one),
 		cmocka_unit_test(stalls_and_summary_share_the_samples_out),
+		cmocka_unit_test(why_says_where_the_time_went),
 		cmocka_unit_test(inst_has_what_processors_told),
 		cmocka_unit_test(list_and_cfg_have_the_functions_samples),
 		cmocka_unit_test(several_functions_are_a_choice),
