@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "db/batch_rows.h"
+#include "db/catalog.h"
 #include "util/array.h"
 #include "util/hash.h"
 #include "util/num.h"
@@ -432,4 +433,31 @@ size_t db_batch_rows(const struct db_batch *b)
 {
 	db_batch_settle(b);
 	return b->used;
+}
+
+int db_batch_add_catalog(struct db_batch *b, const struct catalog *t)
+{
+	uint32_t event = 0;
+	int r = 0;
+
+	if (t->start_ns || t->end_ns) {
+		if (!b->start_ns || t->start_ns < b->start_ns)
+			b->start_ns = t->start_ns;
+		if (t->end_ns > b->end_ns)
+			b->end_ns = t->end_ns;
+	}
+	for (uint32_t i = 0; i < t->event_count && r == 0; i++)
+		r = db_batch_event(b, &t->events[i], &event);
+	for (uint32_t i = 0; i < t->counter_count && r == 0; i++) {
+		const struct db_counter *n = &t->counters[i];
+
+		event = DB_EVENT_NONE;
+		if (n->event != DB_EVENT_NONE)
+			r = db_batch_event(b, &t->events[n->event], &event);
+		if (r == 0)
+			r = db_batch_count(b, event, n->name, n->value);
+	}
+	for (uint32_t i = 0; i < t->fact_count && r == 0; i++)
+		r = db_batch_fact(b, t->facts[i].name, t->facts[i].value);
+	return r;
 }

@@ -95,6 +95,11 @@ struct db_bytes db_batch_image_path(const struct db_batch *b, uint32_t image);
 int db_batch_compare_images(const struct db_batch *b, uint32_t x, uint32_t y);
 int db_batch_compare_subjects(const struct db_batch *b, uint32_t x, uint32_t y);
 
+struct catalog;
+/* Adds what a pack says of itself: counters add up, the last fact of a name stays, the interval is
+ * widened to the pack's. 0, -ENOSPC, -ENOMEM. */
+int db_batch_add_catalog(struct db_batch *b, const struct catalog *t);
+
 /* Whether a dictionary has an entry of this number. */
 bool db_batch_knows(const struct intern *dict, uint32_t index);
 

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "db/batch_rows.h"
 #include "db/check.h"
 #include "db/epoch.h"
 #include "db/merge.h"
@@ -30,35 +31,6 @@ struct compaction {
 	struct diag *diag;
 };
 
-/* Adds what a pack says of itself: counters add up, the last fact of a name stays. */
-static int sum_catalog(struct compaction *c, const struct catalog *t, uint64_t *start_ns,
-		       uint64_t *end_ns)
-{
-	uint32_t event = 0;
-	int r = 0;
-
-	if (t->start_ns || t->end_ns) {
-		if (!*start_ns || t->start_ns < *start_ns)
-			*start_ns = t->start_ns;
-		if (t->end_ns > *end_ns)
-			*end_ns = t->end_ns;
-	}
-	for (uint32_t i = 0; i < t->event_count && r == 0; i++)
-		r = db_batch_event(c->sums, &t->events[i], &event);
-	for (uint32_t i = 0; i < t->counter_count && r == 0; i++) {
-		const struct db_counter *n = &t->counters[i];
-
-		event = DB_EVENT_NONE;
-		if (n->event != DB_EVENT_NONE)
-			r = db_batch_event(c->sums, &t->events[n->event], &event);
-		if (r == 0)
-			r = db_batch_count(c->sums, event, n->name, n->value);
-	}
-	for (uint32_t i = 0; i < t->fact_count && r == 0; i++)
-		r = db_batch_fact(c->sums, t->facts[i].name, t->facts[i].value);
-	return r;
-}
-
 static void sum_totals(struct compaction *c, const struct check_totals *t, const struct pack *p)
 {
 	c->samples = num_add_sat(c->samples, t->of[CHUNK_ROWS].sum);
@@ -70,7 +42,6 @@ static void sum_totals(struct compaction *c, const struct check_totals *t, const
 /* The first pass. */
 static int inspect(struct compaction *c)
 {
-	uint64_t start_ns = 0, end_ns = 0;
 	struct check_totals totals;
 	int r = 0;
 
@@ -90,13 +61,12 @@ static int inspect(struct compaction *c)
 		if (r < 0)
 			return r;
 		sum_totals(c, &totals, p);
-		r = sum_catalog(c, &p->catalog, &start_ns, &end_ns);
+		r = db_batch_add_catalog(c->sums, &p->catalog);
 	}
 	for (size_t i = 0; i < db_kind_count && r == 0; i++)
 		if (c->lost[db_kinds[i]->type])
 			r = db_batch_count(c->sums, DB_EVENT_NONE, db_kinds[i]->lost,
 					   c->lost[db_kinds[i]->type]);
-	db_batch_interval(c->sums, start_ns, end_ns);
 	return r;
 }
 

@@ -129,10 +129,10 @@ static int heap_push(struct heap *h, struct source *s)
 }
 
 /*
- * Writes the least row with its equals added. Its source is out of the heap meanwhile, so that it
+ * Hands on the least row with its equals added. Its source is out of the heap meanwhile, so that it
  * stands still.
  */
-static int heap_merge(struct heap *h, struct pack_writer *out)
+static int heap_merge(struct heap *h, int (*f)(void *arg, const void *item), void *arg)
 {
 	struct source *first = h->at[0];
 	int r = 0;
@@ -146,16 +146,16 @@ static int heap_merge(struct heap *h, struct pack_writer *out)
 		r = heap_step(h);
 	}
 	if (r == 0)
-		r = pack_add(out, first->chunk.item);
+		r = f(arg, first->chunk.item);
 	return r ? r : heap_push(h, first);
 }
 
-static int merge(const struct db_kind *kind, const struct merge_input *inputs, size_t count,
-		 struct pack_writer *out)
+int merge_each(const struct db_kind *kind, const struct merge_input *inputs, size_t count,
+	       int (*f)(void *arg, const void *item), void *arg)
 {
 	struct source *sources = calloc(count + 1, sizeof(*sources));
 	struct heap h = {.at = calloc(count + 1, sizeof(*h.at))};
-	int r = sources && h.at ? pack_begin(out, kind) : -ENOMEM;
+	int r = sources && h.at ? 0 : -ENOMEM;
 
 	for (size_t i = 0; i < count && r == 0; i++) {
 		sources[i].kind = kind;
@@ -165,7 +165,7 @@ static int merge(const struct db_kind *kind, const struct merge_input *inputs, s
 		r = heap_push(&h, &sources[i]);
 	}
 	while (h.count && r == 0)
-		r = heap_merge(&h, out);
+		r = heap_merge(&h, f, arg);
 	for (size_t i = 0; i < count && sources; i++) {
 		buf_free(&sources[i].whole);
 		buf_free(&sources[i].raw);
@@ -180,7 +180,10 @@ int merge_packs(const struct merge_input *inputs, size_t count, struct pack_writ
 {
 	int r = 0;
 
-	for (size_t i = 0; i < db_kind_count && r == 0; i++)
-		r = merge(db_kinds[i], inputs, count, out);
+	for (size_t i = 0; i < db_kind_count && r == 0; i++) {
+		r = pack_begin(out, db_kinds[i]);
+		if (r == 0)
+			r = merge_each(db_kinds[i], inputs, count, pack_add, out);
+	}
 	return r;
 }

@@ -14,6 +14,13 @@ struct merge_input {
 };
 
 /*
+ * Calls f for each item of a kind in all good chunks, in order, equal ones as one; an item is valid
+ * during its call only. Ends with what f returned if that is not 0.
+ */
+int merge_each(const struct db_kind *kind, const struct merge_input *inputs, size_t count,
+	       int (*f)(void *arg, const void *item), void *arg);
+
+/*
  * Writes all good chunks of the inputs to out. An image that has several paths gets that of the
  * first input. Where the chunks of an input do not ascend (see pack.h), the output does not either,
  * at that place; still it holds every item, and no count twice. Errors of reading are returned as

@@ -17,6 +17,8 @@
  *	python NAME PATH FUNCTION FIRST LINE	(one of Python, by its function's first line)
  *	stack EVENT PERIOD COUNT KEY=VALUE NAME...	(the outermost frame first)
  *	forest STACKS DEPTH KIND ID PATH	(so many stacks, of calls by chance)
+ *	flush				(writes what came so far)
+ *	compact				(and makes one file of all)
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -93,6 +95,13 @@ static void flush(struct maker *m)
 	db_batch_clear(m->batch);
 	while (m->named_count)
 		free(m->named[--m->named_count].name);
+}
+
+static void compact(struct maker *m)
+{
+	flush(m);
+	if (db_writer_compact(m->writer, NULL, &m->diag))
+		stop("compact", &m->diag);
 }
 
 static void begin_epoch(struct maker *m, char **field)
@@ -408,6 +417,10 @@ static void take_line(struct maker *m, char *line)
 		name_python(m, field);
 	else if (!strcmp(field[0], "stack") && count >= 6)
 		add_stack(m, field, count);
+	else if (!strcmp(field[0], "flush") && count == 1)
+		flush(m);
+	else if (!strcmp(field[0], "compact") && count == 1)
+		compact(m);
 	else if (!strcmp(field[0], "forest") && count == 6)
 		add_forest(m, field);
 	else if (!strcmp(field[0], "counter") && count == 5)
