@@ -152,6 +152,9 @@ struct machine_core {
 	/* Ports that a vector load and store need beside those of any other; 0: none, or as LLVM
 	 * says. Vectors wider than vector_bits (0: none are) keep ports for two cycles. */
 	uint16_t vector_load_ports, vector_store_ports, vector_bits;
+	/* Cycles that a result takes from vector work on integers to that on floating-point
+	 * numbers, and back. */
+	uint8_t vector_domain_cycles;
 	const struct machine_exception *exceptions; /* up to one without names; NULL: none */
 	/* What was measured on one machine (tune.c), over all others; up to one without names. */
 	struct machine_exception overrides[MACHINE_OVERRIDES_MAX];

@@ -48,6 +48,13 @@ struct machine_use {
 	uint16_t count, cycles;
 };
 
+/* Which vector units do the work: results wait on their way to the other ones. */
+enum machine_domain {
+	MACHINE_DOMAIN_NONE, /* none, or moves, which leave a value where it is */
+	MACHINE_DOMAIN_INTEGER,
+	MACHINE_DOMAIN_FLOAT,
+};
+
 /* What an instruction costs. Loads come first, then the work that needs them, then stores. */
 struct machine_cost {
 	struct machine_use uses[MACHINE_USES_MAX];
@@ -59,6 +66,7 @@ struct machine_cost {
 	uint8_t chained;  /* cycles that its result is there earlier for others of which this is not
 			     0 */
 	uint8_t sum_wait; /* extra cycles for a register to which renaming added a constant */
+	uint8_t domain;	  /* enum machine_domain of its inputs and its result */
 	uint8_t second_late; /* cycles that its second input may come later than the first */
 	bool known;	     /* false: the source lacks it, this is the cost of its kind of work */
 	bool microcoded;

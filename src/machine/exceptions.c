@@ -92,6 +92,30 @@ static void set_vector_memory(const struct machine_model *m, const struct machin
 			 machine_translate_ports(m, core->vector_store_ports), turns);
 }
 
+/* Measured on Zen 3: shuffles and blends are integer work whatever they move, horizontal sums
+ * either.
+ */
+static uint8_t find_domain(const struct machine_model *m, const struct machine_form *f)
+{
+	const struct isa_operands *o = f->operands;
+	const char *name = isa_mnemonic_name(m->decoder, o->mnemonic);
+
+	if (!machine_has_vector(o, o->shown) || machine_only_moves(m, f))
+		return MACHINE_DOMAIN_NONE;
+	name += *name == 'v';
+	if (machine_name_fits("p mpsadbw aes sha shufp unpck blendps. blendpd. movhlps. movlhps. "
+			      "insertps. movshdup. movsldup. movddup. broadcast",
+			      name))
+		return MACHINE_DOMAIN_INTEGER;
+	if (machine_name_fits("hadd hsub", name))
+		return MACHINE_DOMAIN_NONE;
+	const char *end = name + strlen(name) - 2;
+	bool is_float = end >= name && (!strcmp(end, "ps") || !strcmp(end, "pd") ||
+					!strcmp(end, "ss") || !strcmp(end, "sd"));
+	return is_float || machine_name_fits("cvt", name) ? MACHINE_DOMAIN_FLOAT
+							  : MACHINE_DOMAIN_NONE;
+}
+
 void machine_cost_correct(const struct machine_model *m, const struct machine_form *f,
 			  struct machine_cost *c)
 {
@@ -101,4 +125,6 @@ void machine_cost_correct(const struct machine_model *m, const struct machine_fo
 	if (m->core->exceptions)
 		take_exception(m, m->core->exceptions, f, c);
 	take_exception(m, m->core->overrides, f, c);
+	if (m->core->vector_domain_cycles)
+		c->domain = find_domain(m, f);
 }

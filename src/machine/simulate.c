@@ -38,6 +38,7 @@ struct blame {
 struct result {
 	uint64_t ready, sequence;
 	uint8_t chained; /* of the cost of what made it */
+	uint8_t domain;	 /* of vector registers, where what made it did */
 	bool summed;	 /* renaming added a constant */
 };
 
@@ -276,6 +277,8 @@ static void wait_register(const struct machine_simulator *s, unsigned reg, unsig
 
 	uint64_t ready =
 		r->ready - (c && c->chained ? r->chained : 0) + (c && r->summed ? c->sum_wait : 0);
+	if (c && c->domain && r->domain && c->domain != r->domain)
+		ready += s->core->vector_domain_cycles;
 
 	ready -= ready < late ? ready : late;
 	if (wait_for(cycle, ready)) {
@@ -567,6 +570,15 @@ static void commit_store(struct machine_simulator *s, const struct machine_instr
 	}
 }
 
+/* Where the result is: what renaming moves stays where it is. */
+static uint8_t result_domain(const struct machine_simulator *s,
+			     const struct machine_instruction *in, const struct machine_cost *c)
+{
+	if (in->traits & MACHINE_ELIMINATED)
+		return in->read_count ? s->registers[in->reads[0]].domain : MACHINE_DOMAIN_NONE;
+	return c->domain;
+}
+
 /* What later instructions see of this one. */
 static void publish(struct machine_simulator *s, const struct machine_instruction *in,
 		    const struct machine_cost *c, const struct machine_execution *x,
@@ -574,9 +586,15 @@ static void publish(struct machine_simulator *s, const struct machine_instructio
 {
 	bool summed = (in->traits & MACHINE_ELIMINATED) && in->adds;
 
-	for (unsigned i = 0; i < in->write_count; i++)
+	uint8_t domain = result_domain(s, in, c);
+
+	for (unsigned i = 0; i < in->write_count; i++) {
+		bool vector = in->writes[i] >= ISA_REG_VECTOR && in->writes[i] < ISA_REG_MASK;
+
 		s->registers[in->writes[i]] =
-			(struct result){t->complete, s->sequence, c->chained, summed};
+			(struct result){t->complete, s->sequence, c->chained,
+					vector ? domain : MACHINE_DOMAIN_NONE, summed};
+	}
 	if (!(in->traits & MACHINE_FUSED) || (in->traits & MACHINE_BRANCH))
 		s->queue[s->queued++ % QUEUE] = t->issue;
 	for (unsigned i = 0; i < c->slots && !(in->traits & MACHINE_FUSED); i++)

@@ -230,6 +230,26 @@ static void test_zen4_memory(void **state)
 	close_bench(b);
 }
 
+/* Zen 3: a result takes a cycle more between vector work on integers and on floating-point numbers,
+ * also when it is moved in between; shuffles are integer work. */
+static void test_vector_domains(void **state)
+{
+	/* mulps %xmm7,%xmm7; then paddd %xmm6,%xmm7 (66), or addps, shufps */
+	static const char integer[] = "\x0f\x59\xff\x66\x0f\xfe\xfe" COUNT_DOWN;
+	static const char number[] = "\x0f\x59\xff\x0f\x58\xff" COUNT_DOWN;
+	static const char shuffle[] = "\x0f\x59\xff\x0f\xc6\xff\x1b" COUNT_DOWN;
+	/* paddd %xmm6,%xmm7; movaps %xmm7,%xmm1; andps %xmm1,%xmm7 */
+	static const char moved[] = "\x66\x0f\xfe\xfe\x0f\x28\xcf\x0f\x54\xf9" COUNT_DOWN;
+	struct bench *b = open_bench("zen3", NULL);
+	(void)state;
+	assert_true(LOOP(b, integer) == 6 && LOOP(b, number) == 6 && LOOP(b, shuffle) == 6);
+	assert_true(LOOP(b, moved) == 4);
+	close_bench(b);
+	b = open_bench("zen4", NULL);
+	assert_true(LOOP(b, integer) == 4 && LOOP(b, moved) == 2);
+	close_bench(b);
+}
+
 /* A load finds what was stored wherever in the store it begins, and waits for nothing beside it. */
 static void test_parts_of_stores(void **state)
 {
@@ -478,11 +498,11 @@ int main(void)
 		cmocka_unit_test(test_chains),		cmocka_unit_test(test_width),
 		cmocka_unit_test(test_ports),		cmocka_unit_test(test_forwarding),
 		cmocka_unit_test(test_parts_of_stores), cmocka_unit_test(test_golden_cove),
-		cmocka_unit_test(test_zen4_memory),	cmocka_unit_test(test_zen4_work),
-		cmocka_unit_test(test_binding),		cmocka_unit_test(test_elimination),
-		cmocka_unit_test(test_plugins),		cmocka_unit_test(test_serial),
-		cmocka_unit_test(test_zen4_barriers),	cmocka_unit_test(test_order),
-		cmocka_unit_test(test_limits),
+		cmocka_unit_test(test_zen4_memory),	cmocka_unit_test(test_vector_domains),
+		cmocka_unit_test(test_zen4_work),	cmocka_unit_test(test_binding),
+		cmocka_unit_test(test_elimination),	cmocka_unit_test(test_plugins),
+		cmocka_unit_test(test_serial),		cmocka_unit_test(test_zen4_barriers),
+		cmocka_unit_test(test_order),		cmocka_unit_test(test_limits),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

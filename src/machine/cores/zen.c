@@ -90,27 +90,6 @@ const struct machine_core machine_core_zen2 = {
 	ZEN_SIX_WIDE,
 };
 
-const struct machine_core machine_core_zen3 = {
-	.name = "zen3",
-	.title = "AMD Zen 3",
-	.llvm_cpu = "znver3",
-	.uop_cache_width = 8,
-	.uop_cache_size = 4096,
-	.reorder_buffer = 256,
-	.scheduler = 160,
-	.load_buffer = 72,
-	.store_buffer = 64,
-	.mispredict_cycles = 13,
-	.locked_cycles = 8,
-	.l2_cycles = 12,
-	.l3_cycles = 46,
-	.memory_cycles = 330,
-	.cache_kbytes = {32, 512, 32768},
-	.dtlb_pages = {64, 2048},
-	ZEN_LATER,
-	ZEN_SIX_WIDE,
-};
-
 /* Measured (doc/machine.md). */
 static const struct machine_exception zen4_exceptions[] = {
 	{"tzcnt. bsf. bsr.", .latency_cycles = 1, .slots = 1, .ports = ALUS},
@@ -133,6 +112,80 @@ static const struct machine_exception zen4_exceptions[] = {
 	{NULL},
 };
 
+static const struct machine_exception zen3_exceptions[] = {
+	{"tzcnt.", .latency_cycles = 2, .slots = 2, .ports = ALUS, .more_ports = ALUS},
+	{"pdep. pext. crc32.", .latency_cycles = 3, .ports = A1},
+	{"pshuf shufp unpck punpck psrldq. pslldq. palignr. pack pmovzx pmovsx insertps. movhlps. "
+	 "movlhps. movddup. movshdup. movsldup. broadcast",
+	 .latency_cycles = 1, .slots = 1, .ports = F1 | F2},
+	{"psll psrl psra", .ports = F1 | F2},
+	{"pmul pmadd psadbw.", .latency_cycles = 3, .ports = F0 | F3},
+	{"cvtsi2", .by_register = true, .latency_cycles = 7},
+	{"cvttsd2si. cvttss2si. cvtsd2si. cvtss2si.", .by_register = true, .latency_cycles = 6},
+	{"cmpp cmps maxp minp maxs mins pavg", .latency_cycles = 1},
+	{"fmadd fmsub fnmadd fnmsub", .latency_cycles = 4},
+	{"blendps. blendpd.", .latency_cycles = 1, .ports = F0 | F1 | F2 | F3},
+	{"xadd.", .latency_cycles = 1},
+	{"cmpxchg.", .latency_cycles = 2},
+	{"mfence.", .latency_cycles = 47},
+	{"lfence.", .latency_cycles = 13},
+	{NULL},
+};
+
+#define ZEN_MEASURED_WORK(to_vector, from_vector)                                                  \
+	{                                                                                          \
+		[MACHINE_WORK_ALU] = {ALUS, 1}, [MACHINE_WORK_SHIFT] = {A1 | A2, 1},               \
+		[MACHINE_WORK_BRANCH] = {A0 | A3, 1}, [MACHINE_WORK_BRANCH_TAKEN] = {BR, 1},       \
+		[MACHINE_WORK_LEA_SLOW] = {ALUS, 2, 2}, [MACHINE_WORK_MUL] = {A1, 3},              \
+		[MACHINE_WORK_DIV] = {A2, 10, 6}, [MACHINE_WORK_BITS] = {ALUS, 1},                 \
+		[MACHINE_WORK_LOAD] = {AGUS, 4}, [MACHINE_WORK_STORE_ADDRESS] = {AGUS, 1},         \
+		[MACHINE_WORK_STORE_DATA] = {0, 1},                                                \
+		[MACHINE_WORK_VECTOR_ALU] = {F0 | F1 | F2 | F3, 1},                                \
+		[MACHINE_WORK_VECTOR_SHIFT] = {F2 | F3, 1},                                        \
+		[MACHINE_WORK_VECTOR_MUL] = {F0 | F1, 3},                                          \
+		[MACHINE_WORK_SHUFFLE] = {F1 | F2 | F3, 1}, [MACHINE_WORK_FP_ADD] = {F2 | F3, 3},  \
+		[MACHINE_WORK_FP_MUL] = {F0 | F1, 3}, [MACHINE_WORK_FP_DIV] = {F1, 13, 5},         \
+		[MACHINE_WORK_CONVERT] = {F2 | F3, 3}, [MACHINE_WORK_TO_VECTOR] = {FS, to_vector}, \
+		[MACHINE_WORK_FROM_VECTOR] = {FS, from_vector},                                    \
+	}
+
+/* Zen 3 and 4, both measured (doc/machine.md). */
+#define ZEN_MEASURED                                                                            \
+	.issue_width = 6, .uop_cache_joins_lines = true, .mispredict_cycles = 13,               \
+	.locked_cycles = 0, /* beside what a store and a load take; 6 to 7.5 in all */          \
+		.locks_overlap = true, .fences_serialise = true, .l1_indexed_extra = 1,         \
+	.plain_index_is_free = true, .renames_indexed = true, .renames_same_places = true,      \
+	.vector_forward_extra = 3, .work_forward_extra = 1, .commits_by_line = true,            \
+	.split_load_uses = 2, .split_store_cycles = 2, .store_bytes = 32, .lea_index_early = 1, \
+	.compares_are_idioms = true, .loads_retire_apart = true, .binds_ports = true,           \
+	.vector_load_ports = V0 | V1, .vector_store_ports = VS, .vector_bits = 256,             \
+	.store_forward_cycles = 5, .store_drain_cycles = 13,                                    \
+	.ports = {"alu0", "alu1", "alu2", "alu3", "branch",  "agu0",	"agu1",	   "agu2",      \
+		  "fp0",  "fp1",  "fp2",  "fp3",  "fpstore", "fpload0", "fpload1", "fpwrite"}
+
+const struct machine_core machine_core_zen3 = {
+	.name = "zen3",
+	.title = "AMD Zen 3",
+	.llvm_cpu = "znver3",
+	.uop_cache_width = 8,
+	.uop_cache_size = 4096,
+	.reorder_buffer = 256,
+	.scheduler = 160,
+	.load_buffer = 72,
+	.store_buffer = 64,
+	.l2_cycles = 12,
+	.l3_cycles = 46,
+	.memory_cycles = 330,
+	.cache_kbytes = {32, 512, 32768},
+	.dtlb_pages = {64, 2048},
+	.uop_cache_cells = 12,
+	.vector_domain_cycles = 1,
+	.exceptions = zen3_exceptions,
+	ZEN_LATER,
+	ZEN_MEASURED,
+	.work = ZEN_MEASURED_WORK(3, 3),
+};
+
 const struct machine_core machine_core_zen4 = {
 	.name = "zen4",
 	.title = "AMD Zen 4",
@@ -140,70 +193,20 @@ const struct machine_core machine_core_zen4 = {
 	.uop_cache_width = 9,
 	.uop_cache_size = 6912,
 	.uop_cache_cells = 12,
-	.uop_cache_joins_lines = true,
-	.issue_width = 6,
 	.reorder_buffer = 320,
 	.scheduler = 160,
 	.load_buffer = 88,
 	.store_buffer = 64,
-	.mispredict_cycles = 13,
-	.locked_cycles = 0, /* beside what a store and a load take; 6 to 7.5 in all */
-	.locks_overlap = true,
-	.fences_serialise = true,
-	.l1_indexed_extra = 1,
-	.plain_index_is_free = true,
 	.l2_cycles = 14,
 	.l3_cycles = 50,
 	.memory_cycles = 400,
 	.cache_kbytes = {32, 1024, 32768},
 	.dtlb_pages = {72, 3072},
-	.renames_indexed = true,
-	.renames_same_places = true,
-	.vector_forward_extra = 3,
-	.work_forward_extra = 1,
-	.commits_by_line = true,
-	.split_load_uses = 2,
-	.split_store_cycles = 2,
-	.store_bytes = 32,
-	.lea_index_early = 1,
-	.compares_are_idioms = true,
 	.fuses_nops = true,
-	.loads_retire_apart = true,
-	.binds_ports = true,
 	.exceptions = zen4_exceptions,
-	.vector_load_ports = V0 | V1,
-	.vector_store_ports = VS,
-	.vector_bits = 256,
-	.store_forward_cycles = 5,
-	.store_drain_cycles = 13,
 	ZEN_LATER,
-	.ports = {"alu0", "alu1", "alu2", "alu3", "branch", "agu0", "agu1", "agu2", "fp0", "fp1",
-		  "fp2", "fp3", "fpstore", "fpload0", "fpload1", "fpwrite"},
-	.work =
-		{
-			[MACHINE_WORK_ALU] = {ALUS, 1},
-			[MACHINE_WORK_SHIFT] = {A1 | A2, 1},
-			/* Also with what they are fused with. */
-			[MACHINE_WORK_BRANCH] = {A0 | A3, 1},
-			[MACHINE_WORK_BRANCH_TAKEN] = {BR, 1},
-			[MACHINE_WORK_LEA_SLOW] = {ALUS, 2, 2},
-			[MACHINE_WORK_MUL] = {A1, 3},
-			[MACHINE_WORK_DIV] = {A2, 10, 6},
-			[MACHINE_WORK_BITS] = {ALUS, 1},
-			[MACHINE_WORK_LOAD] = {AGUS, 4},
-			[MACHINE_WORK_STORE_ADDRESS] = {AGUS, 1},
-			[MACHINE_WORK_STORE_DATA] = {0, 1},
-			[MACHINE_WORK_VECTOR_ALU] = {F0 | F1 | F2 | F3, 1},
-			[MACHINE_WORK_VECTOR_SHIFT] = {F2 | F3, 1},
-			[MACHINE_WORK_VECTOR_MUL] = {F0 | F1, 3},
-			[MACHINE_WORK_SHUFFLE] = {F1 | F2 | F3, 1},
-			[MACHINE_WORK_FP_ADD] = {F2 | F3, 3},
-			[MACHINE_WORK_FP_MUL] = {F0 | F1, 3},
-			[MACHINE_WORK_FP_DIV] = {F1, 13, 5},
-			[MACHINE_WORK_CONVERT] = {F2 | F3, 3},
-			[MACHINE_WORK_TO_VECTOR] = {FS, 5},
-			[MACHINE_WORK_FROM_VECTOR] = {FS, 2},
-		},
+	ZEN_MEASURED,
+	.work = ZEN_MEASURED_WORK(5, 2),
 };
 
 const struct machine_core machine_core_zen5 = {
