@@ -101,6 +101,9 @@ static void tell(const struct fleet_fetched *f)
 		fprintf(stderr,
 			"culprit: %llu %s not what the number in the fleet says: not taken\n",
 			TEXT_COUNT(f->forged, "name is", "names are"));
+	if (f->chunks_refused)
+		fprintf(stderr, "culprit: %llu %s left out, of a newer culprit or damaged\n",
+			TEXT_COUNT(f->chunks_refused, "chunk is", "chunks are"));
 	if (f->unnamed)
 		fprintf(stderr,
 			"culprit: %llu %s left out, as the fleet has no name for their event or "

@@ -59,6 +59,8 @@ static int fill(struct fetch *f)
 		r = fetch_stacks(f);
 	if (!r && f->detail == FLEET_EVERYTHING)
 		r = fetch_edges(f);
+	if (!r && f->detail == FLEET_EVERYTHING)
+		r = fetch_chunks(f);
 	if (!r)
 		r = fetch_facts(f);
 	if (!r)

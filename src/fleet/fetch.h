@@ -18,8 +18,9 @@ enum fleet_detail {
 
 struct fleet_fetched {
 	uint64_t machines, epochs, rows, samples, stacks, edges, blobs;
-	uint64_t unnamed; /* samples and stacks of an event without a name: left out */
-	uint64_t forged;  /* names that are not what their number says: not taken */
+	uint64_t unnamed;	 /* samples and stacks of an event without a name: left out */
+	uint64_t chunks_refused; /* of kinds that this version does not know, or damaged */
+	uint64_t forged;	 /* names that are not what their number says: not taken */
 };
 
 /* path: of the database, which is made. Errors as fleet_scope_find(), db_writer_flush(). */

@@ -32,10 +32,11 @@ int fetch_flush(struct fetch *f);
  * sentence. */
 int fetch_added(struct fetch *f, int r);
 
-/* fetch_rows.c, fetch_stacks.c, fetch_edges.c, fetch_facts.c, fetch_blobs.c */
+/* fetch_rows.c, fetch_stacks.c, fetch_edges.c, fetch_chunks.c, fetch_facts.c, fetch_blobs.c */
 int fetch_rows(struct fetch *f);
 int fetch_stacks(struct fetch *f);
 int fetch_edges(struct fetch *f);
+int fetch_chunks(struct fetch *f);
 int fetch_facts(struct fetch *f);
 int fetch_blobs(struct fetch *f);
 

@@ -23,6 +23,7 @@ lines() { # START SAMPLES
 	printf 'sample\t%s\tcpu-clock\t1000000\t%d\t%d\tcomm=app\tlabel.zone=%s\n' \
 		"$app" "$hot" "$2" a "$app" "$loop" $(($2 * 9)) a "$app" "$main" 3 b
 	printf 'edge\t%s\twindows\t%d\t%d\t%d\t%d\n' "$app" "$loop" "$hot" "$2" "$2"
+	printf 'touch\t%s\t%d\t77\t3\n' "$app" "$loop"
 	printf 'frame\tm\t%s\t%d\nframe\th\t%s\t%d\nstack\tcpu-clock\t1000000\t%d\tcomm=app\tm\th\n' "$app" "$main" "$app" "$loop" "$2"
 	printf 'counter\tcpu-clock\t1000000\tsamples\t%d\ncounter\tcpu-clock\t1000000\tlost.ring\t2\nfact\tkernel\t6.1\n' $(($2 * 10 + 3))
 }
