@@ -32,6 +32,11 @@ accuracy: deps all
 coverage: deps
 	@dev/coverage $(BUILD) $(SUITES)
 
+# A fleet on this machine: Debian's ClickHouse on loopback, two databases, their reports.
+fleet-try: all
+	@command -v clickhouse-server >/dev/null || test -x /usr/sbin/clickhouse-server || dev/deps --browser
+	@dev/fleet-try $(BUILD)
+
 install: all
 	@meson install -C $(BUILD) --no-rebuild
 
@@ -47,6 +52,7 @@ clean:
 help:
 	@echo 'make          build in ./$(BUILD)'
 	@echo 'make try      install what is missing, build, sample this machine, show what it found'
+	@echo 'make fleet-try  push two databases to a ClickHouse of this machine, show the reports of the fleet'
 	@echo 'make check    install what is missing, build, run every test'
 	@echo 'make bench    speed, as ratios against perf and against the floor (BENCH=--quick: a first impression)'
 	@echo 'make accuracy how right the analysis is, against exact counts (ACCURACY=--quick: in 3 minutes)'
@@ -55,4 +61,4 @@ help:
 	@echo 'make deb      a Debian package, in $(BUILD)/deb'
 	@echo 'make format   clang-format everything'
 
-.PHONY: all deps try check bench accuracy coverage install deb format clean help
+.PHONY: all deps try fleet-try check bench accuracy coverage install deb format clean help
