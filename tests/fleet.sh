@@ -86,3 +86,16 @@ totals() {
 	sql "$1" "SELECT sum(cnt), sum(windows) FROM culprit.edges FINAL"
 	sql "$1" "SELECT name, sum(value) FROM culprit.counters FINAL GROUP BY name ORDER BY name"
 }
+
+# start_current NAME: the current ClickHouse, in the folder of that name; its URL in url_NAME. Fails where npm's
+# package is not installed (dev/deps --browser).
+current=$root/tests/fleet/node_modules/@chdb/lib-linux-x64-gnu/libchdb.so
+start_current() {
+	local port
+	[ -e "$current" ] || return 1
+	port=$(free_ports 1)
+	python3 "$root/tests/fleet_chdb.py" "$current" "$port" "$PWD/$1" >>"$1.out" 2>&1 &
+	fleet_pids="$fleet_pids $!"
+	printf -v "url_$1" %s "http://127.0.0.1:$port"
+	wait_for curl -sf "http://127.0.0.1:$port/ping"
+}
