@@ -16,6 +16,7 @@
 #include "db_help.h"
 #include "image/facts.h"
 #include "image/worker/worker.h"
+#include "report/browse/browse.h"
 #include "report/calls/calls.h"
 #include "report/code/calc.h"
 #include "report/code/cfg.h"
@@ -717,6 +718,38 @@ static void top_shows_a_window(void **state)
 	top_view_free(&v);
 }
 
+/* The same samples in each tree: calls from the start in, callers, and images with functions. */
+static void browse_has_all_samples_in_each_tree(void **state)
+{
+	struct browse made;
+	struct bench b;
+
+	(void)state;
+	begin(&b);
+	assert_int_equal(browse_make(&b.session, &made, &b.header, &b.diag), 0);
+	assert_true(made.has_stacks);
+	assert_int_equal(made.all, 2 * EPOCH);
+	for (int v = 0; v < BROWSE_VIEWS; v++) {
+		const struct browse_tree *t = &made.trees[v];
+		uint64_t self = 0;
+
+		for (size_t i = 1; i < t->count; i++)
+			if (v == BROWSE_DOWN ||
+			    (v == BROWSE_UP ? t->nodes[i].parent == 0 : t->nodes[i].parent != 0))
+				self += t->scopes[i].self;
+		assert_int_equal(self, 2 * EPOCH);
+	}
+	const struct browse_tree *down = &made.trees[BROWSE_DOWN];
+	uint32_t hot = browse_hot(down, 0);
+	assert_string_equal(down->scopes[hot].name, "hot");
+	assert_int_equal(down->scopes[hot].self, 2 * HOT);
+	assert_string_equal(down->scopes[down->nodes[hot].parent].name, "main");
+	assert_int_equal(made.trees[BROWSE_FLAT].count, 4); /* all, the image, two functions */
+	browse_sort(&made.trees[BROWSE_FLAT], BROWSE_BY_NAME);
+	browse_free(&made);
+	end(&b);
+}
+
 /* Every sentence has what it rests on; hot() has four fifths of all, and is called by main(). */
 static void why_says_where_the_time_went(void **state)
 {
@@ -765,6 +798,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(calls_of_one_function_and_of_gprof),
 		cmocka_unit_test(calc_tells_functions_one_by_one),
 		cmocka_unit_test(stalls_and_summary_share_the_samples_out),
+		cmocka_unit_test(browse_has_all_samples_in_each_tree),
 		cmocka_unit_test(why_says_where_the_time_went),
 		cmocka_unit_test(inst_has_what_processors_told),
 		cmocka_unit_test(list_and_cfg_have_the_functions_samples),
