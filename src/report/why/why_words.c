@@ -12,7 +12,10 @@
 
 double why_share(const struct why *w, double samples)
 {
-	return w->total > 0 ? 100 * samples / w->total : 0;
+	double percent = w->total > 0 ? 100 * samples / w->total : 0;
+
+	/* Sums of parts of samples may be more by their rounding. */
+	return percent > 100 ? 100 : percent;
 }
 
 void why_write_share(struct buf *to, double percent)
