@@ -29,6 +29,8 @@ static const struct cmd_option options[] = {
 	 CMD_AT(FLAG, cfg, choice.all)},
 	{"limit", 'n', "N", "only the N blocks with the most samples",
 	 CMD_AT(COUNT, cfg, choice.limit), .number = LIMIT_MAX},
+	{"path", 0, "N", "marks the way of this path, by its number in culprit paths FUNCTION",
+	 CMD_AT(COUNT, cfg, cfg.path), .number = UINT32_MAX},
 	{"intel", 0, NULL, "Intel's syntax instead of AT&T's", CMD_AT(SET, cfg, cfg.syntax),
 	 .number = ISA_SYNTAX_INTEL},
 	REPORT_ESTIMATES_OPTIONS(cfg, cfg.estimates),

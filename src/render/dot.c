@@ -76,6 +76,8 @@ void dot_add_node(struct buf *b, const struct dot_node *n)
 			   side < 0.3 ? 0.3 : side, side < 0.2 ? 0.2 : side, 0.8 * sqrt(n->time));
 	if (n->doubled)
 		buf_printf(b, ", peripheries=2");
+	if (n->marked)
+		buf_printf(b, ", color=red, penwidth=2");
 	buf_printf(b, "];\n");
 }
 
@@ -87,6 +89,8 @@ void dot_add_edge(struct buf *b, const struct dot_edge *e)
 	buf_printf(b, "\tn%u -> n%u [penwidth=%.2f, weight=%u, style=%s", e->from, e->to,
 		   WIDTH_LEAST + (WIDTH_MOST - WIDTH_LEAST) * scaled * scaled,
 		   1 + (unsigned)(8 * scaled), strokes[e->stroke]);
+	if (e->marked)
+		buf_printf(b, ", color=red");
 	if (e->text && *e->text) {
 		buf_printf(b, ", label=");
 		put_text(b, e->text);

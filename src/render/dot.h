@@ -20,6 +20,7 @@ struct dot_node {
 	double frequency; /* beside the most frequent one, 0 to 1: the size of the type */
 	bool doubled;	  /* a second frame */
 	bool bare;	  /* no frame: where flow comes from and goes to */
+	bool marked;	  /* is on the way that is shown: red */
 };
 
 enum dot_stroke { DOT_SOLID, DOT_DASHED, DOT_DOTTED };
@@ -29,6 +30,7 @@ struct dot_edge {
 	double frequency; /* as a node's: the width */
 	const char *text;
 	enum dot_stroke stroke;
+	bool marked;
 };
 
 /* Errors are kept in the buffer. */

@@ -22,6 +22,7 @@
 #include "report/code/cfg.h"
 #include "report/code/list.h"
 #include "report/code/inst.h"
+#include "report/paths/paths.h"
 #include "report/code/stalls.h"
 #include "report/code/summary.h"
 #include "report/compare/diff.h"
@@ -96,6 +97,26 @@ static int add_insts(struct db_batch *b, uint32_t image, uint32_t subject)
 	return r ? r : db_batch_inst(b, &inst, 50);
 }
 
+/* Of hot a path of one block, of which some executions were timed, and one of main, of which none
+ * was. */
+static int add_paths(struct db_batch *b, uint32_t image)
+{
+	static const struct db_event event = {DB_PATHS_EVENT, 1, 0};
+	struct db_path one = {.image = image,
+			      .function = hot_start,
+			      .blocks = &hot_start,
+			      .block_count = 1,
+			      .end = DB_PATH_RETURN};
+	int r = db_batch_event(b, &event, &one.event);
+
+	if (!r)
+		r = db_batch_path(b, &one, &(struct db_path_sums){90, 10, 1000});
+	one.function = main_start;
+	one.blocks = &main_start;
+	one.end = DB_PATH_CALL;
+	return r ? r : db_batch_path(b, &one, &(struct db_path_sums){10, 0, 0});
+}
+
 static int add_epoch(struct db_writer *w, struct db_batch *b, uint64_t start_ns)
 {
 	static const struct db_event clock = {"cpu-clock", 1000000,
@@ -119,7 +140,8 @@ static int add_epoch(struct db_writer *w, struct db_batch *b, uint64_t start_ns)
 	    db_batch_add(b, profile, hot_start + 5, HOT - HOT / 4) ||
 	    db_batch_add(b, profile, main_start, MAIN) ||
 	    db_batch_stack(b, event, subject, frames, 2, 30) ||
-	    db_batch_stack(b, event, subject, frames, 1, MAIN) || add_insts(b, image, subject))
+	    db_batch_stack(b, event, subject, frames, 1, MAIN) || add_insts(b, image, subject) ||
+	    add_paths(b, image))
 		return -1;
 	db_batch_interval(b, start_ns, start_ns + 1000000000);
 	return db_writer_flush(w, b, NULL);
@@ -464,6 +486,83 @@ static void inst_has_what_processors_told(void **state)
 	end(&b);
 }
 
+static void paths_are_ranked_by_their_time(void **state)
+{
+	struct paths_options o = {.by = PATHS_BY_BEST, .hot_percent = 1, .limit = 20};
+	struct paths_report made = {0};
+	struct bench b;
+
+	(void)state;
+	begin(&b);
+	assert_int_equal(paths_make(&b.session, &o, &made, &b.header, &b.diag), 0);
+	assert_int_equal(made.by, PATH_TIME);
+	assert_int_equal(made.tally.row_count, 2);
+	assert_int_equal(made.tally.executions, 200);
+	assert_int_equal(made.weights.untimed, 20);
+	/* 100 ns each; that main's path cost nothing is not known, but it is not hot. */
+	assert_true(sum(print_json(made.table, &b.header), "time") == 180 * 100);
+	assert_true(sum(print_json(made.table, &b.header), "count") == 180);
+	check_table(made.table, &b.header, "1 of 2 paths that were run cover 90% of the time");
+	paths_free(&made);
+	report_header_free(&b.header);
+	b.header = (struct report_header){0};
+	made = (struct paths_report){0};
+	o.by = PATH_EXECUTIONS;
+	o.procedures = true;
+	assert_int_equal(paths_make(&b.session, &o, &made, &b.header, &b.diag), 0);
+	assert_true(sum(print_json(made.table, &b.header), "count") == 200);
+	paths_free(&made);
+	end(&b);
+}
+
+/* Another report of the session. */
+static void again(struct bench *b, struct paths_report *made)
+{
+	report_header_free(&b->header);
+	b->header = (struct report_header){0};
+	*made = (struct paths_report){0};
+}
+
+static void paths_of_a_function_and_one_drawn(void **state)
+{
+	struct paths_options o = {
+		.by = PATH_SAMPLES, .hot_percent = 1, .limit = 20, .function = "hot"};
+	const struct cfg_options co = {.function = "hot", .path = 1},
+				 no_such = {.function = "hot", .path = 2};
+	struct paths_report made = {0};
+	struct cfg_report graph;
+	struct bench b;
+
+	(void)state;
+	begin(&b);
+	assert_int_equal(paths_make(&b.session, &o, &made, &b.header, &b.diag), 0);
+	/* The block's instructions have all samples of the function that are in it. */
+	assert_true(sum(print_json(made.table, &b.header), "percent") == 100);
+	check_table(made.table, &b.header, "returns");
+	paths_free(&made);
+	again(&b, &made);
+	o.path = 1;
+	assert_int_equal(paths_make(&b.session, &o, &made, &b.header, &b.diag), 0);
+	check_table(made.table, &b.header, "returns");
+	paths_free(&made);
+	again(&b, &made);
+	o.path = 2;
+	assert_int_equal(paths_make(&b.session, &o, &made, &b.header, &b.diag), -ENOENT);
+	paths_free(&made);
+	again(&b, &made);
+	o.function = "[hm]";
+	assert_int_equal(paths_make(&b.session, &o, &made, &b.header, &b.diag), -EEXIST);
+	paths_free(&made);
+	again(&b, &made);
+	assert_int_equal(cfg_make(&b.session, &co, &graph, &b.header, &b.diag), 0);
+	assert_true(graph.view->marked_blocks[0]);
+	cfg_free(&graph);
+	again(&b, &made);
+	assert_int_equal(cfg_make(&b.session, &no_such, &graph, &b.header, &b.diag), -ENOENT);
+	cfg_free(&graph);
+	end(&b);
+}
+
 static void list_and_cfg_have_the_functions_samples(void **state)
 {
 	const struct list_options o = {.what = "hot", .form = LISTING_ASSEMBLY};
@@ -801,6 +900,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test(browse_has_all_samples_in_each_tree),
 		cmocka_unit_test(why_says_where_the_time_went),
 		cmocka_unit_test(inst_has_what_processors_told),
+		cmocka_unit_test(paths_are_ranked_by_their_time),
+		cmocka_unit_test(paths_of_a_function_and_one_drawn),
 		cmocka_unit_test(list_and_cfg_have_the_functions_samples),
 		cmocka_unit_test(several_functions_are_a_choice),
 		cmocka_unit_test(a_file_has_the_samples_of_its_lines),

@@ -211,7 +211,7 @@ static int see_counts(void *arg, const char *epoch, const char *name, const char
 
 	(void)epoch;
 	(void)value;
-	*counted |= strcmp(name, DB_COUNTS_FACT) == 0;
+	*counted |= !strcmp(name, DB_COUNTS_FACT) || !strcmp(name, DB_PATHS_FACT);
 	return 0;
 }
 

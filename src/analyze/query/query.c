@@ -382,6 +382,17 @@ static int show_inst(void *arg, const char *epoch, const void *item)
 	return q->inst(q->inst_arg, epoch, i);
 }
 
+static int show_path(void *arg, const char *epoch, const void *item)
+{
+	const struct db_path_item *p = item;
+	const struct db_profile of = {.image = p->image,
+				      .image_path = p->image_path.data,
+				      .image_path_size = p->image_path.size};
+	struct query *q = arg;
+
+	return match_image(q, &of) ? q->path(q->path_arg, epoch, p) : 0;
+}
+
 /* Sums up by name; past the last place, under the last name. */
 static int add_counter(struct query *q, struct query_counter *list, size_t room, size_t *count,
 		       const char *name, uint64_t value)
@@ -490,7 +501,8 @@ struct db_visitor query_visitor(struct query *q)
 		.rows = add_rows,
 		.item = {[CHUNK_STACKS] = q->stack ? add_stack : NULL,
 			 [CHUNK_RAWS] = q->raw ? show_raw : NULL,
-			 [CHUNK_INSTSAMPLES] = q->inst ? show_inst : NULL},
+			 [CHUNK_INSTSAMPLES] = q->inst ? show_inst : NULL,
+			 [CHUNK_PATHS] = q->path ? show_path : NULL},
 		.counter = take_counter,
 		.fact = take_fact,
 		.arg = q,

@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include "db/instsamples.h"
 #include "db/key.h"
+#include "db/paths.h"
 #include "db/reader.h"
 #include "util/arena.h"
 #include "util/diag.h"
@@ -141,6 +142,9 @@ struct query {
 	/* And for instruction samples. */
 	int (*inst)(void *arg, const char *epoch, const struct db_inst_item *i);
 	void *inst_arg;
+	/* And for paths, which have no subject: of all that were counted. */
+	int (*path)(void *arg, const char *epoch, const struct db_path_item *p);
+	void *path_arg;
 
 	/* Private. */
 	struct query_selection selection;

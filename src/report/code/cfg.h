@@ -12,12 +12,14 @@ struct cfg_options {
 	struct estimates_options estimates;
 	const char *function; /* as in pick_function */
 	enum isa_syntax syntax;
+	uint64_t path; /* the number of a path that was counted, to be marked; 0: none */
 };
 
 struct cfg_report {
 	struct estimates estimates; /* all of it NULL when no event tells time */
 	struct pick pick;
 	struct cfg_view *view;
+	struct paths_one path; /* its blocks NULL: none */
 };
 
 /* Errors as in pick_function and cfg_view_new. o must outlive ret, which cfg_free() frees after a

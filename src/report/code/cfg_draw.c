@@ -99,6 +99,7 @@ static void draw_block(struct drawing *d, uint32_t block)
 		d->out->error = text.error;
 	n.frequency = d->most > 0 ? v->blocks[block] / d->most : 0;
 	n.doubled = loop != CFG_LOOP_NONE && v->loops->loops[loop].header == block;
+	n.marked = v->marked_blocks && v->marked_blocks[block];
 	n.text = text.error ? "" : (const char *)text.data;
 	dot_add_node(d->out, &n);
 	buf_free(&text);
@@ -116,6 +117,7 @@ static void draw_edge(struct drawing *d, uint32_t i)
 		.to = e->to == CFG_OUTSIDE ? f->block_count + 1 : e->to,
 		.frequency = d->most > 0 ? count / d->most : 0,
 		.text = text,
+		.marked = v->marked_edges && v->marked_edges[i],
 		.stroke = e->kind == CFG_AFTER_CALL ? DOT_DASHED
 			  : e->kind == CFG_INDIRECT || e->kind == CFG_LANDING ||
 					  e->kind == CFG_MISSING
@@ -217,6 +219,8 @@ static void draw_title(const struct drawing *d, const struct report_header *h)
 		   !v->estimate		  ? ", a rough guess from samples"
 		   : v->estimate->counted ? ", which were counted"
 					  : "");
+	if (v->marked_blocks)
+		buf_printf(&title, "red: the way of one path\n");
 	if (v->without_edges)
 		buf_printf(&title,
 			   "executions are from samples alone: culprit record --edges narrows "

@@ -6,7 +6,7 @@
 /* The graph as rows, for scripts: blocks, then edges. */
 
 struct columns {
-	int kind, start, end, from, to, samples, frequency, loop, depth;
+	int kind, start, end, from, to, samples, frequency, loop, depth, path;
 };
 
 static const char *const kinds[] = {
@@ -66,6 +66,8 @@ static void add_edge(struct table *t, const struct columns *c, const struct cfg_
 
 	table_add_row(t);
 	table_set_text(t, c->kind, kinds[e->kind]);
+	if (v->marked_edges && v->marked_edges[edge])
+		table_set_count(t, c->path, 1);
 	if (e->from != CFG_OUTSIDE)
 		table_set_address(t, c->from, f->blocks[e->from].start);
 	if (e->to != CFG_OUTSIDE)
@@ -88,6 +90,7 @@ struct table *cfg_view_table(const struct cfg_view *v, struct metrics_bound *met
 	metrics_add_columns(metrics, t, "metrics", "");
 	c.loop = table_add_column(t, TABLE_ADDRESS, "loop", "loop");
 	c.depth = table_add_column(t, TABLE_COUNT, "depth", "depth");
+	c.path = v->marked_edges ? table_add_column(t, TABLE_COUNT, "path", "path") : -1;
 	for (uint32_t i = 0; i < v->function->block_count; i++)
 		add_block(t, &c, v, metrics, i);
 	for (uint32_t i = 0; i < v->function->edge_count; i++)

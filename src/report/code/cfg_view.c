@@ -191,3 +191,40 @@ int cfg_view_new(const struct cfg_view_request *q, struct cfg_view **ret, struct
 		*ret = v;
 	return r;
 }
+
+static void mark_edge(struct cfg_view *v, uint32_t from, uint32_t to)
+{
+	const struct cfg_function *f = v->function;
+
+	for (uint32_t i = 0; i < f->edge_count; i++)
+		if (f->edges[i].from == from && f->edges[i].to == to)
+			v->marked_edges[i] = true;
+}
+
+int cfg_view_mark(struct cfg_view *v, const struct paths_one *path, struct diag *diag)
+{
+	const struct cfg_function *f = v->function;
+	uint32_t before = CFG_OUTSIDE;
+
+	if (f->entry != path->function)
+		return diag_fail(diag, ENOENT, "the path is of the function at 0x%llx",
+				 (unsigned long long)path->function);
+	v->marked_blocks = arena_alloc(v->memory, f->block_count * sizeof(*v->marked_blocks));
+	v->marked_edges = arena_alloc(v->memory, f->edge_count * sizeof(*v->marked_edges));
+	if (!v->marked_blocks || !v->marked_edges)
+		return diag_fail(diag, ENOMEM, "out of memory");
+	for (uint32_t i = 0; i < path->block_count; i++) {
+		const uint32_t block = cfg_function_block_at(f, path->blocks[i]);
+
+		if (block == CFG_OUTSIDE)
+			return diag_fail(diag, ENOENT, "the function has no block at 0x%llx",
+					 (unsigned long long)path->blocks[i]);
+		v->marked_blocks[block] = true;
+		/* Where it begins in the middle nothing led there that is part of it. */
+		if (i || block == f->entry_block)
+			mark_edge(v, before, block);
+		before = block;
+	}
+	mark_edge(v, before, path->to ? cfg_function_block_at(f, path->to) : CFG_OUTSIDE);
+	return 0;
+}

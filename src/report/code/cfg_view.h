@@ -8,6 +8,7 @@
 #include "cfg/cfg.h"
 #include "cfg/loops.h"
 #include "report/metrics.h"
+#include "report/paths/paths.h"
 #include "find/find.h"
 #include "render/table.h"
 #include "util/buf.h"
@@ -24,6 +25,7 @@ struct cfg_view {
 	const struct frequency_function *estimate; /* NULL: they are a guess from samples alone */
 	bool without_edges;			   /* the estimate is from samples alone, too */
 	char **texts;				   /* of each instruction; NULL: not available */
+	bool *marked_blocks, *marked_edges;	   /* of one path; NULL: none is shown */
 	const struct query_part *part;		   /* samples of all events; NULL: none */
 
 	/* Private. */
@@ -41,6 +43,8 @@ struct cfg_view_request {
 
 /* -ENOENT, -ESTALE: there is no code, or not the profiled code. */
 int cfg_view_new(const struct cfg_view_request *q, struct cfg_view **ret, struct diag *diag);
+/* Marks the way of a path of this function. -ENOENT: the path is of another; -ENOMEM. */
+int cfg_view_mark(struct cfg_view *v, const struct paths_one *path, struct diag *diag);
 void cfg_view_free(struct cfg_view *v);
 
 /*
