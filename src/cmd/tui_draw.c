@@ -54,9 +54,9 @@ static void put_help(struct tui *t)
 	static const char *const lines[] = {
 		"v, tab         called from the start in; called by; functions by image",
 		"up, down, page up, page down, home, end (or k, j)",
-		"space          opens and closes what is selected; l, + and > open it, - and < "
-		"close",
-		"               it, or go to what is around it; c closes all",
+		"space          opens and closes what is selected; c closes all",
+		"l, +, >        open it",
+		"-, <           close it, or go to what is around it",
 		"p              the hot path from here: the child with most, while it has half",
 		"s              sorts by the next column",
 		"f, u           flatten: takes the outermost level away; unflatten: brings it back",

@@ -68,6 +68,9 @@ check "loses nothing" json 'rows[0]["samples"] + sum(r["samples"] for r in rows[
 cp out loops.json
 check_status "prof --by line --json" 0 "$culprit" prof -i db --by line --json
 check "has the same samples" json 'sum(r["samples"] for r in rows) == sum((r["samples"] if r["self"] is None else r["self"]) for r in __import__("json").load(open("loops.json"))["rows"])'
+check_status "prof --by function --json" 0 "$culprit" prof -i db --json
+check "as functions have" json '(lambda loops: sum(r["samples"] for r in rows) == 104
+	and [r["samples"] for r in rows if r["function"] == "nest"] == [sum(r["self"] for r in loops if r["header"] and r["function"] == "nest")])(__import__("json").load(open("loops.json"))["rows"])'
 check_status "list --json" 0 "$culprit" list -i db --json nest
 check "has those of each loop in its code" python3 -c 'import json, sys
 outer, inner, latch, out = (int(a, 16) for a in sys.argv[1:])
