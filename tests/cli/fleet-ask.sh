@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
-# shellcheck shell=bash disable=SC2154
+# shellcheck shell=bash disable=SC2154,SC2015
 # A fleet's reports are those of its machines added up: of one machine the same, byte for byte, as of its
 # database; of several, of builds, labels and times, their sums.
 . "$(dirname "$0")/../tap.sh"

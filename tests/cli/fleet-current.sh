@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
-# shellcheck shell=bash disable=SC2154
+# shellcheck shell=bash disable=SC2154,SC2015
 # The same statements on the current ClickHouse: tables, pushes, reports, and what waits for it (codecs, TTL).
 . "$(dirname "$0")/../tap.sh"
 . "$root/tests/made_db.sh"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
-# shellcheck shell=bash disable=SC2154
+# shellcheck shell=bash disable=SC2154,SC2015
 # A fleet has each sample once, whatever happens on the way: of databases that are pushed again, in parts,
 # while they grow, by two at a time, through a network that loses, cuts and repeats, to a server that is
 # killed.
