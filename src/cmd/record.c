@@ -35,7 +35,7 @@
 
 struct recording {
 	struct sampling_options sampling;
-	bool all, quiet, verbose, announced;
+	bool all, quiet, verbose, view, announced;
 	bool counts, bursts;	   /* the command, or the process, is counted: now and then */
 	bool paths;		   /* ... by its paths */
 	const char *functions;	   /* of these names; NULL: all */
@@ -78,6 +78,8 @@ static const struct cmd_option options[] = {
 	 "all"},
 	{"paths", OPT_PATHS, "[=REGEX]",
 	 "counts how often each path through functions is run; REGEX: through those of such names"},
+	{"view", 0, NULL, "shows all of it on a page at the end: culprit view",
+	 CMD_AT(FLAG, recording, view)},
 	{"quiet", 'q', NULL, "prints no table at the end", CMD_AT(FLAG, recording, quiet)},
 	{"verbose", 'v', NULL,
 	 "prints at the end what stacks and followed samples cost, and why some failed",
@@ -329,14 +331,27 @@ static int show_table(const struct recording *r)
 	return cmd_prof(7, argv);
 }
 
+/* Until Ctrl-C. */
+static int show_page(const struct recording *r)
+{
+	char range[2 * RECORD_EPOCH_MAX + 2];
+	char *argv[] = {"view", "-i", (char *)r->db, "--epoch", range, NULL};
+
+	snprintf(range, sizeof(range), "%s..%s", r->first, r->last);
+	return cmd_view(5, *r->last ? argv : (char *[]){"view", "-i", (char *)r->db, NULL});
+}
+
 /* The table first; what else there is to know of the sampling behind it. */
 static int show_result(const struct recording *r)
 {
 	struct diag diag;
-	int failed = rights_begin(false, &diag) ? cmd_fail(&diag) : show_table(r);
+	int failed = rights_begin(false, &diag) ? cmd_fail(&diag) : r->quiet ? 0 : show_table(r);
 
 	fflush(stdout);
-	sampling_tell_quality(&r->summary, r->verbose);
+	if (!r->quiet)
+		sampling_tell_quality(&r->summary, r->verbose);
+	if (!failed && r->view)
+		failed = show_page(r);
 	return failed ? CMD_FAILURE : r->status;
 }
 
@@ -500,7 +515,7 @@ int cmd_record(int argc, char **argv)
 		else if (r.stopped && !*r.first)
 			status = tell_stopped(&r);
 		else
-			status = r.quiet ? r.status : show_result(&r);
+			status = r.quiet && !r.view ? r.status : show_result(&r);
 	}
 	sampling_free(&r.sampling);
 	free(words);

@@ -113,7 +113,8 @@ int view_add_frame(struct view *v, uint32_t image, uint64_t offset, uint32_t *re
 		return r;
 	v->frames[v->frame_count++] =
 		(struct view_frame){.offset = offset, .image = image, .loop = VIEW_NONE};
-	if (offset < v->images[image].base)
+	/* A page that was written has its differences to this. */
+	if (offset < v->images[image].base && !v->written.frames)
 		v->images[image].base = offset;
 	return 0;
 }
@@ -221,7 +222,7 @@ int view_finish(struct view *v, struct report_header *h, struct diag *diag)
 	struct view_code *code[VIEW_SETS_MAX] = {0};
 	int r = 0;
 
-	for (size_t i = 0; i < v->set_count && !v->options.no_code && !r; i++)
+	for (size_t i = 0; i < v->set_count && !v->options.no_code && !v->options.later && !r; i++)
 		r = view_code_choose(v, &v->sets[i], &code[i]);
 	if (!r)
 		r = view_name_frames(v);

@@ -25,6 +25,7 @@ struct view;
 struct view_options {
 	bool no_source;	     /* no source text in the page */
 	bool no_code;	     /* no instructions */
+	bool later;	     /* instructions come by view_more() alone */
 	double code_percent; /* functions that make up so much of the time have their instructions
 			      */
 	struct metrics metrics; /* formulas that the page begins with; borrowed */
@@ -55,6 +56,12 @@ struct view_counts view_counts(const struct view *v);
 /* The data alone, as JSON (view_json.c says what is in it). Errors are the buffer's too. */
 struct buf;
 int view_json(const struct view *v, const struct report_header *h, struct buf *out);
+/* Of what was in view_json() and is not in the page yet: the instructions of a function, by its
+ * number, and what is new with them since view_mark_written(). -ENOENT: it has none. */
+void view_mark_written(struct view *v);
+int view_more(struct view *v, uint32_t function, struct buf *out, struct diag *diag);
+/* The whole page into a buffer, as view_write. */
+int view_page(const struct view *v, const struct report_header *h, struct buf *out);
 /* The whole page, its data compressed. 0 or a negative errno with the sentence. */
 int view_write(const struct view *v, const struct report_header *h, FILE *out, struct diag *diag);
 

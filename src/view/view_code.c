@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 #include "util/array.h"
 #include "util/quote.h"
 #include "view/view_state.h"
@@ -65,7 +66,8 @@ static int choose_one(struct view *v, struct view_code *c, const struct insights
 	return add_frames(v, one);
 }
 
-int view_code_choose(struct view *v, struct view_set *set, struct view_code **ret)
+/* The set's estimates, made when they are first asked for. -ENODATA: no event tells time. */
+static int begin(struct view_set *set, struct view_code **ret)
 {
 	const struct insights_request wanted = {
 		.query = set->session->query,
@@ -73,28 +75,53 @@ int view_code_choose(struct view *v, struct view_set *set, struct view_code **re
 		.finder = set->session->finder,
 		.progress = set->session->progress,
 	};
-	const struct insights_function *list;
-	double total, seen = 0;
-	struct view_code *c;
 	struct diag why;
-	size_t count;
 	int r = set->insights ? 0 : insights_new(&wanted, &set->insights, &why);
 
 	if (r)
-		return r == -ENOMEM ? r : 0; /* no event tells time: there is nothing to say */
-	c = calloc(1, sizeof(*c));
-	if (!c)
+		return r;
+	*ret = calloc(1, sizeof(**ret));
+	if (!*ret)
 		return -ENOMEM;
-	c->set = set;
+	(*ret)->set = set;
+	return 0;
+}
+
+int view_code_choose(struct view *v, struct view_set *set, struct view_code **ret)
+{
+	const struct insights_function *list;
+	double total, seen = 0;
+	size_t count;
+	int r = begin(set, ret);
+
+	if (r)
+		return r == -ENOMEM ? r : 0; /* there is nothing to say */
 	list = insights_functions(set->insights, &count);
 	total = (double)insights_samples(set->insights);
 	for (size_t i = 0; i < count && seen < v->options.code_percent / 100 * total && !r; i++) {
 		seen += (double)list[i].samples;
 		if (!rank_is_idle(&list[i].image->id, list[i].name))
-			r = choose_one(v, c, &list[i]);
+			r = choose_one(v, *ret, &list[i]);
 	}
-	*ret = c;
 	return r;
+}
+
+int view_code_choose_one(struct view *v, struct view_set *set, uint32_t function,
+			 struct view_code **ret)
+{
+	const struct insights_function *list;
+	size_t count, size;
+	const struct view_function *f = intern_get(v->function_keys, function, &size);
+	int r = begin(set, ret);
+
+	if (r)
+		return r;
+	list = insights_functions(set->insights, &count);
+	for (size_t i = 0; i < count && !r; i++)
+		if (list[i].start == f->start &&
+		    !memcmp(&list[i].image->id, &v->images[f->image].id, sizeof(struct image_id)))
+			r = choose_one(v, *ret, &list[i]);
+	return r ? r : (*ret)->count ? 0 : -ENOENT;
 }
 
 /* Null: JSON knows no infinity. */

@@ -81,20 +81,20 @@ static void put_sets(const struct view *v, struct buf *b)
 	buf_append_u8(b, ']');
 }
 
-static void put_strings(const struct view *v, struct buf *b)
+static void put_strings(const struct view *v, size_t from, struct buf *b)
 {
 	size_t size;
 
 	buf_printf(b, ",\n\"strings\":[");
-	for (uint32_t i = 0; i < intern_count(v->strings); i++) {
-		if (i)
+	for (uint32_t i = (uint32_t)from; i < intern_count(v->strings); i++) {
+		if (i > from)
 			buf_append_u8(b, ',');
 		quote_json(b, intern_get(v->strings, i, &size));
 	}
 	buf_append_u8(b, ']');
 }
 
-/* Images: path, identity, base, kind; functions: name, image, flags, start as text or 0. */
+/* Path, identity, base, kind. */
 static void put_images(const struct view *v, struct buf *b)
 {
 	char id[IMAGE_ID_TEXT_MAX];
@@ -107,30 +107,37 @@ static void put_images(const struct view *v, struct buf *b)
 		buf_printf(b, "%s%u,\"%s\",\"0x%" PRIx64 "\",%u", i ? "," : "", m->path, id,
 			   m->base == UINT64_MAX ? 0 : m->base, m->id.kind);
 	}
-	buf_printf(b, "],\n\"functions\":[");
-	for (uint32_t i = 0; i < intern_count(v->function_keys); i++) {
+	buf_append_u8(b, ']');
+}
+
+/* Functions: name, image, flags, start as text or 0; places: function, file, line. */
+static void put_functions(const struct view *v, const struct view_sizes *from, struct buf *b)
+{
+	buf_printf(b, ",\n\"functions\":[");
+	for (uint32_t i = (uint32_t)from->functions; i < intern_count(v->function_keys); i++) {
 		size_t size;
 		const struct view_function *f = intern_get(v->function_keys, i, &size);
 
-		buf_printf(b, "%s%u,%u,%u", i ? "," : "", f->name, f->image, f->flags);
+		buf_printf(b, "%s%u,%u,%u", i > from->functions ? "," : "", f->name, f->image,
+			   f->flags);
 		if (f->start)
 			buf_printf(b, ",\"0x%" PRIx64 "\"", f->start);
 		else
 			buf_append(b, ",0", 2);
 	}
 	buf_printf(b, "],\n\"places\":[");
-	for (size_t i = 0; i < v->place_count; i++)
-		buf_printf(b, "%s%u,%u,%u", i ? "," : "", v->places[i].function, v->places[i].file,
-			   v->places[i].line);
+	for (size_t i = from->places; i < v->place_count; i++)
+		buf_printf(b, "%s%u,%u,%u", i > from->places ? "," : "", v->places[i].function,
+			   v->places[i].file, v->places[i].line);
 	buf_append_u8(b, ']');
 }
 
-#define PUT_COLUMN(b, name, count, format, value)                        \
-	do {                                                             \
-		buf_printf(b, ",\n\"" name "\":[");                      \
-		for (size_t i = 0; i < (count); i++)                     \
-			buf_printf(b, "%s" format, i ? "," : "", value); \
-		buf_append_u8(b, ']');                                   \
+#define PUT_COLUMN(b, name, from, count, format, value)                         \
+	do {                                                                    \
+		buf_printf(b, ",\n\"" name "\":[");                             \
+		for (size_t i = from; i < (count); i++)                         \
+			buf_printf(b, "%s" format, i > from ? "," : "", value); \
+		buf_append_u8(b, ']');                                          \
 	} while (0)
 
 static int number(uint32_t index)
@@ -138,20 +145,20 @@ static int number(uint32_t index)
 	return index == VIEW_NONE ? -1 : (int)index;
 }
 
-static void put_frames(const struct view *v, struct buf *b)
+static void put_frames(const struct view *v, const struct view_sizes *from, struct buf *b)
 {
 	const struct view_frame *f = v->frames;
 	const struct view_loop *l = v->loops;
 
-	PUT_COLUMN(b, "frameImage", v->frame_count, "%u", f[i].image);
-	PUT_COLUMN(b, "frameOffset", v->frame_count, "%" PRIu64,
-		   f[i].offset - v->images[f[i].image].base);
-	PUT_COLUMN(b, "framePlace", v->frame_count, "%u", f[i].first_place);
-	PUT_COLUMN(b, "framePlaces", v->frame_count, "%u", f[i].place_count);
-	PUT_COLUMN(b, "frameLoop", v->frame_count, "%d", number(f[i].loop));
-	PUT_COLUMN(b, "loopParent", v->loop_count, "%d", number(l[i].parent));
-	PUT_COLUMN(b, "loopFrame", v->loop_count, "%u", l[i].frame);
-	PUT_COLUMN(b, "loopIrreducible", v->loop_count, "%d", l[i].irreducible);
+	PUT_COLUMN(b, "frameImage", from->frames, v->frame_count, "%u", f[i].image);
+	PUT_COLUMN(b, "frameOffset", from->frames, v->frame_count, "%" PRId64,
+		   (int64_t)(f[i].offset - v->images[f[i].image].base));
+	PUT_COLUMN(b, "framePlace", from->frames, v->frame_count, "%u", f[i].first_place);
+	PUT_COLUMN(b, "framePlaces", from->frames, v->frame_count, "%u", f[i].place_count);
+	PUT_COLUMN(b, "frameLoop", from->frames, v->frame_count, "%d", number(f[i].loop));
+	PUT_COLUMN(b, "loopParent", from->loops, v->loop_count, "%d", number(l[i].parent));
+	PUT_COLUMN(b, "loopFrame", from->loops, v->loop_count, "%u", l[i].frame);
+	PUT_COLUMN(b, "loopIrreducible", from->loops, v->loop_count, "%d", l[i].irreducible);
 }
 
 /* The parent of a node as the difference of their numbers, which is mostly small; 0: none. */
@@ -162,14 +169,14 @@ static unsigned distance(const struct view *v, size_t node)
 
 static void put_samples(const struct view *v, struct buf *b)
 {
-	PUT_COLUMN(b, "flatFrame", v->flat_count, "%u", v->flat[i].at);
-	PUT_COLUMN(b, "flatEvent", v->flat_count, "%u", v->flat[i].event);
-	PUT_COLUMN(b, "flatCount", v->flat_count, "%" PRIu64, v->flat[i].count);
-	PUT_COLUMN(b, "nodeUp", v->node_count, "%u", distance(v, i));
-	PUT_COLUMN(b, "nodeFrame", v->node_count, "%u", v->node_frames[i]);
-	PUT_COLUMN(b, "selfNode", v->stacked_count, "%u", v->stacked[i].at);
-	PUT_COLUMN(b, "selfEvent", v->stacked_count, "%u", v->stacked[i].event);
-	PUT_COLUMN(b, "selfCount", v->stacked_count, "%" PRIu64, v->stacked[i].count);
+	PUT_COLUMN(b, "flatFrame", 0u, v->flat_count, "%u", v->flat[i].at);
+	PUT_COLUMN(b, "flatEvent", 0u, v->flat_count, "%u", v->flat[i].event);
+	PUT_COLUMN(b, "flatCount", 0u, v->flat_count, "%" PRIu64, v->flat[i].count);
+	PUT_COLUMN(b, "nodeUp", 0u, v->node_count, "%u", distance(v, i));
+	PUT_COLUMN(b, "nodeFrame", 0u, v->node_count, "%u", v->node_frames[i]);
+	PUT_COLUMN(b, "selfNode", 0u, v->stacked_count, "%u", v->stacked[i].at);
+	PUT_COLUMN(b, "selfEvent", 0u, v->stacked_count, "%u", v->stacked[i].event);
+	PUT_COLUMN(b, "selfCount", 0u, v->stacked_count, "%" PRIu64, v->stacked[i].count);
 }
 
 static void put_metrics(const struct view *v, struct buf *b)
@@ -202,17 +209,39 @@ static int put_list(struct buf *b, const char *name, const struct buf *list)
 
 int view_json(const struct view *v, const struct report_header *h, struct buf *out)
 {
+	const struct view_sizes all = {0};
+
 	buf_append_u8(out, '{');
 	put_title(out, h);
 	put_about(out, h);
 	put_sets(v, out);
-	put_strings(v, out);
+	put_strings(v, 0, out);
 	put_images(v, out);
-	put_frames(v, out);
+	put_functions(v, &all, out);
+	put_frames(v, &all, out);
 	put_samples(v, out);
 	put_metrics(v, out);
 	put_list(out, "code", &v->code);
 	put_list(out, "sources", &v->sources);
 	buf_printf(out, "}\n");
+	return out->error;
+}
+
+int view_json_more(const struct view *v, struct buf *out)
+{
+	const struct view_sizes *w = &v->written;
+	/* A comma stands before each source but the first. */
+	const size_t skip =
+		w->sources && v->sources.size > w->sources ? w->sources + 1 : w->sources;
+
+	buf_printf(out, "{\"from\":[%zu,%zu,%zu,%zu,%zu]", w->strings, w->functions, w->places,
+		   w->frames, w->loops);
+	put_strings(v, w->strings, out);
+	put_functions(v, w, out);
+	put_frames(v, w, out);
+	put_list(out, "code", &v->code);
+	buf_printf(out, ",\n\"sources\":[");
+	buf_append(out, v->sources.data + skip, v->sources.size - skip);
+	buf_printf(out, "]}\n");
 	return out->error;
 }

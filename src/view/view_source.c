@@ -20,7 +20,6 @@ struct texts {
 	struct sources *sources;
 	struct file_line *lines; /* by file and line, of all places */
 	size_t line_count;
-	size_t bytes;
 };
 
 static int compare_lines(const void *a, const void *b)
@@ -75,8 +74,6 @@ static int compare_files(const void *a, const void *b, void *arg)
 static void put_lines(struct texts *t, const char *path, uint32_t first, uint32_t last,
 		      struct buf *to)
 {
-	const size_t begin = to->size;
-
 	buf_printf(to, "[%u,[", first);
 	for (uint32_t line = first; line <= last; line++) {
 		struct diag why;
@@ -89,7 +86,6 @@ static void put_lines(struct texts *t, const char *path, uint32_t first, uint32_
 		quote_json(to, one);
 	}
 	buf_printf(to, "]]");
-	t->bytes += to->size - begin;
 }
 
 /* Of a large file: what is around the lines, in pieces. */
@@ -134,7 +130,7 @@ static void find_lines(const struct texts *t, uint32_t file, const struct file_l
 static int put_file(struct texts *t, uint32_t number)
 {
 	struct view *v = t->v;
-	const struct view_file *file = &v->files[number];
+	struct view_file *file = &v->files[number];
 	const struct view_set *set = &v->sets[0];
 	const struct file_line *lines;
 	enum source_age age;
@@ -142,10 +138,13 @@ static int put_file(struct texts *t, uint32_t number)
 	const char *path = intern_get(v->strings, file->name, &size), *name;
 	struct diag why;
 
+	if (file->read)
+		return 0;
+	file->read = true;
 	find_lines(t, number, &lines, &count);
 	if (!count || !sources_line(t->sources, path, 1, &why))
 		return 0;
-	if (t->bytes > VIEW_SOURCE_MAX) {
+	if (v->sources.size > VIEW_SOURCE_MAX) {
 		v->counts.sources_refused++;
 		return 0;
 	}

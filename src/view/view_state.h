@@ -74,6 +74,7 @@ struct view_count {
 struct view_file {
 	uint32_t name;
 	uint64_t built_ns, samples;
+	bool read; /* its text is in the page, or it is known to have none */
 	uint8_t md5[IMAGE_LINES_MD5_BYTES];
 	bool has_md5;
 };
@@ -84,6 +85,11 @@ struct view_set {
 	struct stack_set *stacks;
 	struct insights *insights;
 	uint32_t first_event;
+};
+
+/* How much of each table a page had when it was written. */
+struct view_sizes {
+	size_t strings, functions, places, frames, loops, sources;
 };
 
 struct view {
@@ -104,6 +110,7 @@ struct view {
 	size_t set_count, named;  /* named: leading frames that have places */
 	struct buf code, sources; /* as JSON, behind commas */
 	struct view_counts counts;
+	struct view_sizes written;
 };
 
 /* view.c. 0, -ENOSPC or -ENOMEM. */
@@ -121,9 +128,14 @@ int view_name_frames(struct view *v);
  * have names, writes all. */
 struct view_code;
 int view_code_choose(struct view *v, struct view_set *set, struct view_code **ret);
+/* The same of one function. -ENOENT: it has no instructions. */
+int view_code_choose_one(struct view *v, struct view_set *set, uint32_t function,
+			 struct view_code **ret);
 int view_code_write(struct view *v, struct view_code *c);
 void view_code_free(struct view_code *c);
-/* view_source.c */
+/* view_json.c: what v->written does not have, and all of v->code. */
+int view_json_more(const struct view *v, struct buf *out);
+/* view_source.c: of files that were not read yet. */
 int view_read_sources(struct view *v);
 
 #endif

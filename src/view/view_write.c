@@ -9,7 +9,7 @@
 
 #define LINE_BYTES 57 /* of data a line: 76 characters */
 
-static void put_base64(const struct buf *data, FILE *out)
+static void put_base64(const struct buf *data, struct buf *out)
 {
 	static const char digits[] =
 		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -28,16 +28,16 @@ static void put_base64(const struct buf *data, FILE *out)
 		line[used++] = left > 2 ? digits[three & 63] : '=';
 		if (used == sizeof(line) - 1 || left <= 3) {
 			line[used++] = '\n';
-			fwrite(line, 1, used, out);
+			buf_append(out, line, used);
 			used = 0;
 		}
 	}
 }
 
-int view_write(const struct view *v, const struct report_header *h, FILE *out, struct diag *diag)
+int view_page(const struct view *v, const struct report_header *h, struct buf *out)
 {
 	struct buf json, packed;
-	int r, written;
+	int r;
 
 	buf_init(&json, VIEW_JSON_MAX);
 	buf_init(&packed, VIEW_JSON_MAX);
@@ -45,14 +45,27 @@ int view_write(const struct view *v, const struct report_header *h, FILE *out, s
 	if (!r)
 		r = gzip_write(json.data, json.size, &packed);
 	buf_free(&json);
-	errno = 0;
 	if (!r) {
-		fwrite(view_page_head, 1, view_page_head_size, out);
+		buf_append(out, view_page_head, view_page_head_size);
 		put_base64(&packed, out);
-		fwrite(view_page_tail, 1, view_page_tail_size, out);
+		buf_append(out, view_page_tail, view_page_tail_size);
 	}
-	written = errno;
 	buf_free(&packed);
+	return r ? r : out->error;
+}
+
+int view_write(const struct view *v, const struct report_header *h, FILE *out, struct diag *diag)
+{
+	struct buf page;
+	int r, written;
+
+	buf_init(&page, VIEW_JSON_MAX);
+	r = view_page(v, h, &page);
+	errno = 0;
+	if (!r)
+		fwrite(page.data, 1, page.size, out);
+	written = errno;
+	buf_free(&page);
 	if (!r && ferror(out))
 		r = -(written ? written : EIO);
 	return r ? diag_fail(diag, -r, "cannot write the page: %s", strerror(-r)) : 0;

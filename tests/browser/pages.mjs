@@ -54,7 +54,7 @@ export async function run(cases) {
 				page.requests.push(request.url());
 		});
 		await page.emulateMedia({reducedMotion: 'reduce', colorScheme: 'light', ...options});
-		await page.goto('file://' + path.resolve(file) + (options.fragment || ''));
+		await page.goto((/^http:/.test(file) ? file : 'file://' + path.resolve(file)) + (options.fragment || ''));
 		return page;
 	};
 	try {

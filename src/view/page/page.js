@@ -19,6 +19,9 @@ const DEFAULT_STATE = {view: 'down', sort: '', reverse: false, flatten: 0, pane:
 class Page {
 	constructor(profile) {
 		this.profile = profile;
+		this.server = location.protocol === 'http:';
+		this.asked = new Set();
+		this.missing = new Set();
 		this.looks = new Map();
 		this.trees = new Map();
 		this.state = this.readAddress();
@@ -158,6 +161,23 @@ class Page {
 			box.scrollTop = Math.max(0, chosen.offsetTop - box.clientHeight / 3);
 		else
 			box.scrollTop = 0;
+	}
+
+	/* The instructions of a function that the page has not: from whoever serves it, once. */
+	async load(f) {
+		if (!this.server || this.asked.has(f))
+			return;
+		this.asked.add(f);
+		try {
+			const answer = await fetch('code?f=' + f);
+			if (answer.ok)
+				this.profile.extend(await answer.json());
+			else
+				this.missing.add(f);
+		} catch {
+			this.missing.add(f);
+		}
+		this.showPane();
 	}
 
 	imageRank(image) {

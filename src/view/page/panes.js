@@ -74,7 +74,9 @@ export function assemblyPane(page, scope) {
 	if (!around)
 		return [empty('Select a function, or something in one.')];
 	if (!code)
-		return [make('h3', {class: 'file'}, make('bdi', {}, nameOf(around))), empty(page.server ?
+		page.load(around.f);
+	if (!code)
+		return [make('h3', {class: 'file'}, make('bdi', {}, nameOf(around))), empty(page.server && !page.missing.has(around.f) ?
 			'Its instructions are being read …' : 'The instructions of this function are not in the page: it has too ' +
 			'few samples, or its code was not found. See: culprit list')];
 	const event = p.events.find(e => e.set === code.set), base = BigInt(code.start);

@@ -33,6 +33,28 @@ export class Profile {
 		this.causes = data.causes;
 	}
 
+	/* What the server told of one function, with the names, addresses and loops that are new with it. */
+	extend(more) {
+		const data = this.data, join = (name, from, fields = 1) => {
+			/* Another answer may have told of a part of them already. */
+			data[name] = data[name].slice(0, from * fields).concat(more[name]);
+		};
+		const [strings, functions, places, frames, loops] = more.from;
+		join('strings', strings);
+		join('functions', functions, 4);
+		join('places', places, 3);
+		for (const name of ['frameImage', 'frameOffset', 'framePlace', 'framePlaces', 'frameLoop'])
+			join(name, frames);
+		for (const name of ['loopParent', 'loopFrame', 'loopIrreducible'])
+			join(name, loops);
+		this.strings = data.strings;
+		this.readNames(data);
+		this.readFrames(data);
+		this.readLoopLines();
+		more.code.forEach(code => this.addCode(code));
+		more.sources.forEach(source => this.sources.set(source.file, source));
+	}
+
 	addCode(code) {
 		const f = this.sameFunction[code.f], known = this.code.get(f);
 		/* Of several databases the first with samples is shown. */
