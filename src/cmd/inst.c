@@ -30,7 +30,8 @@ const struct cmd_spec cmd_inst_spec = {
 	"inst",
 	"[FUNCTION|0xADDRESS]",
 	"What the processor told of single instructions that it sampled (AMD's IBS, Intel's PEBS,\n"
-	"Arm's SPE): of each instruction of a function how often what happened, and what each "
+	"Arm's SPE; or a modelled core, with culprit sim): of each instruction of a function how "
+	"often what happened, and what each "
 	"stage\n"
 	"took; or, without FUNCTION, the first instructions of all by one of these.",
 	options,

@@ -270,10 +270,19 @@ int harvest_raw(struct harvest *h, const struct harvest_raw *raw)
 	return b->error;
 }
 
+static void append_record(struct buf *b, const struct inst_record *r)
+{
+	buf_append_varint(b, r->source);
+	buf_append_varint(b, r->known);
+	buf_append_varint(b, r->fields);
+	buf_append_varint(b, r->events);
+	for (uint32_t left = r->fields & ~1u; left; left &= left - 1)
+		buf_append_varint(b, r->values[__builtin_ctz(left)]);
+}
+
 /* Neither are these: each is different in its time, and the batch adds up what is equal. */
 int harvest_inst(struct harvest *h, const struct harvest_inst *inst)
 {
-	const struct inst_record *r = &inst->record;
 	struct buf *b = &h->insts;
 
 	if (h->inst_count == HARVEST_INSTS_MAX)
@@ -281,12 +290,13 @@ int harvest_inst(struct harvest *h, const struct harvest_inst *inst)
 	buf_append_varint(b, inst->event);
 	buf_append_varint(b, inst->subject);
 	buf_append_varint(b, inst->place);
-	buf_append_varint(b, r->source);
-	buf_append_varint(b, r->known);
-	buf_append_varint(b, r->fields);
-	buf_append_varint(b, r->events);
-	for (uint32_t left = r->fields & ~1u; left; left &= left - 1)
-		buf_append_varint(b, r->values[__builtin_ctz(left)]);
+	append_record(b, &inst->record);
+	buf_append_varint(b, inst->other_place);
+	if (inst->other_place != HARVEST_NONE) {
+		buf_append_varint(b, inst->distance);
+		buf_append_varint(b, inst->cycles);
+		append_record(b, &inst->other);
+	}
 	h->inst_count += !b->error;
 	return b->error;
 }
@@ -300,13 +310,8 @@ static uint32_t take_u32(struct cursor *c)
 	return (uint32_t)v;
 }
 
-void harvest_take_inst(struct cursor *c, struct harvest_inst *ret)
+static void take_record(struct cursor *c, struct inst_record *r)
 {
-	struct inst_record *r = &ret->record;
-
-	ret->event = take_u32(c);
-	ret->subject = take_u32(c);
-	ret->place = take_u32(c);
 	r->source = (uint8_t)take_u32(c);
 	r->known = take_u32(c);
 	r->fields = take_u32(c);
@@ -315,6 +320,20 @@ void harvest_take_inst(struct cursor *c, struct harvest_inst *ret)
 		c->error = -EBADMSG;
 	for (uint32_t left = r->fields & ~1u; left && !c->error; left &= left - 1)
 		r->values[__builtin_ctz(left)] = take_u32(c);
+}
+
+void harvest_take_inst(struct cursor *c, struct harvest_inst *ret)
+{
+	ret->event = take_u32(c);
+	ret->subject = take_u32(c);
+	ret->place = take_u32(c);
+	take_record(c, &ret->record);
+	ret->other_place = take_u32(c);
+	if (c->error || ret->other_place == HARVEST_NONE)
+		return;
+	ret->distance = take_u32(c);
+	ret->cycles = take_u32(c);
+	take_record(c, &ret->other);
 }
 
 void harvest_count(struct harvest *h, uint32_t event, const char *name, uint64_t value)

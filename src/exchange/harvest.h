@@ -90,6 +90,9 @@ int harvest_raw(struct harvest *h, const struct harvest_raw *raw);
 struct harvest_inst {
 	uint32_t event, subject, place;
 	struct inst_record record;
+	/* A pair's other half; other_place HARVEST_NONE: it is none. */
+	uint32_t other_place, distance, cycles;
+	struct inst_record other;
 };
 #define HARVEST_INSTS_MAX (1u << 23)
 /* Adds an instruction sample. -E2BIG past HARVEST_INSTS_MAX, -ENOMEM. */

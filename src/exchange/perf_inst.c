@@ -21,7 +21,13 @@ uint64_t perf_inst_key(void)
 int perf_inst_add(struct perf *p, struct perf_attr *a, const struct perf_inst *at,
 		  struct inst_record *record)
 {
-	struct harvest_inst inst = {a->event, at->subject, at->place, *record};
+	struct harvest_inst inst = {
+		.event = a->event,
+		.subject = at->subject,
+		.place = at->place,
+		.record = *record,
+		.other_place = HARVEST_NONE,
+	};
 	int r;
 
 	if (at->data)

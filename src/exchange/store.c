@@ -219,6 +219,38 @@ static int add_raw(struct filling *f, size_t number)
 	return r;
 }
 
+/* The values of a record, lowest field first; how many there are. */
+static unsigned put_values(const struct inst_record *record, uint32_t *to)
+{
+	unsigned values = 0;
+
+	to[values++] = record->events;
+	for (uint32_t left = record->fields & ~1u; left; left &= left - 1)
+		to[values++] = record->values[__builtin_ctz(left)];
+	return values;
+}
+
+static int put_other(struct filling *f, const struct harvest_inst *h, unsigned values,
+		     struct db_inst *inst)
+{
+	struct db_frame at;
+	int r = batch_place(f, h->other_place, &at, NULL);
+
+	if (r)
+		return r;
+	inst->other_image = at.image;
+	inst->other = at.offset;
+	inst->form.known[1] = h->other.known;
+	inst->form.fields |= (uint64_t)h->other.fields << INST_PAIR_HALF |
+			     UINT64_C(1) << INST_PAIR_DISTANCE | UINT64_C(1) << INST_PAIR_CYCLES;
+	if (db_inst_values(&inst->form) > DB_INST_VALUES_MAX)
+		return -EINVAL;
+	values += put_values(&h->other, inst->values + values);
+	inst->values[values++] = h->distance;
+	inst->values[values++] = h->cycles;
+	return 0;
+}
+
 /* They come one after the other: the next of them, which is read on only once it is added. */
 static int add_inst(struct filling *f, size_t number)
 {
@@ -226,7 +258,6 @@ static int add_inst(struct filling *f, size_t number)
 	struct db_inst inst = {.other_image = DB_INST_NO_OTHER};
 	struct harvest_inst h;
 	struct db_frame at;
-	unsigned values = 0;
 
 	(void)number;
 	harvest_take_inst(&c, &h);
@@ -242,9 +273,11 @@ static int add_inst(struct filling *f, size_t number)
 	inst.form.source = h.record.source;
 	inst.form.known[0] = h.record.known;
 	inst.form.fields = h.record.fields;
-	inst.values[values++] = h.record.events;
-	for (uint32_t left = h.record.fields & ~1u; left; left &= left - 1)
-		inst.values[values++] = h.record.values[__builtin_ctz(left)];
+	unsigned values = put_values(&h.record, inst.values);
+	if (h.other_place != HARVEST_NONE)
+		r = put_other(f, &h, values, &inst);
+	if (r)
+		return r;
 	r = db_batch_inst(f->batch, &inst, 1);
 	if (r)
 		return r;

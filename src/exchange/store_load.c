@@ -255,8 +255,10 @@ static void take_insts(struct store *s, struct cursor *c)
 	s->insts = *c;
 	for (uint64_t i = 0; i < count && !c->error; i++) {
 		harvest_take_inst(c, &inst);
-		if (!c->error && (inst.event >= s->event_count ||
-				  inst.subject >= s->subject_count || inst.place >= s->place_count))
+		if (!c->error &&
+		    (inst.event >= s->event_count || inst.subject >= s->subject_count ||
+		     inst.place >= s->place_count ||
+		     (inst.other_place != HARVEST_NONE && inst.other_place >= s->place_count)))
 			c->error = -EBADMSG;
 	}
 	s->inst_count = c->error ? 0 : (size_t)count;

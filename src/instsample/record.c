@@ -18,6 +18,7 @@ static const char *const sources[] = {
 	[INST_IBS_FETCH] = "ibs_fetch",
 	[INST_PRECISE] = "precise",
 	[INST_SPE] = "spe",
+	[INST_MODEL] = "model",
 };
 
 static const struct {

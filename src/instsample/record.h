@@ -21,8 +21,9 @@ enum inst_source {
 	INST_IBS_FETCH,	 /* ... fetches, of which most have several instructions */
 	/* The core's own events, taken precisely, as the kernel tells them: Intel's PEBS. */
 	INST_PRECISE,
-	INST_SPE, /* Arm's statistical profiling extension */
-	INST_SOURCES = INST_SPE,
+	INST_SPE,   /* Arm's statistical profiling extension */
+	INST_MODEL, /* a modelled core: fetched instructions, wrong paths included */
+	INST_SOURCES = INST_MODEL,
 };
 
 /* X(field, name, help): what happened to the instruction. */

@@ -22,7 +22,7 @@
 
 #define QUEUE	     64	  /* instructions between fetch and issue */
 #define REORDER_MAX  1024 /* entries, over any core's */
-#define BUFFER_MAX   256
+#define BUFFER_MAX   512
 #define STORES_KNOWN 2048 /* words of memory whose last stores are remembered for forwarding */
 #define WORD_BYTES   4	  /* neighbours of that size are apart: halves of what is loaded as one */
 #define WINDOWS	     2048 /* of the cache of decoded operations, 64 bytes each */
@@ -51,13 +51,34 @@ struct store {
 	bool general; /* of a general register, or a constant */
 };
 
+/* What the wrong path leaves as it was: every counter, and the registers' last writers, without
+ * which instructions after the branch would wait for what never ran. */
+struct checkpoint {
+	uint64_t sequence;
+	struct result registers[MACHINE_REG_COUNT];
+	uint64_t fetch_cycle, fetch_floor, fetch_line, fetch_next;
+	int fetch_room, fetch_bytes, fetch_cells;
+	bool decoding;
+	struct blame fetch_blame;
+	uint64_t queue[QUEUE], queued;
+	uint64_t issue_cycle, issue_floor, issue_cause;
+	unsigned issue_room;
+	uint64_t slots, load_count, store_count;
+	uint64_t memory_floor, memory_cause;
+	uint64_t commit, commit_line, locked_commit;
+	unsigned commit_room;
+	uint64_t renamed, retire_cycle, last_complete;
+	unsigned retire_room;
+};
+
 struct machine_simulator {
 	const struct machine_model *model;
 	const struct machine_core *core;
 	struct machine_plugins plugins;
-	struct machine_use fused; /* of a pair that runs as one operation */
+	struct machine_use fused;  /* of a pair that runs as one operation */
+	struct checkpoint *before; /* the wrong path; squash: 0 on the right one */
 
-	uint64_t sequence;
+	uint64_t sequence, squash;
 	struct result registers[MACHINE_REG_COUNT];
 
 	uint64_t fetch_cycle, fetch_floor, fetch_line, fetch_next;
@@ -94,6 +115,11 @@ int machine_simulator_new(const struct machine_model *model, const struct machin
 
 	if (!s)
 		return -ENOMEM;
+	s->before = malloc(sizeof(*s->before));
+	if (!s->before) {
+		free(s);
+		return -ENOMEM;
+	}
 	s->model = model;
 	s->core = machine_model_core(model);
 	s->plugins = plugins ? *plugins : (struct machine_plugins){0};
@@ -106,6 +132,8 @@ int machine_simulator_new(const struct machine_model *model, const struct machin
 
 void machine_simulator_free(struct machine_simulator *s)
 {
+	if (s)
+		free(s->before);
 	free(s);
 }
 
@@ -292,6 +320,8 @@ static void take_use(struct machine_simulator *s, const struct machine_use *use,
 {
 	uint8_t port = MACHINE_NO_PORT;
 
+	if (s->squash && ready >= s->squash)
+		return; /* it never begins */
 	if (!wait_for(start, ports_take(&s->ports, use, ready, &port)))
 		return;
 	blame(b, use->ports == divider ? MACHINE_BOUND_DIVIDER : MACHINE_BOUND_PORT,
@@ -360,7 +390,7 @@ static bool is_renamed(const struct machine_core *core, const struct machine_ins
  * of them waits until the cache has them all. */
 static uint64_t forward(struct machine_simulator *s, const struct machine_instruction *in,
 			const struct machine_cost *c, uint64_t address, uint64_t start,
-			uint64_t data, struct blame *b)
+			uint64_t data, bool *ret_forwarded, struct blame *b)
 {
 	const struct machine_core *core = s->core;
 	const struct store *from = find_last_store(s, address, in->memory_bytes);
@@ -373,6 +403,7 @@ static uint64_t forward(struct machine_simulator *s, const struct machine_instru
 	uint64_t written = from->commit + (whole ? 0 : drain);
 	if (written <= start)
 		return data;
+	*ret_forwarded = whole;
 	bool renamed = whole && is_renamed(core, in, c, from, address);
 	uint64_t ready = renamed ? from->source
 			 : whole ? from->data + core->store_forward_cycles
@@ -395,13 +426,14 @@ static uint64_t forward(struct machine_simulator *s, const struct machine_instru
 
 static uint64_t load(struct machine_simulator *s, const struct machine_instruction *in,
 		     const struct machine_cost *c, const struct machine_execution *x,
-		     uint64_t ready, struct blame *b)
+		     uint64_t ready, uint64_t *ret_ready, bool *ret_forwarded, struct blame *b)
 {
 	const struct machine_core *core = s->core;
 	uint64_t address = x ? x->load_address : UNKNOWN;
 
 	if (wait_for(&ready, s->memory_floor))
 		blame(b, MACHINE_BOUND_SERIAL, s->memory_cause);
+	*ret_ready = ready;
 	uint64_t start = take_uses(s, c, 0, c->load_uses, ready, b);
 	for (unsigned i = 1; i < core->split_load_uses && is_split(in, address, LINE_BYTES); i++)
 		start = take_uses(s, c, 0, c->load_uses, start, b);
@@ -417,7 +449,7 @@ static uint64_t load(struct machine_simulator *s, const struct machine_instructi
 	if (cycles > first)
 		blame(b, MACHINE_BOUND_MEMORY, MACHINE_NO_CAUSE);
 	if (address != UNKNOWN)
-		return forward(s, in, c, address, start, start + cycles, b);
+		return forward(s, in, c, address, start, start + cycles, ret_forwarded, b);
 	return start + cycles;
 }
 
@@ -471,12 +503,13 @@ static uint64_t find_barrier(const struct machine_simulator *s,
 	return s->retire_cycle > s->commit ? s->retire_cycle : s->commit;
 }
 
-/* When an instruction's results are there; ret_start: when its first operation began. */
+/* When an instruction's results are there; t gets when its operands were, and when its first
+ * operation began. */
 static uint64_t execute(struct machine_simulator *s, const struct machine_instruction *in,
 			const struct machine_cost *c, const struct machine_execution *x,
-			uint64_t issued, uint64_t *ret_start, uint64_t *ret_stored, struct blame *b)
+			struct machine_timing *t, uint64_t *ret_stored, struct blame *b)
 {
-	uint64_t ready = issued + 1, inputs, start;
+	uint64_t ready = t->issue + 1, inputs, start;
 
 	if (in->traits & (MACHINE_LOCKED | MACHINE_FENCE)) {
 		if (wait_for(&ready, find_barrier(s, in)))
@@ -484,17 +517,21 @@ static uint64_t execute(struct machine_simulator *s, const struct machine_instru
 	}
 	for (unsigned i = 0; i < in->address_count; i++)
 		wait_register(s, in->reads[i], 0, NULL, &ready, b);
-	inputs = *ret_start = ready;
+	inputs = t->start = t->ready = ready;
 	if (c->loads)
-		inputs = load(s, in, c, x, ready, b);
+		inputs = load(s, in, c, x, ready, &t->ready, &t->forwarded, b);
 	if (in->traits & MACHINE_PREFETCH)
 		inputs = ready;
 	for (unsigned i = in->address_count; i < in->read_count; i++)
 		wait_register(s, in->reads[i], i == in->address_count + 1u ? c->second_late : 0, c,
 			      &inputs, b);
 	uint64_t done = work(s, in, c, inputs, &start, b);
-	if (!c->loads)
-		*ret_start = start;
+	if (!c->loads) {
+		t->ready = inputs;
+		t->start = start;
+	} else {
+		t->start = t->ready;
+	}
 	if (c->latency > 1 && b->bound == MACHINE_BOUND_ISSUE)
 		blame(b, MACHINE_BOUND_LATENCY, MACHINE_NO_CAUSE);
 	*ret_stored = done;
@@ -551,15 +588,18 @@ static void redirect(struct machine_simulator *s, const struct machine_instructi
 }
 
 static void commit_store(struct machine_simulator *s, const struct machine_instruction *in,
-			 uint64_t address, uint64_t retired)
+			 uint64_t address, const struct machine_timing *t)
 {
-	uint64_t line = address / LINE_BYTES;
+	uint64_t line = address / LINE_BYTES, retired = t->retire;
 	bool alone = s->core->commits_by_line && line != s->commit_line;
 
 	if (s->commit <= retired || !s->commit_room || alone) {
 		s->commit = s->commit <= retired ? retired + 1 : s->commit + 1;
 		s->commit_room = s->core->store_commit_width;
 	}
+	/* Its line is fetched from when its address is known; stores commit in order. */
+	if (s->plugins.store && address != UNKNOWN && !s->squash)
+		wait_for(&s->commit, s->plugins.store(s->plugins.arg, in, address, t->complete));
 	s->commit_room--;
 	s->commit_line = line;
 	if (s->core->split_store_cycles &&
@@ -602,11 +642,12 @@ static void publish(struct machine_simulator *s, const struct machine_instructio
 	for (unsigned i = 0; i < c->loads; i++)
 		s->loads[s->load_count++ % BUFFER_MAX] = t->retire;
 	if (c->stores) {
-		commit_store(s, in, x ? x->store_address : UNKNOWN, t->retire);
+		commit_store(s, in, x ? x->store_address : UNKNOWN, t);
 		s->stores[s->store_count++ % BUFFER_MAX] = s->commit;
 		if (in->traits & MACHINE_LOCKED)
 			s->locked_commit = s->commit;
-		remember_store(s, in, x, t->complete, stored);
+		if (!s->squash)
+			remember_store(s, in, x, t->complete, stored);
 	}
 	if (in->traits & MACHINE_FENCE ||
 	    (in->traits & MACHINE_LOCKED && !s->core->locks_overlap)) {
@@ -632,27 +673,80 @@ void machine_simulator_step(struct machine_simulator *s, const struct machine_in
 	bool fused = in->traits & MACHINE_FUSED;
 	unsigned slots = machine_simulator_slots(s, in);
 	struct blame b;
-	struct machine_timing t;
+	struct machine_timing t = {.forwarded = false};
 	uint64_t stored;
 
 	t.fetch = fetch(s, in, slots);
 	t.issue = issue(s, in, c, slots, t.fetch, &b);
 	if (fused) {
-		t.start = t.complete = stored = s->last_complete;
+		t.ready = t.start = t.complete = stored = s->last_complete;
 	} else {
-		t.complete = execute(s, in, c, x, t.issue, &t.start, &stored, &b);
+		t.complete = execute(s, in, c, x, &t, &stored, &b);
 		if (c->load_uses + c->work_uses + c->store_uses)
-			ports_enter_scheduler(&s->ports, slots, t.start);
+			ports_enter_scheduler(&s->ports, slots,
+					      s->squash && t.start > s->squash ? s->squash
+									       : t.start);
 	}
 	s->last_complete = t.complete;
 	t.retire = retire(s, slots, (stored > t.complete ? stored : t.complete) + 1, &b);
 	publish(s, in, c, x, &t, stored);
-	if (in->traits & MACHINE_BRANCH)
+	if ((in->traits & MACHINE_BRANCH) && !s->squash)
 		redirect(s, in, x, t.complete);
+	else if ((in->traits & MACHINE_BRANCH) && x && x->next != in->address + in->size)
+		begin_fetch_group(s, s->fetch_cycle + s->core->taken_cycles);
 	t.bound = b.bound;
 	t.cause = b.cause;
 	t.cause_register = b.reg;
 	t.port = b.port;
 	s->sequence++;
 	*ret = t;
+}
+
+/* X(field): what a checkpoint holds. */
+#define CHECKPOINT_FIELDS(X)                                                                       \
+	X(sequence)                                                                                \
+	X(fetch_cycle) X(fetch_floor) X(fetch_line) X(fetch_next) X(fetch_room) X(fetch_bytes)     \
+		X(fetch_cells) X(decoding) X(fetch_blame) X(queued) X(issue_cycle) X(issue_floor)  \
+			X(issue_cause) X(issue_room) X(slots) X(load_count) X(store_count)         \
+				X(memory_floor) X(memory_cause) X(commit) X(commit_line)           \
+					X(locked_commit) X(commit_room) X(renamed) X(retire_cycle) \
+						X(last_complete) X(retire_room)
+
+void machine_simulator_speculate(struct machine_simulator *s, uint64_t squash_cycle)
+{
+	struct checkpoint *c = s->before;
+
+#define SAVE(field) c->field = s->field;
+	CHECKPOINT_FIELDS(SAVE)
+#undef SAVE
+	memcpy(c->registers, s->registers, sizeof(c->registers));
+	memcpy(c->queue, s->queue, sizeof(c->queue));
+	s->fetch_floor = 0;
+	s->squash = squash_cycle ? squash_cycle : 1;
+}
+
+bool machine_simulator_may_speculate(const struct machine_simulator *s)
+{
+	const struct machine_core *core = s->core;
+	const struct checkpoint *c = s->before;
+
+	/* Entries that the right path still waits for must not be overwritten. */
+	return s->slots - c->slots + UINT8_MAX + clamp_size(core->reorder_buffer, REORDER_MAX) <
+		       REORDER_MAX &&
+	       s->load_count - c->load_count + 32 + clamp_size(core->load_buffer, BUFFER_MAX) <
+		       BUFFER_MAX &&
+	       s->store_count - c->store_count + 32 + clamp_size(core->store_buffer, BUFFER_MAX) <
+		       BUFFER_MAX;
+}
+
+void machine_simulator_squash(struct machine_simulator *s)
+{
+	const struct checkpoint *c = s->before;
+
+#define RESTORE(field) s->field = c->field;
+	CHECKPOINT_FIELDS(RESTORE)
+#undef RESTORE
+	memcpy(s->registers, c->registers, sizeof(s->registers));
+	memcpy(s->queue, c->queue, sizeof(s->queue));
+	s->squash = 0;
 }

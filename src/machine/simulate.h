@@ -44,10 +44,12 @@ enum machine_bound {
 
 struct machine_timing {
 	uint64_t fetch, issue, start, complete, retire; /* cycles */
+	uint64_t ready; /* cycle in which its operands were there (of a load: its address) */
 	uint64_t cause; /* sequence number of the instruction waited for, or MACHINE_NO_CAUSE */
 	uint8_t bound;	/* enum machine_bound: why it did not retire with the one before */
 	uint8_t cause_register; /* of a dependency: the number that was read */
 	uint8_t port;		/* waited for, or MACHINE_NO_PORT */
+	bool forwarded;		/* its data came from a store that had not reached the cache */
 };
 
 /* Facts of one execution that only a trace knows. */
@@ -58,13 +60,16 @@ struct machine_execution {
 
 /*
  * The plug-ins; each may be NULL. load: cycles until a load's data is there (0: the first cache's
- * latency) for one that begins at the given cycle. fetch: extra cycles to fetch this address.
- * mispredicts: whether the branch's next address comes as a surprise.
+ * latency) for one that begins at the given cycle. store: the cycle from which on the first cache
+ * can take a store whose address is known at the given cycle. fetch: extra cycles to fetch this
+ * address. mispredicts: whether the branch's next address comes as a surprise.
  */
 struct machine_plugins {
 	void *arg;
 	unsigned (*load)(void *arg, const struct machine_instruction *in, uint64_t address,
 			 uint64_t cycle);
+	uint64_t (*store)(void *arg, const struct machine_instruction *in, uint64_t address,
+			  uint64_t cycle);
 	unsigned (*fetch)(void *arg, uint64_t address, uint64_t cycle);
 	bool (*mispredicts)(void *arg, const struct machine_instruction *in, uint64_t next);
 };
@@ -81,6 +86,17 @@ void machine_simulator_cut(struct machine_simulator *s);
  * addresses not known (then a load forwards from no store). */
 void machine_simulator_step(struct machine_simulator *s, const struct machine_instruction *in,
 			    const struct machine_execution *execution, struct machine_timing *ret);
+
+/*
+ * The wrong path after a branch that the plug-in mispredicted: instructions stepped from here on
+ * are squashed in that cycle. They take ports, entries of the scheduler and the caches' time; what
+ * they write, and where fetch, renaming and retirement had come to, is as before once they are
+ * squashed. To be called right after the branch's step.
+ */
+void machine_simulator_speculate(struct machine_simulator *s, uint64_t squash_cycle);
+/* Whether one more fits: the buffers hold no more than a core's. */
+bool machine_simulator_may_speculate(const struct machine_simulator *s);
+void machine_simulator_squash(struct machine_simulator *s);
 
 /* Slots of renaming and retirement that an instruction takes, fusion considered. */
 unsigned machine_simulator_slots(const struct machine_simulator *s,

@@ -12,9 +12,10 @@
 #include "util/num.h"
 #include "util/text.h"
 
-#define NO_SAMPLES                                                                          \
-	"culprit import keeps those of AMD's IBS, Intel's PEBS and Arm's SPE in perf.data " \
-	"(perf record -e ibs_op//, perf mem record, perf record -e arm_spe//)"
+#define NO_SAMPLES                                                                                 \
+	"culprit import keeps those of AMD's IBS, Intel's PEBS and Arm's SPE in perf.data "        \
+	"(perf record -e ibs_op//, perf mem record, perf record -e arm_spe//); culprit sim takes " \
+	"them of a modelled core"
 
 static enum inst_by kind_of(unsigned by)
 {
