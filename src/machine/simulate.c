@@ -702,25 +702,46 @@ void machine_simulator_step(struct machine_simulator *s, const struct machine_in
 	*ret = t;
 }
 
-/* X(field): what a checkpoint holds. */
-#define CHECKPOINT_FIELDS(X)                                                                       \
-	X(sequence)                                                                                \
-	X(fetch_cycle) X(fetch_floor) X(fetch_line) X(fetch_next) X(fetch_room) X(fetch_bytes)     \
-		X(fetch_cells) X(decoding) X(fetch_blame) X(queued) X(issue_cycle) X(issue_floor)  \
-			X(issue_cause) X(issue_room) X(slots) X(load_count) X(store_count)         \
-				X(memory_floor) X(memory_cause) X(commit) X(commit_line)           \
-					X(locked_commit) X(commit_room) X(renamed) X(retire_cycle) \
-						X(last_complete) X(retire_room)
+/* What a checkpoint holds, from it or to it. */
+#define COPY_CHECKPOINT(to, from)                                                    \
+	do {                                                                         \
+		(to)->sequence = (from)->sequence;                                   \
+		(to)->fetch_cycle = (from)->fetch_cycle;                             \
+		(to)->fetch_floor = (from)->fetch_floor;                             \
+		(to)->fetch_line = (from)->fetch_line;                               \
+		(to)->fetch_next = (from)->fetch_next;                               \
+		(to)->fetch_room = (from)->fetch_room;                               \
+		(to)->fetch_bytes = (from)->fetch_bytes;                             \
+		(to)->fetch_cells = (from)->fetch_cells;                             \
+		(to)->decoding = (from)->decoding;                                   \
+		(to)->fetch_blame = (from)->fetch_blame;                             \
+		(to)->queued = (from)->queued;                                       \
+		(to)->issue_cycle = (from)->issue_cycle;                             \
+		(to)->issue_floor = (from)->issue_floor;                             \
+		(to)->issue_cause = (from)->issue_cause;                             \
+		(to)->issue_room = (from)->issue_room;                               \
+		(to)->slots = (from)->slots;                                         \
+		(to)->load_count = (from)->load_count;                               \
+		(to)->store_count = (from)->store_count;                             \
+		(to)->memory_floor = (from)->memory_floor;                           \
+		(to)->memory_cause = (from)->memory_cause;                           \
+		(to)->commit = (from)->commit;                                       \
+		(to)->commit_line = (from)->commit_line;                             \
+		(to)->locked_commit = (from)->locked_commit;                         \
+		(to)->commit_room = (from)->commit_room;                             \
+		(to)->renamed = (from)->renamed;                                     \
+		(to)->retire_cycle = (from)->retire_cycle;                           \
+		(to)->last_complete = (from)->last_complete;                         \
+		(to)->retire_room = (from)->retire_room;                             \
+		memcpy((to)->registers, (from)->registers, sizeof((to)->registers)); \
+		memcpy((to)->queue, (from)->queue, sizeof((to)->queue));             \
+	} while (0)
 
 void machine_simulator_speculate(struct machine_simulator *s, uint64_t squash_cycle)
 {
 	struct checkpoint *c = s->before;
 
-#define SAVE(field) c->field = s->field;
-	CHECKPOINT_FIELDS(SAVE)
-#undef SAVE
-	memcpy(c->registers, s->registers, sizeof(c->registers));
-	memcpy(c->queue, s->queue, sizeof(c->queue));
+	COPY_CHECKPOINT(c, s);
 	s->fetch_floor = 0;
 	s->squash = squash_cycle ? squash_cycle : 1;
 }
@@ -743,10 +764,6 @@ void machine_simulator_squash(struct machine_simulator *s)
 {
 	const struct checkpoint *c = s->before;
 
-#define RESTORE(field) s->field = c->field;
-	CHECKPOINT_FIELDS(RESTORE)
-#undef RESTORE
-	memcpy(s->registers, c->registers, sizeof(s->registers));
-	memcpy(s->queue, c->queue, sizeof(s->queue));
+	COPY_CHECKPOINT(s, c);
 	s->squash = 0;
 }
