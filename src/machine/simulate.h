@@ -68,10 +68,10 @@ struct machine_plugins {
 	void *arg;
 	unsigned (*load)(void *arg, const struct machine_instruction *in, uint64_t address,
 			 uint64_t cycle);
-	uint64_t (*store)(void *arg, const struct machine_instruction *in, uint64_t address,
-			  uint64_t cycle);
 	unsigned (*fetch)(void *arg, uint64_t address, uint64_t cycle);
 	bool (*mispredicts)(void *arg, const struct machine_instruction *in, uint64_t next);
+	uint64_t (*store)(void *arg, const struct machine_instruction *in, uint64_t address,
+			  uint64_t cycle);
 };
 
 /* plugins is copied; NULL: perfect. model must outlive it. -ENOMEM. */

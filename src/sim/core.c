@@ -104,8 +104,11 @@ int sim_core_new(const struct sim_config *config, struct machine_model *model,
 		 struct sim_core **ret)
 {
 	struct sim_core *c = calloc(1, sizeof(*c));
-	const struct machine_plugins plugins = {c, plug_load, plug_store, plug_fetch,
-						plug_mispredicts};
+	const struct machine_plugins plugins = {.arg = c,
+						.load = plug_load,
+						.store = plug_store,
+						.fetch = plug_fetch,
+						.mispredicts = plug_mispredicts};
 
 	if (!c)
 		return -ENOMEM;
