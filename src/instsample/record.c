@@ -14,11 +14,8 @@ _Static_assert(INST_CYCLES_END <= INST_PAGE && INST_FIELD_COUNT <= INST_PAIR_HAL
 	       "fields have room to grow");
 
 static const char *const sources[] = {
-	[INST_IBS_OP] = "ibs_op",
-	[INST_IBS_FETCH] = "ibs_fetch",
-	[INST_PRECISE] = "precise",
-	[INST_SPE] = "spe",
-	[INST_MODEL] = "model",
+	[INST_IBS_OP] = "ibs_op", [INST_IBS_FETCH] = "ibs_fetch", [INST_PRECISE] = "precise",
+	[INST_SPE] = "spe",	  [INST_MODEL] = "model",
 };
 
 static const struct {

@@ -286,11 +286,6 @@ const struct sim_block *sim_code_at(struct sim_code *c, uint64_t address)
 	return walk(c, address);
 }
 
-size_t sim_code_sites(const struct sim_code *c)
-{
-	return c->site_count;
-}
-
 const struct sim_site *sim_code_site(const struct sim_code *c, uint32_t site)
 {
 	return &c->sites[site];

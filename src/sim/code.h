@@ -47,7 +47,6 @@ const struct sim_block *sim_code_block(struct sim_code *c, uint32_t number);
 /* What starts at an address, run or not; NULL: nobody knows. */
 const struct sim_block *sim_code_at(struct sim_code *c, uint64_t address);
 
-size_t sim_code_sites(const struct sim_code *c);
 const struct sim_site *sim_code_site(const struct sim_code *c, uint32_t site);
 /* The file of a mapping: not terminated; "" where there is none. writable: it may change as it
  * runs. */

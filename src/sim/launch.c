@@ -152,10 +152,10 @@ int launch(const char *program, char *const *argv, const char *trace, pid_t *ret
 	if (child == 0)
 		run(qemu, program, argv, plugin);
 	if (child < 0) {
-		int err = errno;
+		int r = -errno;
 
 		close(module);
-		return diag_fail(diag, err, "cannot start a process: %s", strerror(err));
+		return diag_fail(diag, -r, "cannot start a process: %s", strerror(-r));
 	}
 	/* It stays open: the child opens it by our number for it. */
 	*ret = child;

@@ -35,12 +35,11 @@ static int trace_new(struct sim_trace **ret, struct diag *diag)
 	if (t->fd >= 0 && ftruncate(t->fd, (off_t)WIRE_BYTES) == 0)
 		t->head = mmap(NULL, WIRE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, t->fd, 0);
 	if (t->head == MAP_FAILED) {
-		int err = errno;
+		int r = -errno;
 
 		t->head = NULL;
 		sim_trace_free(t);
-		return diag_fail(diag, err, "cannot make the memory for a trace: %s",
-				 strerror(err));
+		return diag_fail(diag, -r, "cannot make the memory for a trace: %s", strerror(-r));
 	}
 	t->code = (uint8_t *)t->head + WIRE_CODE_AT;
 	snprintf(t->path, sizeof(t->path), "/proc/%d/fd/%d", (int)getpid(), t->fd);
