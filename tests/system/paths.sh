@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause
 # shellcheck shell=bash
-# shares the machine: 40
+# shares the machine: 45
 # record --paths: how often each path through a function ran. Programs of many kinds have the output, status and signals
 # that they have without; and through each block as many paths lead as it has executions when these are counted.
 . "$(dirname "$0")/../sampling.sh"
@@ -46,4 +46,43 @@ of=counted_work
 for kind in threads births forks spawns execs raises jumps; do
 	both "counted: $kind" 0 "$programs/counted" $kind 50
 done
+
+# The report: each round of a loop is a path, which begins at the entry or ends by the return in 5 of them each.
+cat >rounds.c <<'EOF'
+#include <stdlib.h>
+volatile long odd, even;
+__attribute__((noinline)) void rounds(long n)
+{
+	for (long i = 0; i < n; i++)
+		if (i % 20 < 7)
+			odd += i;
+		else
+			even++;
+}
+int main(int argc, char **argv)
+{
+	for (int i = 0; i < 5; i++)
+		rounds(atol(argv[argc - 1]));
+	return 0;
+}
+EOF
+gcc -O1 -g -o rounds rounds.c
+"$culprit" record -q -o rounds.db --paths='^rounds$' -- ./rounds 2000 >/dev/null 2>&1
+check_status 'the paths of a function' 0 "$culprit" paths -i rounds.db rounds --by executions --hot 0.01 --json
+check 'each as often as it ran' python3 -c '
+import json
+rows = json.load(open("out"))["rows"]
+assert [row["count"] for row in rows] == [6495, 3495, 5, 5], rows
+assert [row["number"] for row in rows] == [1, 2, 3, 4], rows
+assert abs(sum(row["percent"] for row in rows) - 100) < 0.01, rows
+assert all(row["function"] == "rounds" and row["path"].startswith("0x") for row in rows), rows
+assert ":6-7" in rows[1]["lines"] and "9" in rows[0]["lines"], rows
+assert rows[0]["branches"].endswith("back to " + rows[1]["branches"].split()[-1]), rows
+assert sum("returns" in row["branches"] for row in rows) == 1, rows'
+check_status 'its first path, block by block' 0 "$culprit" paths -i rounds.db rounds --path 1
+check_match 'its last block goes back' out 'back to'
+check_refused 'no such path' 1 'the function has no path 99: 4 were run' "$culprit" paths -i rounds.db rounds --path 99
+check_refused 'a path of whom' 2 'is of a function' "$culprit" paths -i rounds.db --path 1
+"$culprit" record -q -o none.db -- true >/dev/null 2>&1
+check_refused 'nothing counted' 1 'no paths were counted' "$culprit" paths -i none.db
 tap_end
