@@ -61,7 +61,7 @@ export function sourcePane(page, scope) {
 
 /* What a stalled instruction waited for, the most likely first. */
 function culpritsOf(p, code, list) {
-	return list.slice(0, 3).filter(c => c[3] >= 0.05 || c[2] >= 0.5).map(([cause, low, high, likely, blame]) =>
+	return list.slice(0, 3).filter(c => c[3] >= 0.2).map(([cause, low, high, likely, blame]) =>
 		make('span', {class: 'culprit', title: `${p.causes[cause][1]}: ${low} to ${high} cycles an execution, likely ` +
 			`${likely}${blame === null ? '' : ', because of +0x' + blame.toString(16)}`},
 		p.causes[cause][1], make('b', {}, ' ' + formatShort(likely) + ' cycles'),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
-import {byId, clip, make} from './text.js';
+import {byId, clip, lastComponent, make} from './text.js';
 import {compareBy} from './columns.js';
 import {imageOf, isKernel, nameOf, placeOf} from './scopes.js';
 
@@ -125,13 +125,14 @@ export class TreeTable {
 		const leaf = scope.kids ? !scope.kids.length : scope.kind === 'instruction' || scope.kind === 'note' && false;
 		const image = ['function', 'note', 'inlined'].includes(scope.kind) ? imageOf(scope) : null;
 		const hit = this.matched && scope.f >= 0 && this.matched[scope.f] && scope.kind !== 'loop';
-		const name = nameOf(scope);
+		const path = nameOf(scope), apart = ['image', 'file'].includes(scope.kind);
+		const name = apart ? lastComponent(path) : path;
 		const title = make('div', {role: 'gridcell', class: 'name', title: describe(scope) +
 			(scope.tree.look.settings.inlined && scope.kind === 'inlined' ? '\ninlined' : '')},
 		make('span', {class: 'indent', style: `width:${Math.min(depth, 40) * 14}px`}),
 		make('span', {class: 'twisty', 'aria-hidden': 'true'}, leaf || !depth ? '' : open ? '▾' : '▸'),
 		make('span', {class: 'icon ' + scope.kind, 'aria-hidden': 'true'}, ICONS[scope.kind]),
-		make('bdi', {class: 'text'}, clip(name, NAME_MAX)), make('span', {class: 'place'}, placeOf(scope)),
+		make('bdi', {class: 'text'}, clip(name, NAME_MAX)), make('bdi', {class: 'place'}, apart ? clip(path.slice(0, -name.length), NAME_MAX) : placeOf(scope)),
 		image && (!scope.parent || image !== imageOf(scope.parent)) ?
 			make('bdi', {class: 'image'}, clip(image.path.slice(image.path.lastIndexOf('/') + 1), 60)) : '');
 		const row = make('div', {role: 'row', id: 'row' + i, class: 'row' + (hit ? ' hit' : '') +
