@@ -8,6 +8,7 @@
 #include <string.h>
 #include <time.h>
 #include "fleet/ids.h"
+#include "util/array.h"
 #include "util/clock.h"
 #include "util/hash.h"
 
@@ -111,8 +112,7 @@ int fleet_scope_machines(struct fleet_server *s, const char *glob, struct buf *r
 		if (c.error)
 			r = fail_row(diag);
 	}
-	if (names && count)
-		qsort(names, count, sizeof(*names), compare_names);
+	array_sort(names, count, sizeof(*names), compare_names);
 	for (size_t i = 0; i < count; i++) {
 		buf_append(ret, names[i], strlen(names[i]) + 1);
 		free(names[i]);

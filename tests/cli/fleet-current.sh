@@ -34,6 +34,34 @@ for report in "prof" "prof --by line" "calls" "calc hot" "summary"; do
 	# shellcheck disable=SC2086
 	check_same "as of the database: $report" "$(of_db $report)" "$(of_fleet $report)"
 done
+# The dashboard: its form, and that each of its questions has an answer with the data that are there.
+python3 - "$root/packaging/fleet/grafana.json" >questions <<'PYTHON' || fail "the dashboard is well-formed"
+import json, sys
+board = json.load(open(sys.argv[1]))
+for key, kind in (("title", str), ("uid", str), ("schemaVersion", int), ("panels", list), ("time", dict), ("templating", dict)):
+    assert isinstance(board[key], kind), key
+names = {v["name"] for v in board["templating"]["list"]}
+assert names == {"source", "machine"} and all(v["type"] in ("datasource", "textbox") for v in board["templating"]["list"])
+assert len({p["id"] for p in board["panels"]}) == len(board["panels"])
+taken = set()
+for panel in board["panels"]:
+    place = panel["gridPos"]
+    assert panel["type"] in ("table", "timeseries") and place["x"] + place["w"] <= 24
+    cells = {(x, y) for x in range(place["x"], place["x"] + place["w"]) for y in range(place["y"], place["y"] + place["h"])}
+    assert not cells & taken, "panels lie over one another"
+    taken |= cells
+    (target,) = panel["targets"]
+    assert target["datasource"]["uid"] == "${source}"
+    sql = target["rawSql"].replace("$__fromTime", "toDateTime(1699900000)").replace("$__toTime", "toDateTime(1700200000)")
+    sql = sql.replace("${machine}", "host-%")
+    assert "$" not in sql, sql
+    print(sql)
+PYTHON
+check_same "the dashboard has four questions" 4 "$(wc -l <questions)"
+while read -r question; do
+	sql now "$question" >answer
+	check_match "it answers: ${question:0:40}" answer '^(hot.*app|host-a|.*app.*'"$id"'|2023-11-14).*[0-9]$'
+done <questions
 check_status "an upgrade, with days to keep" 0 "$culprit" fleet upgrade --keep 400
 sql now "OPTIMIZE TABLE culprit.samples FINAL" >optimized
 check_same "what is older goes by the server's TTL" "0" "$(sql now "SELECT count() FROM culprit.samples")"
