@@ -11,8 +11,12 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include <jansson.h>
+#include "db/instsamples.h"
 #include "db_help.h"
+#include "find/find.h"
 #include "image/facts.h"
+#include "instsample/record.h"
+#include "render/table.h"
 #include "report/session.h"
 #include "workshop.h"
 
