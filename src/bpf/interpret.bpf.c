@@ -8,6 +8,7 @@
 #include "mapping.bpf.h"
 #include "mm_state.bpf.h"
 #include "window.h"
+#include "values.h"
 
 struct thread_struct {
 	unsigned long fsbase;
@@ -28,12 +29,14 @@ MAP_SPARSE_HASH(strips, struct wire_strip_key, struct wire_strip);
 MAP_SHARED_ARRAY(micros, 1, struct wire_micro);
 MAP_RING(windows);
 MAP_RING(pairs);
+MAP_RING(values);
 MAP_CPU_ARRAY(windows_of_cpu, 1, struct wire_window_counters);
 
 #define INTERPRET_HOST                                     \
 	wire_u64 tag[INTERPRET_FIXED_WORDS];               \
 	struct interpret_word word[INTERPRET_FIXED_WORDS]; \
-	struct window_record record;
+	struct window_record record;                       \
+	struct value_record values;
 #include "micro/interpret_fixed.h"
 
 /*
@@ -102,6 +105,11 @@ static __always_inline void host_load(struct interpret *s)
 INTERPRET_FUNCTION int host_find(struct interpret *s);
 
 #include "micro/interpret.h"
+
+#include "values_take.h"
+
+/* Whether values are wanted; the collector says so before loading. */
+const volatile __u32 with_values;
 
 /* A mapping that was found, and the state of the process in which it holds. */
 struct found {
@@ -314,7 +322,11 @@ static long step(__u32 index, void *context)
 {
 	struct loop *loop = context;
 
+	if (with_values)
+		values_before(loop->s);
 	loop->end = interpret_step(loop->s);
+	if (with_values && loop->end == 0)
+		values_after(loop->s);
 	return loop->end != 0;
 }
 
@@ -350,6 +362,23 @@ static __always_inline void report(struct interpret *s, struct wire_window_count
 				       edges * sizeof(struct wire_edge),
 			       BPF_RB_NO_WAKEUP))
 		count->lost++;
+}
+
+static __always_inline void report_values(struct interpret *s, struct wire_window_counters *count)
+{
+	struct wire_values *v = &s->values.out;
+	__u32 n = v->count;
+
+	if (!n)
+		return;
+	if (n > WIRE_WINDOW_VALUES)
+		n = WIRE_WINDOW_VALUES;
+	v->process = s->record.window.process;
+	if (bpf_ringbuf_output(&values, v,
+			       __builtin_offsetof(struct wire_values, value) +
+				       n * sizeof(struct wire_value),
+			       BPF_RB_NO_WAKEUP))
+		count->values_lost++;
 }
 
 /* Only where a window was stored: its place is known to the collector. */
@@ -444,6 +473,9 @@ static __always_inline int follow(const struct pt_regs *regs)
 	window_begin(&loop.s->record);
 	loop.s->record.window.time_ns = begin_ns;
 	loop.s->record.window.process = process_of(task);
+	if (with_values)
+		values_begin(&loop.s->values,
+			     (__u64)bpf_get_prandom_u32() << 32 | bpf_get_prandom_u32());
 	begin_reading(scratch, task);
 	loop.end = interpret_arrive(loop.s);
 	loop.s->record.window.start = interpret_place(loop.s);
@@ -451,6 +483,8 @@ static __always_inline int follow(const struct pt_regs *regs)
 		bpf_loop(WIRE_WINDOW_INSTRUCTIONS, step, &loop, 0);
 	loop.s->record.window.end_reason = loop.end;
 	report(loop.s, count);
+	if (with_values)
+		report_values(loop.s, count);
 	begin_pair(&scratch->half, loop.s, regs, task);
 	count->spent_ns += bpf_ktime_get_ns() - begin_ns;
 	scratch->busy = 0;

@@ -103,6 +103,7 @@ struct wire_window_counters {
 			      the budget is charged */
 	/* Without an instruction, or anything that the collector could help: not recorded. */
 	wire_u64 empty;
+	wire_u64 values_lost; /* windows whose values found their ring full */
 };
 
 #endif

@@ -115,9 +115,9 @@ static bool samples(const char *name)
 /* Reports, which may be longer than the screen. */
 static bool is_paged(const char *name)
 {
-	static const char *const paged[] = {"calc",  "calls",	"diff",	 "epochs", "fleet",
-					    "inst",  "list",	"paths", "prof",   "stalls",
-					    "stats", "summary", "why"};
+	static const char *const paged[] = {"calc",  "calls",	"diff",	  "epochs", "fleet",
+					    "inst",  "list",	"paths",  "prof",   "stalls",
+					    "stats", "summary", "values", "why"};
 
 	for (size_t i = 0; i < sizeof(paged) / sizeof(paged[0]); i++)
 		if (!strcmp(paged[i], name))

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 
 #include "cmd/cmd.h"
@@ -55,7 +56,7 @@ struct recording {
 	int status;			 /* of the command: of the last run that failed */
 };
 
-enum { OPT_FOR = SAMPLING_END, OPT_COUNTS, OPT_PATHS };
+enum { OPT_FOR = SAMPLING_END, OPT_COUNTS, OPT_PATHS, OPT_VALUES };
 
 /* Of a function: past that, edges are cut. Fewer where all functions are counted, as each thread
  * has a counter for each. */
@@ -80,6 +81,15 @@ static const struct cmd_option options[] = {
 	 "counts how often each path through functions is run; REGEX: through those of such names"},
 	{"view", 0, NULL, "shows all of it on a page at the end: culprit view",
 	 CMD_AT(FLAG, recording, view)},
+	{"values", OPT_VALUES, "[=KIND[,KIND...]]",
+	 "keeps which values instructions see: loads, stores, operands, results, addresses, "
+	 "strides, arguments, returns, all"},
+	{"contents", 0, NULL, "with -a --values: the values themselves, not only their form",
+	 CMD_AT(FLAG, recording, sampling.values.with_contents)},
+	{"value-image", 0, "GLOB", "keeps values of these images only, and more of each place",
+	 CMD_AT(NAME, recording, sampling.values.image)},
+	{"value-sites", 0, NULL, "keeps arguments apart by the call they are of",
+	 CMD_AT(FLAG, recording, sampling.values.with_sites)},
 	{"quiet", 'q', NULL, "prints no table at the end", CMD_AT(FLAG, recording, quiet)},
 	{"verbose", 'v', NULL,
 	 "prints at the end what stacks and followed samples cost, and why some failed",
@@ -116,10 +126,33 @@ static int take_option(void *arg, int value, const char *text, struct diag *diag
 		r->functions = text;
 		return 0;
 	}
+	if (value == OPT_VALUES) {
+		r->sampling.values.kinds = VALUES_DEFAULT;
+		return text ? values_parse_kinds(text, &r->sampling.values.kinds, diag) : 0;
+	}
 	if (value != OPT_FOR)
 		return sampling_parse_option(&r->sampling, value, text, diag);
 	if (num_parse_duration_ns(text, &r->duration_ns) || r->duration_ns == 0)
 		return diag_fail(diag, EINVAL, "'%s' is not a duration like 30s or 5m", text);
+	return 0;
+}
+
+/* Values come with edges. Whose a command or a process is may see what is in it. */
+static int check_values(struct recording *r, struct diag *diag)
+{
+	struct values_options *v = &r->sampling.values;
+
+	if (!v->kinds && (v->with_contents || v->image || v->with_sites))
+		return diag_fail(diag, EINVAL,
+				 "--contents, --value-image and --value-sites say which values; "
+				 "add --values");
+	if (!v->kinds)
+		return 0;
+	if (r->sampling.edges_said && !r->sampling.edges)
+		return diag_fail(diag, EINVAL, "--values follows samples; leave out --no-edges");
+	r->sampling.edges = SAMPLING_FOLLOW;
+	r->sampling.edges_said = true;
+	v->with_contents |= !r->all;
 	return 0;
 }
 
@@ -420,6 +453,9 @@ static int record(struct recording *r, const char *words, bool last, struct diag
 	if (r->counting)
 		counts_fill_config(r->counting, &config);
 	err = session_new(&config, &s, diag);
+	if (!err && r->sampling.values.kinds && chmod(r->db, 0700) < 0)
+		err = diag_fail(diag, errno, "cannot keep others from the values in %s: %s", r->db,
+				strerror(errno));
 	if (!err && last)
 		err = rights_settle(diag);
 	if (!err && r->command)
@@ -508,7 +544,7 @@ int cmd_record(int argc, char **argv)
 		if (!r.db || !*r.db)
 			r.db = "culprit.db";
 		r.command = operand < argc ? argv + operand : NULL;
-		if (check_scope(&r, &diag))
+		if (check_values(&r, &diag) || check_scope(&r, &diag))
 			status = cmd_fail_usage("record", &diag);
 		else if (sample_and_store(&r, words, &diag))
 			status = cmd_fail(&diag);

@@ -202,7 +202,7 @@ void sampling_fill_config(const struct sampling_options *o, struct session_confi
 	config->fixed_periods = o->fixed_periods;
 	config->labels = o->labels;
 	config->follower_count = 0;
-	ask_for(config, &edges_follower, NULL, o->edges);
+	ask_for(config, &edges_follower, &o->values, o->edges);
 	ask_for(config, &stacks_follower, &o->stack, o->stacks);
 }
 

@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include "cmd/cmd.h"
 #include "collect/edges/edges.h"
+#include "collect/values/value_store.h"
 #include "collect/events/event.h"
 #include "collect/session.h"
 #include "collect/process/subject.h"
@@ -28,7 +29,8 @@ struct sampling_options {
 	bool per_process, fixed_periods;
 	enum sampling_follow stacks, edges;
 	struct stacks_options stack;
-	bool edges_said; /* edges was asked for, or refused */
+	struct values_options values; /* by default none */
+	bool edges_said;	      /* edges was asked for, or refused */
 	const char *labels[SUBJECT_LABELS_MAX + 1];
 	size_t label_count;
 };

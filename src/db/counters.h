@@ -291,6 +291,11 @@
 	  "windows of branch outcomes were", "taken and lost")                                  \
 	X(refused, NULL, "edges.refused", "window of branch outcomes was",                      \
 	  "windows of branch outcomes were", "invalid")                                         \
+	X(value_windows, NULL, "values.windows") /* of which values were stored */              \
+	X(values, "values", "values.stored")                                                    \
+	X(values_lost, NULL, "values.lost", "value was", "values were", "taken and lost")       \
+	X(values_lost_windows, NULL, "values.lost.windows", "window was", "windows were",       \
+	  "taken whose values were lost")                                                       \
 	X(mean_ns, "window_ns", NULL)                                                           \
 	X(period, "window_period", NULL) /* one per so many samples of user mode; 0: none */
 

@@ -206,13 +206,14 @@ static void hot_encode(const struct value_summary *s, struct buf *streams)
 	buf_append_varint(&streams[VALUES_SHAPES], s->samples - h->samples);
 	if (!h->samples)
 		return;
-	buf_append_varint(&streams[VALUES_SHAPES], h->exponent * 2 + (h->room == VALUES_MANY));
+	buf_append_varint(&streams[VALUES_SHAPES],
+			  (h->threshold - 1) * 2 + (h->room == VALUES_MANY));
 	buf_append_varint(&streams[VALUES_SHAPES], h->used);
 	buf_append_varint(&streams[VALUES_SPANS], num_zigzag(first - s->low));
 	buf_append_varint(&streams[VALUES_SPANS], num_zigzag(s->high - last));
 	for (uint32_t i = 0; i < h->used; i++) {
 		buf_append_varint(&streams[VALUES_HOT], h->list[i].value - at);
-		buf_append_varint(&streams[VALUES_HOT_COUNTS], h->list[i].count);
+		buf_append_varint(&streams[VALUES_HOT_COUNTS], h->list[i].count - h->threshold);
 		at = h->list[i].value;
 	}
 }
@@ -349,16 +350,15 @@ static int facts_decode(struct values_cursor *c, struct value_summary *s)
 
 static int list_decode(struct values_cursor *c, struct value_hotlist *h)
 {
-	uint64_t step, sum = 0, at = 0;
+	uint64_t step, more, at = 0;
 
 	for (uint32_t i = 0; i < h->used; i++) {
 		step = dict_varint(&c->head.at[VALUES_HOT]);
-		h->list[i].count = dict_varint(&c->head.at[VALUES_HOT_COUNTS]);
-		if ((i && !step) || step > UINT64_MAX - at || !h->list[i].count ||
-		    h->list[i].count > h->samples - sum)
+		more = dict_varint(&c->head.at[VALUES_HOT_COUNTS]);
+		if ((i && !step) || step > UINT64_MAX - at || more > UINT64_MAX - h->threshold)
 			return -EBADMSG;
 		at += step;
-		sum += h->list[i].count;
+		h->list[i].count = h->threshold + more;
 		h->list[i].value = at;
 	}
 	return 0;
@@ -382,9 +382,9 @@ static int hot_decode(struct values_cursor *c, struct value_summary *s)
 	shape = dict_varint(shapes);
 	used = dict_varint(shapes);
 	h->room = shape & 1 ? VALUES_MANY : VALUES_FEW;
-	if (shape / 2 > VALUES_EXPONENT_MAX || used > h->room)
+	if (shape / 2 >= 2 * VALUES_THRESHOLD_MAX || used > h->room)
 		return -EBADMSG;
-	h->exponent = (uint32_t)(shape / 2);
+	h->threshold = shape / 2 + 1;
 	h->used = (uint32_t)used;
 	if (list_decode(c, h) < 0)
 		return -EBADMSG;

@@ -50,11 +50,11 @@ enum values_stream {
 	VALUES_SITE_IMAGES, /* 0 no call, 1 the group's, else 2 + number in the dictionary */
 	VALUES_SITES,	    /* in the group's image: minus the offset, zigzag; else unchanged */
 	VALUES_FACTS,	    /* see facts_encode */
-	VALUES_SHAPES,	    /* samples without content; of hotlists: room and exponent, entries */
+	VALUES_SHAPES,	    /* samples without content; of hotlists: room and threshold, entries */
 	VALUES_SPANS,	    /* of hotlists: least and greatest, against the first and last entry */
 	VALUES_HOT,	    /* of entries: the value, minus the one before */
-	VALUES_HOT_COUNTS,
-	VALUES_COUNTS, /* minus one: 4 bits, 15 for 15 or more */
+	VALUES_HOT_COUNTS,  /* minus the threshold */
+	VALUES_COUNTS,	    /* minus one: 4 bits, 15 for 15 or more */
 	VALUES_COUNTS_MORE,
 	VALUES_STREAMS,
 };

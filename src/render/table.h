@@ -28,6 +28,7 @@ enum table_type {
 	TABLE_VALUE,   /* double of any size: in text four digits or more, as in 0.001234 */
 	TABLE_ADDRESS, /* uint64_t, hex; a string in JSON */
 	TABLE_FIGURE,  /* a number as text (table_set_name), right aligned */
+	TABLE_RAW,     /* JSON (table_set_buf) for what is no single value; not in text */
 };
 
 /* A TABLE_PERCENT; 0 when whole is 0. */

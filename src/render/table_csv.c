@@ -39,6 +39,7 @@ static int print_cell(const struct table_cell *cell, enum table_type type, FILE 
 	switch (type) {
 	case TABLE_NAME:
 	case TABLE_FIGURE:
+	case TABLE_RAW:
 		return print_field(cell->name, cell->size, out);
 	case TABLE_COUNT:
 		fprintf(out, "%" PRIu64, cell->count);

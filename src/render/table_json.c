@@ -56,6 +56,8 @@ static json_t *json_cell(const struct table_cell *cell, enum table_type type)
 	case TABLE_NAME:
 	case TABLE_FIGURE:
 		return json_name(cell->name, cell->size);
+	case TABLE_RAW:
+		return json_loadb(cell->name, cell->size, JSON_DECODE_ANY, NULL);
 	case TABLE_COUNT:
 		return report_json_count(cell->count);
 	case TABLE_ADDRESS:

@@ -7,43 +7,53 @@
 #include "util/hash.h"
 #include "util/num.h"
 
-#define THIN_SHIFT 4 /* a step keeps 15/16 */
-#define THIN_PARTS (1u << THIN_SHIFT)
 #define WEYL	   0x9e3779b97f4a7c15u /* so that hashes of 0, 1, 2, ... begin apart */
+#define STEP_PARTS 16		       /* a raised threshold is larger by one of so many parts */
 
 void value_hotlist_init(struct value_hotlist *h, uint32_t room)
 {
-	*h = (struct value_hotlist){.room = room, .keep = UINT64_MAX, .chance = WEYL};
+	*h = (struct value_hotlist){.room = room, .threshold = 1, .chance = WEYL};
 }
 
 void value_hotlist_settle(struct value_hotlist *h)
 {
-	h->keep = UINT64_MAX;
-	for (uint32_t i = 0; i < h->exponent; i++)
-		h->keep -= h->keep >> THIN_SHIFT;
 	h->chance = hash_u64(h->samples + WEYL);
 	for (uint32_t i = 0; i < h->used; i++)
 		h->chance = hash_u64(hash_u64(h->chance + h->list[i].value) + h->list[i].count);
 }
 
-/* Brings the counts from their probability to the next smaller one. */
-static void thin(struct value_hotlist *h)
+/* A number below limit that x chooses. */
+static uint64_t below(uint64_t x, uint64_t limit)
 {
-	const uint64_t chance = hash_u64(h->chance + h->exponent * WEYL);
+	return (uint64_t)((unsigned __int128)x * limit >> 64);
+}
+
+static void raise_to(struct value_hotlist *h, uint64_t threshold)
+{
+	const uint64_t chance = hash_u64(h->chance + threshold * WEYL);
 	uint32_t used = 0;
 
 	for (uint32_t i = 0; i < h->used; i++) {
-		const uint64_t c = h->list[i].count, rest = (c % THIN_PARTS) * (THIN_PARTS - 1),
-			       coin = hash_u64(h->list[i].value + chance) >> (64 - THIN_SHIFT);
-		const uint64_t kept = c / THIN_PARTS * (THIN_PARTS - 1) + rest / THIN_PARTS +
-				      (coin < rest % THIN_PARTS);
+		struct value_count e = h->list[i];
 
-		if (kept)
-			h->list[used++] = (struct value_count){h->list[i].value, kept};
+		if (e.count < threshold) {
+			if (below(hash_u64(e.value + chance), threshold) >= e.count)
+				continue;
+			e.count = threshold;
+		}
+		h->list[used++] = e;
 	}
 	h->used = used;
-	h->exponent++;
-	h->keep -= h->keep >> THIN_SHIFT;
+	h->threshold = threshold;
+}
+
+/* Raises the threshold until the values have room. */
+static void make_room(struct value_hotlist *h)
+{
+	while (h->used > h->room && h->threshold < VALUES_THRESHOLD_MAX)
+		raise_to(h, h->threshold + h->threshold / STEP_PARTS + 1);
+	if (h->used > h->room)
+		h->used = h->room;
 }
 
 /* Where a value is, or would be. */
@@ -74,13 +84,10 @@ static void add_full(struct value_hotlist *h, uint64_t value, uint32_t at)
 
 	*w = *h;
 	memcpy(w->list, h->list, at * sizeof(*h->list));
-	w->list[at] = (struct value_count){value, 1};
+	w->list[at] = (struct value_count){value, h->threshold};
 	memcpy(w->list + at + 1, h->list + at, (h->used - at) * sizeof(*h->list));
 	w->used = h->used + 1;
-	while (w->used > w->room && w->exponent < VALUES_EXPONENT_MAX)
-		thin(w);
-	if (w->used > w->room)
-		return;
+	make_room(w);
 	*h = *w;
 	memcpy(h->list, w->list, w->used * sizeof(*w->list));
 }
@@ -88,23 +95,22 @@ static void add_full(struct value_hotlist *h, uint64_t value, uint32_t at)
 void value_hotlist_add(struct value_hotlist *h, uint64_t value)
 {
 	const uint64_t coin = hash_u64(h->chance);
-	uint32_t at;
+	const uint32_t at = find(h, value);
 
 	h->samples = num_add_sat(h->samples, 1);
 	h->chance = hash_u64(h->chance + value * WEYL + 1);
-	if (h->exponent && coin >= h->keep)
-		return;
-	at = find(h, value);
 	if (at < h->used && h->list[at].value == value) {
-		h->list[at].count++;
+		h->list[at].count = num_add_sat(h->list[at].count, 1);
 		return;
 	}
+	if (below(coin, h->threshold) != 0)
+		return;
 	if (h->used == h->room) {
 		add_full(h, value, at);
 		return;
 	}
 	memmove(h->list + at + 1, h->list + at, (h->used - at) * sizeof(*h->list));
-	h->list[at] = (struct value_count){value, 1};
+	h->list[at] = (struct value_count){value, h->threshold};
 	h->used++;
 }
 
@@ -135,46 +141,36 @@ void value_hotlist_merge(struct value_hotlist *to, const struct value_hotlist *f
 		char bytes[sizeof(struct value_hotlist) +
 			   2 * VALUES_MANY * sizeof(struct value_count)];
 	} other, sum;
+	uint64_t threshold = to->threshold > from->threshold ? to->threshold : from->threshold;
 
 	memcpy(&other, from, value_hotlist_bytes(from->used));
 	value_hotlist_settle(&other.hot);
 	value_hotlist_settle(to);
-	/* Two equal lists shall not meet the same chance. */
-	to->chance += other.hot.chance * WEYL;
-	while (other.hot.exponent < to->exponent)
-		thin(&other.hot);
-	while (to->exponent < other.hot.exponent)
-		thin(to);
 	sum.hot = *to;
+	/* Two equal lists shall not meet the same chance. */
+	sum.hot.chance += other.hot.chance * WEYL;
 	sum.hot.room = to->room > from->room ? to->room : from->room;
 	sum.hot.samples = num_add_sat(to->samples, from->samples);
 	sum.hot.used = join(to, &other.hot, sum.hot.list);
-	while (sum.hot.used > sum.hot.room && sum.hot.exponent < VALUES_EXPONENT_MAX)
-		thin(&sum.hot);
-	if (sum.hot.used > sum.hot.room)
-		sum.hot.used = sum.hot.room;
+	raise_to(&sum.hot, threshold);
+	make_room(&sum.hot);
 	value_hotlist_settle(&sum.hot);
 	memcpy(to, &sum, value_hotlist_bytes(sum.hot.used));
 }
 
-double value_hotlist_estimate(const struct value_hotlist *h, uint32_t i)
-{
-	return (double)h->list[i].count * pow((double)THIN_PARTS / (THIN_PARTS - 1), h->exponent);
-}
-
 double value_hotlist_share(const struct value_hotlist *h, uint32_t i)
 {
-	const double estimate = value_hotlist_estimate(h, i), all = (double)h->samples;
+	const double count = (double)h->list[i].count, all = (double)h->samples;
 
-	return estimate < all ? estimate / all : 1;
+	return count < all ? count / all : 1;
 }
 
 double value_hotlist_error(const struct value_hotlist *h, uint32_t i)
 {
-	const double p = pow((double)(THIN_PARTS - 1) / THIN_PARTS, h->exponent),
-		     n = (double)h->samples, share = value_hotlist_share(h, i);
+	const double n = (double)h->samples, share = value_hotlist_share(h, i),
+		     list = h->threshold > 1 ? (double)h->threshold / n : 0;
 
-	return sqrt((share * (1 - share) + share * (1 - p) / p) / n);
+	return sqrt(share * (1 - share) / n + list * list);
 }
 
 struct ranked {

@@ -37,6 +37,10 @@ enum value_kind {
 #define VALUES_RETURNS	 VALUE_BIT(VALUE_RETURN)
 #define VALUES_ARGUMENTS (VALUE_BIT(VALUE_ARGUMENT_6 + 1) - VALUE_BIT(VALUE_ARGUMENT_1))
 
+#define VALUES_DEFAULT                                                                     \
+	(VALUES_LOADS | VALUES_STORES | VALUES_RESULTS | VALUES_STRIDES | VALUES_RETURNS | \
+	 VALUES_ARGUMENTS)
+
 /* "loaded", "stored", ...; NULL: there is no such kind. */
 const char *value_kind_name(uint32_t kind);
 
@@ -44,7 +48,7 @@ const char *value_kind_name(uint32_t kind);
 struct value_sample {
 	uint64_t value; /* the upper bytes, beyond its width, are 0 */
 	uint8_t width;	/* log2 of its bytes: 0 to 3 */
-	bool is_again;	/* the same instruction had one before in the window: */
+	bool is_again;	/* the same instruction had another after it in the window: */
 	bool is_same;	/* and it was equal */
 };
 
@@ -53,7 +57,7 @@ struct value_sample {
 struct value_summary {
 	uint64_t samples;
 	uint64_t zeros, negatives;
-	uint64_t again, same;	     /* samples with one before; of these, equal to it */
+	uint64_t again, same;	     /* samples with one after; of these, equal to it */
 	uint64_t fits[VALUE_WIDTHS]; /* in so many bytes, with or without sign */
 	uint32_t width;		     /* the largest */
 	uint32_t aligned;	     /* low bits that are 0 in all; 64: all were 0 */

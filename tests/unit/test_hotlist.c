@@ -3,7 +3,7 @@
  * Hotlists: estimates are unbiased, from one stream and from merged ones; equal samples make equal
  * lists. Streams are made of fixed seeds, so a passing test passes for good; a correct list with
  * another hash would fail one of the six means below with probability 6 * 6.3e-5 = 4e-4, since each
- * has to be within four standard errors.
+ * has to be within four standard errors. The frequent value is exact in nearly all lists.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -20,33 +20,29 @@
 #define HOT	7u
 #define WARM	UINT64_C(0xffffffff00000001)
 
-/* 40% HOT, 30% WARM, the rest of 3000 values that are hardly seen twice. */
+/* 40% HOT, 2% WARM, which is often lost, the rest of 3000 values that are hardly seen twice. */
 static uint64_t draw(uint64_t *seed)
 {
 	const uint64_t r = hash_u64(*seed += 0xd1342543de82ef95u), part = r % 100;
 
-	return part < 40 ? HOT : part < 70 ? WARM : 1000 + (r >> 32) % 3000;
+	return part < 40 ? HOT : part < 42 ? WARM : 1000 + (r >> 32) % 3000;
 }
 
 static double estimate_of(const struct value_hotlist *h, uint64_t value)
 {
 	for (uint32_t i = 0; i < h->used; i++)
 		if (h->list[i].value == value)
-			return value_hotlist_estimate(h, i);
+			return (double)h->list[i].count;
 	return 0;
 }
 
 static void check_form(const struct value_hotlist *h)
 {
-	uint64_t sum = 0;
-
 	assert_true(h->used <= h->room);
 	for (uint32_t i = 0; i < h->used; i++) {
-		assert_true(h->list[i].count > 0);
+		assert_true(h->list[i].count >= h->threshold);
 		assert_true(!i || h->list[i - 1].value < h->list[i].value);
-		sum += h->list[i].count;
 	}
-	assert_true(sum <= h->samples);
 }
 
 struct mean {
@@ -66,7 +62,7 @@ static void expect_zero(const struct mean *m, const char *what)
 
 	print_message("# %s: %.2f +- %.2f of %d, rms %.1f\n", what, mean, deviation, SAMPLES,
 		      sqrt(m->squares / TRIALS));
-	assert_true(fabs(mean) < 4 * deviation);
+	assert_true(fabs(mean) <= 4 * deviation);
 }
 
 /* What came is known exactly, so that the error of each estimate is that of the list alone. */
@@ -87,7 +83,7 @@ static void errors_of(const struct value_hotlist *h, const unsigned seen[3], str
 	double all = 0;
 
 	for (uint32_t i = 0; i < h->used; i++)
-		all += value_hotlist_estimate(h, i);
+		all += (double)h->list[i].count;
 	mean_add(&errors[0], estimate_of(h, HOT) - seen[0]);
 	mean_add(&errors[1], estimate_of(h, WARM) - seen[1]);
 	mean_add(&errors[2], all - estimate_of(h, HOT) - estimate_of(h, WARM) - seen[2]);
@@ -106,11 +102,11 @@ static void estimates_are_unbiased(void **state)
 
 		value_hotlist_init(&room.hot, VALUES_FEW);
 		feed(&room.hot, &seed, SAMPLES, seen);
-		assert_true(room.hot.samples == SAMPLES && room.hot.exponent > 0);
+		assert_true(room.hot.samples == SAMPLES && room.hot.threshold > 1);
 		errors_of(&room.hot, seen, errors);
 	}
 	expect_zero(&errors[0], "40%");
-	expect_zero(&errors[1], "30%");
+	expect_zero(&errors[1], "2%");
 	expect_zero(&errors[2], "rest");
 }
 
@@ -136,7 +132,7 @@ static void merged_estimates_are_unbiased(void **state)
 		errors_of(&sum.hot, seen, errors);
 	}
 	expect_zero(&errors[0], "40%, merged");
-	expect_zero(&errors[1], "30%, merged");
+	expect_zero(&errors[1], "2%, merged");
 	expect_zero(&errors[2], "rest, merged");
 }
 
@@ -153,7 +149,7 @@ static void few_values_are_counted_exactly(void **state)
 		value_hotlist_add(&part.hot, i % 2 ? 5 : UINT64_MAX);
 	}
 	value_hotlist_add(&room.hot, 3);
-	assert_int_equal(room.hot.exponent, 0);
+	assert_int_equal(room.hot.threshold, 1);
 	assert_true(room.hot.list[3].count == 626);
 	value_hotlist_rank(&room.hot, rank);
 	assert_int_equal(rank[0], 3);
@@ -197,7 +193,7 @@ static void lists_hold_any_number_of_samples(void **state)
 	for (unsigned i = 12; i < 40; i++)
 		value_hotlist_merge(&room.hot, &room.hot);
 	assert_true(room.hot.samples == UINT64_C(1) << 40);
-	assert_true(fabs(estimate_of(&room.hot, HOT) / (double)room.hot.samples - 0.4) < 0.1);
+	assert_true(fabs(estimate_of(&room.hot, HOT) / (double)room.hot.samples - 0.4) < 0.05);
 	check_form(&room.hot);
 	for (unsigned i = 0; i < 100000; i++)
 		value_hotlist_add(&room.hot, 1u << 20 | i);
@@ -206,8 +202,6 @@ static void lists_hold_any_number_of_samples(void **state)
 		value_hotlist_merge(&room.hot, &room.hot);
 	assert_true(room.hot.samples == UINT64_MAX);
 	check_form(&room.hot);
-	room.hot.exponent = VALUES_EXPONENT_MAX;
-	value_hotlist_settle(&room.hot);
 	for (unsigned i = 0; i < 100000; i++)
 		value_hotlist_add(&room.hot, i);
 	check_form(&room.hot);

@@ -393,6 +393,16 @@ static int show_path(void *arg, const char *epoch, const void *item)
 	return match_image(q, &of) ? q->path(q->path_arg, epoch, p) : 0;
 }
 
+static int show_value(void *arg, const char *epoch, const void *item)
+{
+	const struct db_value_item *v = item;
+	const struct db_profile p = {
+		.image = v->image, .image_path = v->path.data, .image_path_size = v->path.size};
+	struct query *q = arg;
+
+	return match_image(q, &p) ? q->value(q->value_arg, epoch, v) : 0;
+}
+
 /* Sums up by name; past the last place, under the last name. */
 static int add_counter(struct query *q, struct query_counter *list, size_t room, size_t *count,
 		       const char *name, uint64_t value)
@@ -502,7 +512,8 @@ struct db_visitor query_visitor(struct query *q)
 		.item = {[CHUNK_STACKS] = q->stack ? add_stack : NULL,
 			 [CHUNK_RAWS] = q->raw ? show_raw : NULL,
 			 [CHUNK_INSTSAMPLES] = q->inst ? show_inst : NULL,
-			 [CHUNK_PATHS] = q->path ? show_path : NULL},
+			 [CHUNK_PATHS] = q->path ? show_path : NULL,
+			 [CHUNK_VALUES] = q->value ? show_value : NULL},
 		.counter = take_counter,
 		.fact = take_fact,
 		.arg = q,

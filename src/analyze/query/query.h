@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include "db/instsamples.h"
+#include "db/values.h"
 #include "db/key.h"
 #include "db/paths.h"
 #include "db/reader.h"
@@ -145,6 +146,9 @@ struct query {
 	/* And for paths, which have no subject: of all that were counted. */
 	int (*path)(void *arg, const char *epoch, const struct db_path_item *p);
 	void *path_arg;
+	/* And for summaries of values, of which only the image is selected. */
+	int (*value)(void *arg, const char *epoch, const struct db_value_item *v);
+	void *value_arg;
 
 	/* Private. */
 	struct query_selection selection;

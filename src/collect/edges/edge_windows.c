@@ -88,6 +88,20 @@ static int find_spot(struct edge_windows *w, struct wire_place place, struct spo
 	return 0;
 }
 
+int edge_windows_find(struct edge_windows *w, struct wire_place place, uint32_t *ret_image,
+		      uint64_t *ret_offset, const char **ret_path)
+{
+	struct spot spot;
+	int r = find_spot(w, place, &spot);
+
+	if (r)
+		return r;
+	*ret_image = spot.image;
+	*ret_offset = spot.offset;
+	*ret_path = edge_code_file(w->config.code, place.slot)->path;
+	return 0;
+}
+
 /* from NULL: to is a window's start; to NULL: from is its end. */
 static int add_edge(struct edge_windows *w, const struct wire_place *from,
 		    const struct wire_place *to, uint64_t count)

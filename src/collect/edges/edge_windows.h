@@ -25,6 +25,11 @@ struct edge_windows_config {
 struct edge_windows *edge_windows_new(const struct edge_windows_config *config);
 void edge_windows_free(struct edge_windows *w);
 
+/* What a place is in the batch: its image's number and path, its offset there. 0; -ENOENT: it is in
+ * no file, or no code of it; or an error of the batch. */
+int edge_windows_find(struct edge_windows *w, struct wire_place place, uint32_t *ret_image,
+		      uint64_t *ret_offset, const char **ret_path);
+
 /* To be called after each db_batch_clear: the numbers that it gave are void. */
 int edge_windows_begin_batch(struct edge_windows *w);
 

@@ -12,6 +12,7 @@
 #include "collect/process/file_slots.h"
 #include "collect/cost/pace.h"
 #include "collect/edges/windows.h"
+#include "collect/values/value_store.h"
 
 /* Work of one drain; what is left out comes back with the next windows. */
 #define MEMORY_BYTES   (16u << 20) /* of decoded code */
@@ -33,6 +34,7 @@ struct edges {
 	struct windows *kernel; /* the interpreter */
 	struct edge_code *code;
 	struct edge_windows *store;
+	struct value_store *values; /* NULL: they are not wanted */
 	struct file_slots *names;
 	struct pace pace;
 	uint64_t next_ns;
@@ -97,6 +99,13 @@ static uint32_t ring_bytes(unsigned cpus)
 	return bytes;
 }
 
+static const struct values_options *values_wanted(const struct edges *e)
+{
+	const struct values_options *o = e->config.options;
+
+	return o && o->kinds ? o : NULL;
+}
+
 static int open_kernel(struct edges *e, struct diag *diag)
 {
 	struct windows_config config = {
@@ -107,6 +116,7 @@ static int open_kernel(struct edges *e, struct diag *diag)
 		.pair_ring_bytes = ring_bytes(sampler_cpus(e->config.sampler)) / PAIR_RING_PART,
 		.types = e->config.types,
 		.with_tick = sampler_tick(e->config.sampler) != NULL,
+		.with_values = values_wanted(e) != NULL,
 	};
 	static const enum wire_follower followers[] = {WIRE_FOLLOW_WINDOW, WIRE_FOLLOW_PAIR,
 						       WIRE_FOLLOW_PAIR_MISSED};
@@ -118,6 +128,28 @@ static int open_kernel(struct edges *e, struct diag *diag)
 					 windows_tick_program(e->kernel, followers[i]),
 					 "interpreter of edge samples", diag);
 	return r;
+}
+
+static int find_value(void *arg, struct wire_place place, struct value_spot *ret)
+{
+	struct edges *e = arg;
+
+	return edge_windows_find(e->store, place, &ret->image, &ret->offset, &ret->path);
+}
+
+static int open_values(struct edges *e, struct diag *diag)
+{
+	const struct value_store_config config = {.options = values_wanted(e),
+						  .batch = e->config.batch,
+						  .make_room = e->config.make_room,
+						  .arg = e->config.arg,
+						  .find = find_value,
+						  .find_arg = e};
+
+	if (!config.options)
+		return 0;
+	e->values = value_store_new(&config);
+	return e->values ? 0 : diag_fail(diag, ENOMEM, "out of memory");
 }
 
 static int open_rooms(struct edges *e, struct diag *diag)
@@ -138,13 +170,14 @@ static int open_rooms(struct edges *e, struct diag *diag)
 		return r;
 	store.code = e->code;
 	e->store = edge_windows_new(&store);
-	return e->store ? 0 : diag_fail(diag, ENOMEM, "out of memory");
+	return e->store ? open_values(e, diag) : diag_fail(diag, ENOMEM, "out of memory");
 }
 
 static void edges_close(void *self)
 {
 	struct edges *e = self;
 
+	value_store_free(e->values);
 	edge_windows_free(e->store);
 	edge_code_free(e->code);
 	windows_free(e->kernel);
@@ -268,9 +301,17 @@ static void take_pair(void *arg, const struct wire_pair *pair)
 	edge_windows_take_pair(e->store, pair);
 }
 
+static void take_values(void *arg, const struct wire_values *values)
+{
+	struct edges *e = arg;
+
+	if (e->values)
+		value_store_take(e->values, values);
+}
+
 static void drain_kernel(struct edges *e)
 {
-	windows_drain(e->kernel, &(struct windows_taker){take_window, take_pair, e});
+	windows_drain(e->kernel, &(struct windows_taker){take_window, take_pair, take_values, e});
 }
 
 /* All slots are taken: starts over. Nothing that names the old ones may still be on its way. */
@@ -322,6 +363,7 @@ void edges_read_status(const void *edges, struct edges_status *ret)
 	struct edge_windows_counters w;
 	struct wire_window_counters c;
 	struct edge_code_counters code;
+	struct value_store_counters v = {0};
 
 	*ret = (struct edges_status){0};
 	if (!e)
@@ -329,7 +371,13 @@ void edges_read_status(const void *edges, struct edges_status *ret)
 	edge_windows_read_counters(e->store, &w);
 	edge_code_read_counters(e->code, &code);
 	windows_count(e->kernel, &c);
+	if (e->values)
+		value_store_read_counters(e->values, &v);
 	*ret = (struct edges_status){
+		.value_windows = v.windows,
+		.values = v.values,
+		.values_lost = v.lost,
+		.values_lost_windows = c.values_lost,
 		.windows = c.windows,
 		.outcomes = c.edges,
 		.instructions = c.instructions,

@@ -12,7 +12,8 @@
  * kernel, which says where control would go from there. This gives it the code to run over, takes
  * its windows, and keeps its cost within the budget. See doc/edges.md.
  */
-extern const struct follower_ops edges_follower; /* no options */
+extern const struct follower_ops edges_follower; /* options: struct values_options, or NULL: its
+						    windows shall tell no values */
 
 /* The share of the budget that windows may take, while interrupts take the rest. */
 #define EDGES_BUDGET_SHARE (1.0 / 3)

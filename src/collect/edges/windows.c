@@ -47,6 +47,19 @@ static int on_pair(void *context, void *data, size_t size)
 	return 0;
 }
 
+static int on_values(void *context, void *data, size_t size)
+{
+	struct windows *w = context;
+	const struct wire_values *values = data;
+
+	if (size < offsetof(struct wire_values, value) || values->count > WIRE_WINDOW_VALUES ||
+	    size < offsetof(struct wire_values, value) + values->count * sizeof(struct wire_value))
+		return 0;
+	if (w->taker->values)
+		w->taker->values(w->taker->arg, values);
+	return 0;
+}
+
 static int load(struct windows *w, const struct windows_config *config, struct diag *diag)
 {
 	LIBBPF_OPTS(bpf_object_open_opts, options, .btf_custom_path = config->types);
@@ -60,6 +73,9 @@ static int load(struct windows *w, const struct windows_config *config, struct d
 	bpf_map__set_max_entries(w->bpf->maps.micros, config->micros);
 	bpf_map__set_max_entries(w->bpf->maps.windows, config->ring_bytes);
 	bpf_map__set_max_entries(w->bpf->maps.pairs, config->pair_ring_bytes);
+	if (config->with_values)
+		bpf_map__set_max_entries(w->bpf->maps.values, config->ring_bytes);
+	w->bpf->rodata->with_values = config->with_values;
 	bpf_program__set_autoload(w->bpf->progs.interpret_tick, config->with_tick);
 	bpf_program__set_autoload(w->bpf->progs.pair_tick, config->with_tick);
 	bpf_program__set_autoload(w->bpf->progs.pair_missed_tick, config->with_tick);
@@ -94,7 +110,8 @@ int windows_new(const struct windows_config *config, struct windows **ret, struc
 	}
 	w->micros = p;
 	w->ring = ring_buffer__new(bpf_map__fd(w->bpf->maps.windows), on_window, w, NULL);
-	if (!w->ring || ring_buffer__add(w->ring, bpf_map__fd(w->bpf->maps.pairs), on_pair, w)) {
+	if (!w->ring || ring_buffer__add(w->ring, bpf_map__fd(w->bpf->maps.pairs), on_pair, w) ||
+	    ring_buffer__add(w->ring, bpf_map__fd(w->bpf->maps.values), on_values, w)) {
 		r = diag_fail(diag, errno, "cannot map the interpreter's windows: %s",
 			      strerror(errno));
 		goto fail;

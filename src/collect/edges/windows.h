@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include "bpf/wire.h"
 #include "bpf/wire_edges.h"
+#include "bpf/wire_values.h"
 #include "util/diag.h"
 
 /*
@@ -24,6 +25,7 @@ struct windows_config {
 	uint32_t pair_ring_bytes; /* likewise */
 	const char *types; /* kernel_types.h; NULL: all of the kernel's; for windows_new only */
 	bool with_tick;	   /* also a program for the tick's samples */
+	bool with_values;  /* also the values of some instructions of each window */
 };
 
 /*
@@ -55,6 +57,7 @@ void windows_drop_strip(struct windows *w, uint32_t slot, uint32_t number);
 struct windows_taker {
 	void (*window)(void *arg, const struct wire_window *window);
 	void (*pair)(void *arg, const struct wire_pair *pair);
+	void (*values)(void *arg, const struct wire_values *values); /* where configured */
 	void *arg;
 };
 
