@@ -93,8 +93,10 @@ check "it can be removed" inside dpkg -r culprit
 check "the program is gone" [ ! -e $machine/usr/bin/culprit ]
 check "the database is not" [ -n "$(ls $machine/var/lib/culprit)" ]
 check "it can be purged" inside dpkg -P culprit
-check_status "the user is gone" 2 inside getent passwd culprit
-check_status "the group is gone" 2 inside getent group culprit
+for user in culprit culprit-push; do
+	check_status "the user $user is gone" 2 inside getent passwd $user
+	check_status "the group $user is gone" 2 inside getent group $user
+done
 
 # Left is nothing but the diaries and indexes of dpkg, man and ldconfig, and the files that held the user,
 # which are as they were. The layer has whole directories only where something in them was touched.
