@@ -408,21 +408,25 @@ static void test_no_answers(void **state)
 	image_kernel_free(k);
 }
 
-/* What has no name is told from the core and from where no code is. */
+/* What has no name is known beside what was asked for, and nowhere where no code is. */
 static void test_unnamed(void **state)
 {
 	(void)state;
 	struct image_kernel *k = kernel_new();
-	const struct image_kernel_region *r = image_kernel_unnamed(k, 0xffffffffc1000020);
+	const struct image_kernel_region *r;
 
+	assert_null(image_kernel_unnamed(k, 0xffffffffc1000020));
+	kernel_note_unnamed(k, 0xffffffffc1000020);
+	r = image_kernel_unnamed(k, 0xffffffffc100003f);
 	assert_non_null(r);
 	assert_string_equal(r->path, "[kernel.unnamed]");
 	assert_int_equal(r->id.kind, IMAGE_BPF);
 	assert_true(r->start <= 0xffffffffc1000020 && r->end > 0xffffffffc1000020);
-	assert_ptr_equal(image_kernel_unnamed(k, 0xfffffffffeffffff), r);
-	assert_null(image_kernel_unnamed(k, 0xffffffffff000000));
+	assert_ptr_equal(image_kernel_unnamed(k, 0xffffffffc1000000), r);
+	assert_null(image_kernel_unnamed(k, 0xffffffffc1000040));
+	assert_null(image_kernel_unnamed(k, 0xffffffffc0ffffff));
+	kernel_note_unnamed(k, 0xffff888000000000);
 	assert_null(image_kernel_unnamed(k, 0xffff888000000000));
-	assert_null(image_kernel_unnamed(k, TEXT));
 	image_kernel_free(k);
 }
 

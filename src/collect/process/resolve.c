@@ -206,10 +206,11 @@ static const struct image_kernel_region *scan_again(struct resolver *r, uint64_t
 static const struct image_kernel_region *find_unseen(struct resolver *r, uint64_t pc,
 						     uint64_t time_ns)
 {
+	const struct image_kernel_region *unnamed = image_kernel_unnamed(r->config.kernel, pc);
 	int known;
 
-	if (image_kernel_is_core(r->config.kernel, pc) || !r->asks_left)
-		return NULL;
+	if (unnamed || image_kernel_is_core(r->config.kernel, pc) || !r->asks_left)
+		return unnamed;
 	r->asks_left--;
 	known = image_kernel_ask(r->config.kernel, pc);
 	if (known == -ENOENT)

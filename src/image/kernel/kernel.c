@@ -149,12 +149,3 @@ bool image_kernel_is_core(const struct image_kernel *k, uint64_t address)
 {
 	return address >= k->regions.core_start && address < k->regions.core_end;
 }
-
-const struct image_kernel_region *image_kernel_unnamed(const struct image_kernel *k,
-						       uint64_t address)
-{
-	if (image_kernel_is_core(k, address) || address < k->unnamed.start ||
-	    address >= k->unnamed.end)
-		return NULL;
-	return &k->unnamed;
-}

@@ -54,10 +54,10 @@ int image_kernel_refresh(struct image_kernel *k);
  */
 int image_kernel_ask(struct image_kernel *k, uint64_t address);
 /*
- * The region of an address for which the kernel has no name, NULL where it has no code that it
- * makes (or on an architecture where that is not known). What is there is mostly filters of seccomp
- * and of sockets: the kernel compiles them as it does BPF programs, but tells nobody of them. All
- * are one image of one function.
+ * The region of an address that is beside one for which the kernel, asked, had no name; NULL where
+ * it was not asked, or where it has no code that it makes (or on an architecture where that is not
+ * known). What is there is mostly filters of seccomp and of sockets: the kernel compiles them as it
+ * does BPF programs, but tells nobody of them. All are one image of one function.
  */
 const struct image_kernel_region *image_kernel_unnamed(const struct image_kernel *k,
 						       uint64_t address);

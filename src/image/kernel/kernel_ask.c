@@ -41,6 +41,24 @@ int kernel_answer_parse(const char *text, uint64_t address, struct kernel_answer
 	return 0;
 }
 
+void kernel_note_unnamed(struct image_kernel *k, uint64_t address)
+{
+	uint64_t chunk = address / KERNEL_CHUNK_BYTES;
+
+	k->unnamed_chunks[chunk % KERNEL_UNNAMED_CHUNKS] = chunk;
+}
+
+const struct image_kernel_region *image_kernel_unnamed(const struct image_kernel *k,
+						       uint64_t address)
+{
+	uint64_t chunk = address / KERNEL_CHUNK_BYTES;
+
+	if (k->unnamed_chunks[chunk % KERNEL_UNNAMED_CHUNKS] != chunk ||
+	    address < k->unnamed.start || address >= k->unnamed.end)
+		return NULL;
+	return &k->unnamed;
+}
+
 int image_kernel_ask(struct image_kernel *k, uint64_t address)
 {
 	char text[2 * KERNEL_SYMBOL_MAX];
@@ -55,5 +73,7 @@ int image_kernel_ask(struct image_kernel *k, uint64_t address)
 		return -EAGAIN;
 	}
 	r = kernel_answer_parse(text, address, &a);
+	if (r == -ENOENT)
+		kernel_note_unnamed(k, address);
 	return r ?: image_kernel_ksymbol(k, a.start, a.size, a.name, 0);
 }

@@ -17,5 +17,8 @@ struct kernel_answer {
  * no name for it; -EAGAIN: it is a module's, or something else that /proc/kallsyms knows better.
  */
 int kernel_answer_parse(const char *text, uint64_t address, struct kernel_answer *ret);
+/* That the kernel had no name for an address: image_kernel_unnamed() knows it from then on. */
+struct image_kernel;
+void kernel_note_unnamed(struct image_kernel *k, uint64_t address);
 
 #endif
